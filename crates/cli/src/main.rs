@@ -1,0 +1,2 @@
+//! The `hyperscale` binary.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Developer entry points.
+fn main() {}
