@@ -1,1 +1,22 @@
-//! Placeholder.
+//! The words of Hyperscale: durations, rates, names, limits, error kinds, exit codes, threshold rules.
+//!
+//! Every other crate speaks these words; this crate speaks to nobody. It must never do I/O, read a clock, use
+//! randomness or depend on an async runtime.
+
+pub mod duration;
+pub mod error_kind;
+pub mod exit;
+pub mod limits;
+pub mod name;
+pub mod priority;
+pub mod rate;
+pub mod rule;
+pub mod size;
+
+pub use duration::Span;
+pub use error_kind::ErrorKind;
+pub use exit::ExitCode;
+pub use name::Name;
+pub use priority::Priority;
+pub use rate::Rate;
+pub use size::ByteSize;

@@ -1,0 +1,356 @@
+//! Threshold rules: `Browse.order.latency.p99 < 300ms`.
+//!
+//! ```text
+//! rule   = workflow ['.' step] '.' metric op value
+//! metric = ('latency'|'service') ['.' phase] '.' stat | 'rate' | 'completed' | 'failed.count' | 'failed.rate'
+//!        | 'check.' name '.rate' | 'metric.' name '.' stat | 'dropped' | 'late'
+//! phase  = connect | tls | write | wait | read
+//! stat   = p0 … p100 (decimals allowed) | mean | min | max | stdev | count
+//! op     = < <= > >= == !=
+//! ```
+//! A duration compares in seconds, a percentage as a fraction, a rate per second.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Name, Rate, Span};
+
+/// Words that begin a metric and are therefore no step names.
+pub const RESERVED_STEP_NAMES: [&str; 9] =
+    ["latency", "service", "rate", "completed", "failed", "check", "metric", "dropped", "late"];
+
+/// A parsed rule. Whether the workflow and the step exist is checked by the plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// The rule as it was written, with white space folded.
+    pub text: String,
+    /// The workflow it speaks of.
+    pub workflow: Name,
+    /// The step, or all test steps merged.
+    pub step: Option<Name>,
+    /// What is compared.
+    pub metric: Metric,
+    /// How.
+    pub op: Op,
+    /// With what: seconds, a fraction, a rate per second or a plain number, by the metric's unit.
+    pub value: f64,
+}
+
+/// What a rule compares.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Metric {
+    /// A statistic of latency (from the intended start), or of one of its phases.
+    Latency(Option<Phase>, Stat),
+    /// A statistic of service time (from the actual start), or of one of its phases.
+    Service(Option<Phase>, Stat),
+    /// Calls per second.
+    Rate,
+    /// Calls that were ok.
+    Completed,
+    /// Calls that failed.
+    FailedCount,
+    /// Failed calls / calls.
+    FailedRate,
+    /// Passed / evaluated of the named check.
+    CheckRate(Name),
+    /// A statistic of a metric step.
+    Custom(Name, Stat),
+    /// Starts that were dropped (open models).
+    Dropped,
+    /// Starts that were late (open models).
+    Late,
+}
+
+/// A part of a call's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Phase {
+    /// Opening the connection.
+    Connect,
+    /// The TLS handshake.
+    Tls,
+    /// Handing the request to the kernel.
+    Write,
+    /// From the last byte written to the first byte read.
+    Wait,
+    /// From the first to the last byte read.
+    Read,
+}
+
+impl Phase {
+    /// All phases, in order of time.
+    pub const ALL: [Phase; 5] = [Phase::Connect, Phase::Tls, Phase::Write, Phase::Wait, Phase::Read];
+
+    /// The word used in rules and results.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Phase::Connect => "connect",
+            Phase::Tls => "tls",
+            Phase::Write => "write",
+            Phase::Wait => "wait",
+            Phase::Read => "read",
+        }
+    }
+}
+
+/// A statistic of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stat {
+    /// The value below which this percentage of samples lies, 0 … 100.
+    Percentile(f64),
+    /// Arithmetic mean.
+    Mean,
+    /// Smallest.
+    Min,
+    /// Largest.
+    Max,
+    /// Standard deviation.
+    Stdev,
+    /// Number of samples.
+    Count,
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+}
+
+impl Op {
+    const WORDS: [(&'static str, Op); 6] = [
+        ("<=", Op::LessOrEqual),
+        (">=", Op::GreaterOrEqual),
+        ("==", Op::Equal),
+        ("!=", Op::NotEqual),
+        ("<", Op::Less),
+        (">", Op::Greater),
+    ];
+
+    /// Splits `left op right` at the first operator.
+    pub fn split(text: &str) -> Option<(&str, Op, &str)> {
+        let at = text.find(['<', '>', '=', '!'])?;
+        let (word, op) = Self::WORDS.iter().find(|(word, _)| text[at..].starts_with(word))?;
+        Some((text[..at].trim(), *op, text[at + word.len()..].trim()))
+    }
+
+    /// Whether `left op right` holds.
+    #[expect(clippy::float_cmp, reason = "`==` and `!=` mean exactly that; they are used on counts")]
+    pub fn holds(self, left: f64, right: f64) -> bool {
+        match self {
+            Op::Less => left < right,
+            Op::LessOrEqual => left <= right,
+            Op::Greater => left > right,
+            Op::GreaterOrEqual => left >= right,
+            Op::Equal => left == right,
+            Op::NotEqual => left != right,
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, _) = Self::WORDS.iter().find(|(_, op)| op == self).expect("every operator has a word");
+        f.write_str(word)
+    }
+}
+
+/// Why a text is not a rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// No comparison in it.
+    #[error("`{0}` compares nothing; write for example `Browse.latency.p99 < 300ms`")]
+    NoOperator(String),
+    /// The left side is not `workflow[.step].metric`.
+    #[error("`{0}` is not `workflow.metric` or `workflow.step.metric`")]
+    NoMetric(String),
+    /// A name is not a name.
+    #[error("{0}")]
+    BadName(String),
+    /// The metric is not known.
+    #[error(
+        "`{0}` is not a metric; use latency.p99, service.p99, rate, completed, failed.count, failed.rate, \
+         check.NAME.rate, metric.NAME.p99, dropped or late"
+    )]
+    UnknownMetric(String),
+    /// The statistic is not known.
+    #[error("`{0}` is not a statistic; use p0 … p100, mean, min, max, stdev or count")]
+    UnknownStat(String),
+    /// The right side does not fit the metric.
+    #[error("`{value}` is not {wanted}")]
+    BadValue {
+        /// What was written.
+        value: String,
+        /// What the metric compares with.
+        wanted: &'static str,
+    },
+}
+
+impl FromStr for Rule {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (left, op, right) = Op::split(&text).ok_or_else(|| RuleError::NoOperator(text.clone()))?;
+        let (workflow, step, words) = split_path(left)?;
+        let metric = parse_metric(&words, left)?;
+        let value = parse_value(&metric, right)?;
+        Ok(Rule { text, workflow, step, metric, op, value })
+    }
+}
+
+fn name(word: &str) -> Result<Name, RuleError> {
+    word.parse().map_err(|e: crate::name::NameError| RuleError::BadName(e.to_string()))
+}
+
+fn split_path(left: &str) -> Result<(Name, Option<Name>, Vec<&str>), RuleError> {
+    let words: Vec<&str> = left.split('.').collect();
+    let no_metric = || RuleError::NoMetric(left.to_owned());
+    let (workflow, rest) = words.split_first().ok_or_else(no_metric)?;
+    let first = rest.first().ok_or_else(no_metric)?;
+    if RESERVED_STEP_NAMES.contains(first) {
+        return Ok((name(workflow)?, None, rest.to_vec()));
+    }
+    if rest.len() < 2 {
+        return Err(RuleError::UnknownMetric((*first).to_owned()));
+    }
+    Ok((name(workflow)?, Some(name(first)?), rest[1..].to_vec()))
+}
+
+fn parse_metric(words: &[&str], left: &str) -> Result<Metric, RuleError> {
+    match words {
+        ["latency", rest @ ..] => parse_timing(rest).map(|(phase, stat)| Metric::Latency(phase, stat)),
+        ["service", rest @ ..] => parse_timing(rest).map(|(phase, stat)| Metric::Service(phase, stat)),
+        ["rate"] => Ok(Metric::Rate),
+        ["completed"] => Ok(Metric::Completed),
+        ["failed", "count"] => Ok(Metric::FailedCount),
+        ["failed", "rate"] => Ok(Metric::FailedRate),
+        ["check", check, "rate"] => Ok(Metric::CheckRate(name(check)?)),
+        ["metric", metric, stat @ ..] if !stat.is_empty() => {
+            Ok(Metric::Custom(name(metric)?, parse_stat(&stat.join("."))?))
+        }
+        ["dropped"] => Ok(Metric::Dropped),
+        ["late"] => Ok(Metric::Late),
+        [] => Err(RuleError::NoMetric(left.to_owned())),
+        _ => Err(RuleError::UnknownMetric(words.join("."))),
+    }
+}
+
+fn parse_timing(words: &[&str]) -> Result<(Option<Phase>, Stat), RuleError> {
+    let phase = words.first().and_then(|word| Phase::ALL.into_iter().find(|p| p.as_str() == *word));
+    let stat = if phase.is_some() { &words[1..] } else { words };
+    Ok((phase, parse_stat(&stat.join("."))?))
+}
+
+fn parse_stat(word: &str) -> Result<Stat, RuleError> {
+    let unknown = || RuleError::UnknownStat(word.to_owned());
+    Ok(match word {
+        "mean" => Stat::Mean,
+        "min" => Stat::Min,
+        "max" => Stat::Max,
+        "stdev" => Stat::Stdev,
+        "count" => Stat::Count,
+        _ => {
+            let percent: f64 = word.strip_prefix('p').and_then(|p| p.parse().ok()).ok_or_else(unknown)?;
+            if !(0.0..=100.0).contains(&percent) {
+                return Err(unknown());
+            }
+            Stat::Percentile(percent)
+        }
+    })
+}
+
+fn parse_value(metric: &Metric, text: &str) -> Result<f64, RuleError> {
+    let bad = |wanted| RuleError::BadValue { value: text.to_owned(), wanted };
+    let number = |wanted| match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(bad(wanted)),
+    };
+    match metric {
+        Metric::Latency(_, Stat::Count) | Metric::Service(_, Stat::Count) => number("a number"),
+        Metric::Latency(..) | Metric::Service(..) => text
+            .parse::<Span>()
+            .map(Span::as_secs_f64)
+            .map_err(|_| bad("a duration with a unit, for example 300ms")),
+        Metric::Rate => {
+            text.parse::<Rate>().map(Rate::as_per_second).map_err(|_| bad("a rate, for example 500/s"))
+        }
+        Metric::FailedRate | Metric::CheckRate(_) => match text.strip_suffix('%') {
+            Some(percent) => {
+                percent.trim().parse::<f64>().map(|p| p / 100.0).map_err(|_| bad("a percentage"))
+            }
+            None => number("a percentage, for example 1%, or a fraction"),
+        },
+        Metric::Completed | Metric::FailedCount | Metric::Dropped | Metric::Late => number("a number"),
+        Metric::Custom(..) => match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            _ => text.parse::<Span>().map(Span::as_secs_f64).map_err(|_| bad("a number or a duration")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(text: &str) -> Rule {
+        text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    #[test]
+    fn every_metric_of_the_grammar_is_read() {
+        let p99 = Stat::Percentile(99.0);
+        for (text, metric, value) in [
+            ("W.latency.p99 < 300ms", Metric::Latency(None, p99), 0.3),
+            ("W.s.latency.p99.9 < 1s", Metric::Latency(None, Stat::Percentile(99.9)), 1.0),
+            ("W.s.service.wait.max<=2s", Metric::Service(Some(Phase::Wait), Stat::Max), 2.0),
+            ("W.latency.count > 10", Metric::Latency(None, Stat::Count), 10.0),
+            ("W.rate >= 500/s", Metric::Rate, 500.0),
+            ("W.completed != 0", Metric::Completed, 0.0),
+            ("W.failed.count == 0", Metric::FailedCount, 0.0),
+            ("W.failed.rate < 1%", Metric::FailedRate, 0.01),
+            ("W.s.check.status.rate > 0.99", Metric::CheckRate("status".parse().unwrap()), 0.99),
+            ("W.metric.basket.p99 < 10", Metric::Custom("basket".parse().unwrap(), p99), 10.0),
+            ("W.dropped == 0", Metric::Dropped, 0.0),
+            ("W.late < 5", Metric::Late, 5.0),
+        ] {
+            let rule = rule(text);
+            assert_eq!(rule.metric, metric, "{text}");
+            assert!((rule.value - value).abs() < 1e-12, "{text}: {}", rule.value);
+        }
+    }
+
+    #[test]
+    fn a_step_is_told_from_a_metric_by_the_reserved_words() {
+        assert_eq!(rule("W.latency.p50 < 1s").step, None);
+        assert_eq!(rule("W.order.latency.p50 < 1s").step, Some("order".parse().unwrap()));
+    }
+
+    #[test]
+    fn wrong_rules_say_what_is_wrong() {
+        for (text, word) in [
+            ("W.latency.p99", "compares nothing"),
+            ("W < 3", "workflow.metric"),
+            ("W.latency.p101 < 1s", "not a statistic"),
+            ("W.latency.p99 < 300", "a duration"),
+            ("W.rate > 5", "a rate"),
+            ("W.speed > 5", "not a metric"),
+            ("W.s.speed > 5", "not a metric"),
+            ("9.latency.p99 < 1s", "not a name"),
+            ("W.failed.rate < many", "a percentage"),
+        ] {
+            let error = text.parse::<Rule>().expect_err(text).to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}
