@@ -1,1 +1,12 @@
-//! Placeholder.
+//! Plan files: from text to a validated [`model::Plan`].
+//!
+//! ```text
+//! text ──document──► nodes with spans ──read──► model::Plan + problems
+//!        YAML, TOML, JSON          names, graph, templates, load
+//! ```
+//! Pure: given the same text, files and environment (handed in), the same plan or the same problems come out. It must
+//! never open a socket, read a clock, use randomness or read the process environment by itself.
+
+pub mod load;
+pub mod model;
+pub mod template;

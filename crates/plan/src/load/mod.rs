@@ -1,0 +1,5 @@
+//! Load models: pure functions of time.
+
+pub mod curve;
+
+pub use curve::{Curve, Stage};

@@ -1,0 +1,87 @@
+//! How a value becomes text in the place where it stands.
+
+use std::io::Write;
+
+use minijinja::Value;
+use minijinja::value::ValueKind;
+
+/// The place where a value is written; decides what must be escaped or refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escape {
+    /// Plain text.
+    None,
+    /// A part of a URL: everything but unreserved characters is percent-encoded.
+    Url,
+    /// A URL or the start of one: written as it is, but white space and control characters are refused.
+    UrlVerbatim,
+    /// `application/x-www-form-urlencoded`: like [`Escape::Url`], with `+` for a space.
+    Form,
+    /// A header field's value: line breaks and NUL are refused.
+    Header,
+    /// Inside a JSON string: without the quotes.
+    JsonString,
+    /// A JSON value of its own: a string gets quotes, a number stays a number.
+    Json,
+}
+
+/// Writes a value; the error says what it is that cannot stand there. On an error `out` may have grown.
+pub(super) fn write(value: &Value, escape: Escape, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    if escape == Escape::Json {
+        return serde_json::to_writer(out, value).map_err(|_| "a value that JSON cannot express");
+    }
+    if let Some(text) = value.as_str() {
+        return write_text(text, escape, out);
+    }
+    match value.kind() {
+        ValueKind::Undefined => Err("nothing"),
+        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable | ValueKind::None => {
+            let text = serde_json::to_string(value).map_err(|_| "a value that JSON cannot express")?;
+            write_text(&text, escape, out)
+        }
+        ValueKind::Number | ValueKind::Bool if escape != Escape::Url && escape != Escape::Form => {
+            write!(out, "{value}").map_err(|_| "a value that cannot be written")
+        }
+        _ => write_text(&value.to_string(), escape, out),
+    }
+}
+
+/// Writes text, escaped for its place.
+pub(super) fn write_text(text: &str, escape: Escape, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    match escape {
+        Escape::None => out.extend_from_slice(text.as_bytes()),
+        Escape::Url => percent(text, false, out),
+        Escape::Form => percent(text, true, out),
+        Escape::UrlVerbatim => {
+            if text.bytes().any(|b| b <= b' ' || b == 0x7f) {
+                return Err("a URL with white space or control characters");
+            }
+            out.extend_from_slice(text.as_bytes());
+        }
+        Escape::Header => {
+            if text.bytes().any(|b| matches!(b, b'\r' | b'\n' | 0)) {
+                return Err("a text with a line break");
+            }
+            out.extend_from_slice(text.as_bytes());
+        }
+        Escape::Json | Escape::JsonString => {
+            let begin = out.len();
+            serde_json::to_writer(&mut *out, text).map_err(|_| "a text that JSON cannot express")?;
+            if escape == Escape::JsonString {
+                out.pop();
+                out.remove(begin);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn percent(text: &str, plus: bool, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte),
+            b' ' if plus => out.push(b'+'),
+            _ => out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
+        }
+    }
+}
