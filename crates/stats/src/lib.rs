@@ -1,1 +1,32 @@
-//! Placeholder.
+//! Statistics of a run: histograms, counters, windows, their merge, thresholds and the result.
+//!
+//! A core records into a [`Window`]; every interval the window is swapped and added to the workflow's [`Totals`].
+//! Percentiles always come from merged histograms, never from percentiles. Counts are exact and must balance
+//! ([`Totals::balance`]).
+//!
+//! This crate is pure: it must never read a clock, use randomness, do I/O or depend on an async runtime. Times come
+//! in as nanoseconds of the run's clock.
+
+pub mod balance;
+mod bounded;
+mod buckets;
+pub mod distribution;
+pub mod histogram;
+pub mod layout;
+pub mod metric;
+pub mod sample;
+pub mod step;
+pub mod threshold;
+pub mod totals;
+pub mod window;
+pub mod wire;
+
+pub use balance::Imbalance;
+pub use distribution::Distribution;
+pub use histogram::Histogram;
+pub use layout::{CheckLayout, Layout, MetricKind, MetricLayout, StepKind, StepLayout};
+pub use sample::{CallSample, Phases, StreamEvent};
+pub use step::StepStats;
+pub use threshold::{Evaluation, evaluate};
+pub use totals::Totals;
+pub use window::{Iterations, Window};

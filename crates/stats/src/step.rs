@@ -1,0 +1,231 @@
+//! HOT: statistics of one step. [`StepStats::call`] runs once per request: no allocation after first use.
+
+use std::collections::BTreeMap;
+
+use hyperscale_types::rule::Phase;
+use hyperscale_types::{ErrorKind, limits};
+
+use crate::bounded::{Bounded, Entry};
+use crate::buckets::{Buckets, Count, SUB};
+use crate::histogram::Histogram;
+use crate::sample::{CallSample, StreamEvent};
+
+/// Bytes kept of an error message.
+pub const MESSAGE_BYTES_MAX: usize = 512;
+/// Statuses from here on have no count of their own.
+pub const STATUS_END: u16 = 1_000;
+
+/// Statistics of one step. `C` is the counter of a histogram's bucket: `u32` in windows, `u64` in totals.
+#[derive(Clone, Debug, Default)]
+pub struct StepStats<C: Count = u64> {
+    /// Calls that began.
+    pub count: u64,
+    /// Calls that were ok.
+    pub ok: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Times it did not run because a predecessor failed or its condition was false.
+    pub skipped: u64,
+    /// Requests handed to the kernel.
+    pub requests: u64,
+    /// Bytes written.
+    pub bytes_sent: u64,
+    /// Bytes read.
+    pub bytes_received: u64,
+    /// Failed calls by kind, in the order of [`ErrorKind::ALL`].
+    pub errors: [u64; ErrorKind::COUNT],
+    /// From the intended start to the end, of calls that were ok.
+    pub latency: Histogram<C>,
+    /// From the actual start to the end, of calls that were ok.
+    pub service: Histogram<C>,
+    /// From the intended start to the end, of calls that failed.
+    pub failed_latency: Histogram<C>,
+    /// Parts of the service time of calls that were ok, in the order of [`Phase::ALL`].
+    pub phases: [Histogram<C>; Phase::ALL.len()],
+    /// Events of streamed answers.
+    pub stream: StreamStats<C>,
+    status: Buckets<C, 2>,
+    messages: BTreeMap<ErrorKind, Bounded<u64, { limits::ERROR_MESSAGES_MAX }>>,
+    tags: Bounded<TagStats<C>, { limits::TAG_SETS_MAX }>,
+}
+
+/// Statistics of the calls of a step that carry the same tags.
+#[derive(Clone, Debug, Default)]
+pub struct TagStats<C: Count = u64> {
+    /// Calls that began.
+    pub count: u64,
+    /// Calls that were ok.
+    pub ok: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Latency of calls that were ok.
+    pub latency: Histogram<C>,
+}
+
+/// Events of streamed answers.
+#[derive(Clone, Debug, Default)]
+pub struct StreamStats<C: Count = u64> {
+    /// From the start of a call to its first event.
+    pub first_event: Histogram<C>,
+    /// From one event to the next.
+    pub between_events: Histogram<C>,
+}
+
+impl<C: Count> StepStats<C> {
+    /// Records one call.
+    #[inline]
+    pub(crate) fn call(&mut self, sample: &CallSample) {
+        self.count += 1;
+        self.requests += u64::from(sample.requests);
+        self.bytes_sent += sample.bytes_sent;
+        self.bytes_received += sample.bytes_received;
+        if sample.status != 0 {
+            let status = usize::from(sample.status.min(STATUS_END));
+            self.status.add_one(status / SUB, status % SUB);
+        }
+        let Some(kind) = sample.error else { return self.ok(sample) };
+        self.failed += 1;
+        self.errors[kind.index()] += 1;
+        self.failed_latency.record(sample.latency_ns);
+    }
+
+    #[inline]
+    fn ok(&mut self, sample: &CallSample) {
+        self.ok += 1;
+        self.latency.record(sample.latency_ns);
+        self.service.record(sample.service_ns);
+        for phase in Phase::ALL {
+            if let Some(ns) = sample.phases.ns(phase) {
+                self.phases[phase as usize].record(ns);
+            }
+        }
+    }
+
+    pub(crate) fn stream_event(&mut self, event: StreamEvent) {
+        match event {
+            StreamEvent::First(ns) => self.stream.first_event.record(ns),
+            StreamEvent::Next(ns) => self.stream.between_events.record(ns),
+        }
+    }
+
+    pub(crate) fn error_message(&mut self, kind: ErrorKind, message: &str) {
+        let message = &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)];
+        *self.messages.entry(kind).or_default().entry(message) += 1;
+    }
+
+    pub(crate) fn tagged(&mut self, tags: &str, sample: &CallSample) {
+        let stats = self.tags.entry(tags);
+        stats.count += 1;
+        if sample.error.is_some() {
+            stats.failed += 1;
+        } else {
+            stats.ok += 1;
+            stats.latency.record(sample.latency_ns);
+        }
+    }
+
+    /// Forgets everything; keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        for counter in [
+            &mut self.count,
+            &mut self.ok,
+            &mut self.failed,
+            &mut self.skipped,
+            &mut self.requests,
+            &mut self.bytes_sent,
+            &mut self.bytes_received,
+        ] {
+            *counter = 0;
+        }
+        self.errors.fill(0);
+        self.status.clear();
+        let timings = [&mut self.latency, &mut self.service, &mut self.failed_latency];
+        let stream = [&mut self.stream.first_event, &mut self.stream.between_events];
+        for histogram in timings.into_iter().chain(stream).chain(&mut self.phases) {
+            histogram.clear();
+        }
+        self.messages.values_mut().flat_map(Bounded::values_mut).for_each(|count| *count = 0);
+        self.tags.values_mut().for_each(TagStats::clear);
+    }
+
+    /// Adds all of `other`.
+    pub fn merge<D: Count>(&mut self, other: &StepStats<D>) {
+        for (mine, theirs) in [
+            (&mut self.count, other.count),
+            (&mut self.ok, other.ok),
+            (&mut self.failed, other.failed),
+            (&mut self.skipped, other.skipped),
+            (&mut self.requests, other.requests),
+            (&mut self.bytes_sent, other.bytes_sent),
+            (&mut self.bytes_received, other.bytes_received),
+        ]
+        .into_iter()
+        .chain(self.errors.iter_mut().zip(other.errors))
+        {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.latency.merge(&other.latency);
+        self.service.merge(&other.service);
+        self.failed_latency.merge(&other.failed_latency);
+        for (mine, theirs) in self.phases.iter_mut().zip(&other.phases) {
+            mine.merge(theirs);
+        }
+        self.stream.first_event.merge(&other.stream.first_event);
+        self.stream.between_events.merge(&other.stream.between_events);
+        self.status.merge(&other.status);
+        for (kind, messages) in &other.messages {
+            self.messages.entry(*kind).or_default().merge_with(messages, Entry::absorb);
+        }
+        self.tags.merge_with(&other.tags, TagStats::merge);
+    }
+
+    /// Every status that was seen with its count; [`STATUS_END`] stands for all from there on.
+    pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        self.status.iter().map(|(status, count)| (status as u16, count))
+    }
+
+    /// Every kept error message with its count.
+    pub fn messages(&self) -> impl Iterator<Item = (ErrorKind, &str, u64)> {
+        self.messages
+            .iter()
+            .flat_map(|(kind, texts)| texts.iter().map(move |(text, count)| (*kind, text, *count)))
+    }
+
+    /// How many messages were given for a kind, kept or not.
+    pub fn messages_of(&self, kind: ErrorKind) -> u64 {
+        self.messages.get(&kind).map_or(0, |texts| texts.iter().map(|(_, n)| *n).sum::<u64>() + texts.rest())
+    }
+
+    /// Every kept tag set (`k=v,k2=v2`) with its statistics.
+    pub fn tags(&self) -> impl Iterator<Item = (&str, &TagStats<C>)> {
+        self.tags.iter()
+    }
+
+    /// The calls whose tag sets were beyond the limit.
+    pub fn other_tags(&self) -> &TagStats<C> {
+        self.tags.rest()
+    }
+}
+
+impl<C: Count> TagStats<C> {
+    fn merge<D: Count>(&mut self, other: &TagStats<D>) {
+        self.count = self.count.saturating_add(other.count);
+        self.ok = self.ok.saturating_add(other.ok);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.latency.merge(&other.latency);
+    }
+
+    fn clear(&mut self) {
+        (self.count, self.ok, self.failed) = (0, 0, 0);
+        self.latency.clear();
+    }
+}
+
+impl<C: Count> Entry for TagStats<C> {
+    fn absorb(&mut self, other: &Self) {
+        self.merge(other);
+    }
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}

@@ -1,0 +1,119 @@
+//! Thresholds: a rule against the merged statistics of its workflow.
+
+use std::time::Duration;
+
+use hyperscale_types::Name;
+use hyperscale_types::rule::{Metric, Phase, Rule, Stat};
+
+use crate::histogram::Histogram;
+use crate::layout::MetricKind;
+use crate::metric::MetricStats;
+use crate::totals::{LoadTotals, Totals};
+use crate::window::CheckStats;
+
+/// Nothing was recorded that the rule speaks of.
+pub const NO_SAMPLES: &str = "no_samples";
+
+/// What came out of a rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Evaluation {
+    /// The left side, in the unit of the rule's value; `None` if there was no sample.
+    pub value: Option<f64>,
+    /// Whether the rule holds. Without a sample it does not, unless it may be empty.
+    pub passed: bool,
+    /// Why there is no value: [`NO_SAMPLES`].
+    pub reason: Option<&'static str>,
+}
+
+/// Evaluates a rule against the totals of the workflow it names, `elapsed` after that began.
+/// A rule that saw no sample fails unless `allow_empty`.
+pub fn evaluate(rule: &Rule, totals: &Totals, elapsed: Duration, allow_empty: bool) -> Evaluation {
+    match value_of(rule, totals, elapsed) {
+        Some(value) => {
+            Evaluation { value: Some(value), passed: rule.op.holds(value, rule.value), reason: None }
+        }
+        None => Evaluation { value: None, passed: allow_empty, reason: Some(NO_SAMPLES) },
+    }
+}
+
+fn value_of(rule: &Rule, totals: &Totals, elapsed: Duration) -> Option<f64> {
+    let step = rule.step.as_ref();
+    match &rule.metric {
+        Metric::Latency(phase, stat) | Metric::Service(phase, stat) => {
+            let load = load_of(totals, step)?;
+            let whole =
+                if matches!(rule.metric, Metric::Latency(..)) { &load.latency } else { &load.service };
+            timing(phase.map_or(whole, |phase: Phase| &load.phases[phase as usize]), *stat)
+        }
+        Metric::Rate => calls(totals, step).map(|load| per_second(load.count, elapsed)),
+        Metric::Completed => calls(totals, step).map(|load| load.ok as f64),
+        Metric::FailedCount => calls(totals, step).map(|load| load.failed as f64),
+        Metric::FailedRate => calls(totals, step).map(|load| load.failed as f64 / load.count as f64),
+        Metric::CheckRate(name) => check(totals, step, name).rate(),
+        Metric::Custom(name, stat) => {
+            metric(totals, step, name).and_then(|(kind, stats)| stats.stat(kind, *stat))
+        }
+        Metric::Dropped => starts(totals).map(|_| totals.iterations.dropped as f64),
+        Metric::Late => starts(totals).map(|_| totals.iterations.late as f64),
+    }
+}
+
+/// Calls of the named step, or of all test steps.
+fn load_of(totals: &Totals, step: Option<&Name>) -> Option<LoadTotals> {
+    let Some(name) = step else { return Some(totals.load()) };
+    let mut load = LoadTotals::default();
+    load.add(totals.step(name)?);
+    Some(load)
+}
+
+/// The same, if there was at least one call.
+fn calls(totals: &Totals, step: Option<&Name>) -> Option<LoadTotals> {
+    load_of(totals, step).filter(|load| load.count > 0)
+}
+
+/// Starts that were intended or made, if any.
+fn starts(totals: &Totals) -> Option<u64> {
+    let starts = totals.iterations.scheduled.max(totals.iterations.started);
+    (starts > 0).then_some(starts)
+}
+
+fn per_second(count: u64, elapsed: Duration) -> f64 {
+    if elapsed.is_zero() { 0.0 } else { count as f64 / elapsed.as_secs_f64() }
+}
+
+/// A statistic in seconds, or the number of samples.
+fn timing(histogram: &Histogram, stat: Stat) -> Option<f64> {
+    const NS: f64 = 1e9;
+    match stat {
+        Stat::Percentile(percent) => histogram.percentile_ns(percent).map(|ns| ns as f64 / NS),
+        Stat::Mean => histogram.mean_ns().map(|ns| ns / NS),
+        Stat::Min => histogram.min_ns().map(|ns| ns as f64 / NS),
+        Stat::Max => histogram.max_ns().map(|ns| ns as f64 / NS),
+        Stat::Stdev => histogram.stdev_ns().map(|ns| ns / NS),
+        Stat::Count => (!histogram.is_empty()).then(|| histogram.count() as f64),
+    }
+}
+
+/// All checks of that name, of one step or of all.
+fn check(totals: &Totals, step: Option<&Name>, name: &Name) -> CheckStats {
+    let layout = totals.layout();
+    let mut all = CheckStats::default();
+    for (check, stats) in layout.checks.iter().zip(totals.checks()) {
+        if check.name == *name && step.is_none_or(|step| layout.steps[check.step].name == *step) {
+            all.merge(stats);
+        }
+    }
+    all
+}
+
+/// All metrics of that name, of one step or of all. Their kind is that of the first: names are unique in a plan.
+fn metric(totals: &Totals, step: Option<&Name>, name: &Name) -> Option<(MetricKind, MetricStats)> {
+    let layout = totals.layout();
+    let mut found: Option<(MetricKind, MetricStats)> = None;
+    for (metric, stats) in layout.metrics.iter().zip(totals.metrics()) {
+        if metric.name == *name && step.is_none_or(|step| layout.steps[metric.step].name == *step) {
+            found.get_or_insert_with(|| (metric.kind, MetricStats::default())).1.merge(stats);
+        }
+    }
+    found
+}

@@ -1,0 +1,224 @@
+//! The merged windows of one workflow. Merging is associative and commutative, so that windows may arrive in any order
+//! and totals of workers and datacenters may be put together in any shape.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hyperscale_types::Name;
+use hyperscale_types::rule::Phase;
+
+use crate::histogram::Histogram;
+use crate::layout::Layout;
+use crate::metric::MetricStats;
+use crate::step::StepStats;
+use crate::window::{CheckStats, Iterations, Window};
+
+/// A core above this share of its time makes the generator the bottleneck.
+pub const SATURATED_BUSY: f64 = 0.95;
+/// A dispatch lag above this, at the 99th percentile, makes the generator the bottleneck.
+pub const SATURATED_LAG_NS: u64 = 10_000_000;
+/// Time a core must have been observed before its busy share means anything.
+const OBSERVED_MIN_NS: u64 = 500_000_000;
+
+/// Merged statistics of one workflow. Memory does not depend on the length of the run.
+#[derive(Clone, Debug)]
+pub struct Totals {
+    /// Windows that were added.
+    pub windows: u64,
+    /// Iterations.
+    pub iterations: Iterations,
+    /// Dispatch lag of open-model starts.
+    pub lag: Histogram,
+    layout: Arc<Layout>,
+    steps: Vec<StepStats>,
+    checks: Vec<CheckStats>,
+    metrics: Vec<MetricStats>,
+    cores: BTreeMap<u32, CoreLoad>,
+}
+
+/// What one core did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreLoad {
+    /// CPU time of its thread.
+    pub busy_ns: u64,
+    /// Time that was observed.
+    pub observed_ns: u64,
+    /// End of its newest window.
+    pub newest_ns: u64,
+    /// Active VUs at the end of its newest window.
+    pub vus: u32,
+}
+
+impl CoreLoad {
+    /// CPU time / observed time.
+    pub fn busy(&self) -> Option<f64> {
+        (self.observed_ns >= OBSERVED_MIN_NS).then(|| self.busy_ns as f64 / self.observed_ns as f64)
+    }
+
+    fn merge(&mut self, other: &CoreLoad) {
+        self.busy_ns = self.busy_ns.saturating_add(other.busy_ns);
+        self.observed_ns = self.observed_ns.saturating_add(other.observed_ns);
+        (self.newest_ns, self.vus) = (self.newest_ns, self.vus).max((other.newest_ns, other.vus));
+    }
+}
+
+impl Totals {
+    /// Empty totals of a workflow.
+    pub fn new(layout: &Arc<Layout>) -> Self {
+        Self {
+            windows: 0,
+            iterations: Iterations::default(),
+            lag: Histogram::new(),
+            layout: Arc::clone(layout),
+            steps: layout.steps.iter().map(|_| StepStats::default()).collect(),
+            checks: vec![CheckStats::default(); layout.checks.len()],
+            metrics: layout.metrics.iter().map(|_| MetricStats::default()).collect(),
+            cores: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a window of the same layout.
+    pub fn add(&mut self, window: &Window) {
+        debug_assert_eq!(*self.layout, *window.layout, "a window of another workflow");
+        self.windows += 1;
+        self.iterations.merge(&window.iterations);
+        self.lag.merge(&window.lag);
+        self.steps.iter_mut().zip(&window.steps).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.checks.iter_mut().zip(&window.checks).for_each(|(mine, theirs)| mine.merge(theirs));
+        for (mine, theirs) in self.metrics.iter_mut().zip(&window.metrics) {
+            mine.add(theirs, window.to_ns, window.core);
+        }
+        self.cores.entry(window.core).or_default().merge(&CoreLoad {
+            busy_ns: window.busy_ns,
+            observed_ns: window.to_ns.saturating_sub(window.from_ns),
+            newest_ns: window.to_ns,
+            vus: window.vus,
+        });
+    }
+
+    /// Adds totals of the same layout.
+    pub fn merge(&mut self, other: &Totals) {
+        debug_assert_eq!(*self.layout, *other.layout, "totals of another workflow");
+        self.windows = self.windows.saturating_add(other.windows);
+        self.iterations.merge(&other.iterations);
+        self.lag.merge(&other.lag);
+        self.steps.iter_mut().zip(&other.steps).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.checks.iter_mut().zip(&other.checks).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.metrics.iter_mut().zip(&other.metrics).for_each(|(mine, theirs)| mine.merge(theirs));
+        for (core, load) in &other.cores {
+            self.cores.entry(*core).or_default().merge(load);
+        }
+    }
+
+    /// What is recorded.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// Statistics of the steps, by number.
+    pub fn steps(&self) -> &[StepStats] {
+        &self.steps
+    }
+
+    /// Checks, by number.
+    pub fn checks(&self) -> &[CheckStats] {
+        &self.checks
+    }
+
+    /// Metrics, by number.
+    pub fn metrics(&self) -> &[MetricStats] {
+        &self.metrics
+    }
+
+    /// Cores that have sent a window, with their number.
+    pub fn cores(&self) -> impl Iterator<Item = (u32, &CoreLoad)> {
+        self.cores.iter().map(|(core, load)| (*core, load))
+    }
+
+    /// Statistics of a step by its name.
+    pub fn step(&self, name: &Name) -> Option<&StepStats> {
+        let number = self.layout.steps.iter().position(|step| step.name == *name)?;
+        self.steps.get(number)
+    }
+
+    /// Counts and timings of all test steps that are not set-up or tear-down.
+    pub fn load(&self) -> LoadTotals {
+        let mut load = LoadTotals::default();
+        for (layout, step) in self.layout.steps.iter().zip(&self.steps) {
+            if layout.is_load() {
+                load.add(step);
+            }
+        }
+        load
+    }
+
+    /// Active VUs, by the newest window of each core.
+    pub fn vus(&self) -> u64 {
+        self.cores.values().map(|core| u64::from(core.vus)).sum()
+    }
+
+    /// Whether the generator itself was the bottleneck: a core too busy, or starts dispatched too late.
+    pub fn generator_saturated(&self) -> bool {
+        let busy = self.cores.values().filter_map(CoreLoad::busy).any(|busy| busy > SATURATED_BUSY);
+        busy || self.lag.percentile_ns(99.0).is_some_and(|lag| lag > SATURATED_LAG_NS)
+    }
+}
+
+/// Calls of several steps as one.
+#[derive(Clone, Debug, Default)]
+pub struct LoadTotals {
+    /// Calls that began.
+    pub count: u64,
+    /// Calls that were ok.
+    pub ok: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Requests handed to the kernel.
+    pub requests: u64,
+    /// Bytes written.
+    pub bytes_sent: u64,
+    /// Bytes read.
+    pub bytes_received: u64,
+    /// Latency of calls that were ok.
+    pub latency: Histogram,
+    /// Service time of calls that were ok.
+    pub service: Histogram,
+    /// Phases of calls that were ok, in the order of [`Phase::ALL`].
+    pub phases: [Histogram; Phase::ALL.len()],
+}
+
+impl LoadTotals {
+    /// Adds the calls of a step.
+    pub fn add(&mut self, step: &StepStats) {
+        for (mine, theirs) in [
+            (&mut self.count, step.count),
+            (&mut self.ok, step.ok),
+            (&mut self.failed, step.failed),
+            (&mut self.requests, step.requests),
+            (&mut self.bytes_sent, step.bytes_sent),
+            (&mut self.bytes_received, step.bytes_received),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.latency.merge(&step.latency);
+        self.service.merge(&step.service);
+        self.phases.iter_mut().zip(&step.phases).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    /// Adds all of `other`, for example another workflow of the job.
+    pub fn merge(&mut self, other: &LoadTotals) {
+        for (mine, theirs) in [
+            (&mut self.count, other.count),
+            (&mut self.ok, other.ok),
+            (&mut self.failed, other.failed),
+            (&mut self.requests, other.requests),
+            (&mut self.bytes_sent, other.bytes_sent),
+            (&mut self.bytes_received, other.bytes_received),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.latency.merge(&other.latency);
+        self.service.merge(&other.service);
+        self.phases.iter_mut().zip(&other.phases).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+}

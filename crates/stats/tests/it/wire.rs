@@ -1,0 +1,91 @@
+//! Bytes of a histogram: what is written is read back, and what is broken is refused.
+
+use hyperscale_stats::Histogram;
+use hyperscale_stats::wire::DecodeError;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn of(samples: &[u64]) -> Histogram {
+    let mut histogram = Histogram::new();
+    for ns in samples {
+        histogram.record(*ns);
+    }
+    histogram
+}
+
+fn bytes_of(histogram: &Histogram) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    histogram.encode(&mut bytes);
+    bytes
+}
+
+fn decode(mut bytes: &[u8]) -> Result<Histogram, DecodeError> {
+    Histogram::decode(&mut bytes)
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(samples in vec(prop_oneof![1u64..5_000, any::<u64>()], 0..300)) {
+        let histogram = of(&samples);
+        let mut bytes = bytes_of(&histogram);
+        bytes.extend([1, 2, 3]);
+        let mut rest = bytes.as_slice();
+        prop_assert!(Histogram::decode(&mut rest).unwrap() == histogram);
+        prop_assert_eq!(rest, &[1, 2, 3], "what follows is left alone");
+    }
+
+    #[test]
+    fn random_bytes_never_panic(bytes in vec(any::<u8>(), 0..200)) {
+        let _ = decode(&bytes);
+    }
+
+    #[test]
+    fn a_changed_byte_is_refused_or_gives_another_valid_histogram(
+        samples in vec(1u64..100_000, 1..100), at in any::<prop::sample::Index>(), xor in 1u8..,
+    ) {
+        let mut bytes = bytes_of(&of(&samples));
+        let at = at.index(bytes.len());
+        bytes[at] ^= xor;
+        if let Ok(histogram) = decode(&bytes) {
+            prop_assert_eq!(histogram.buckets().map(|(_, n)| n).sum::<u64>(), histogram.count());
+            let (min, p50, max) = (histogram.min_ns(), histogram.percentile_ns(50.0), histogram.max_ns());
+            prop_assert!(min <= p50 && p50 <= max);
+        }
+    }
+
+    #[test]
+    fn a_cut_is_noticed(samples in vec(1u64..100_000, 1..100), cut in any::<prop::sample::Index>()) {
+        let bytes = bytes_of(&of(&samples));
+        prop_assert!(decode(&bytes[..cut.index(bytes.len())]).is_err());
+    }
+}
+
+#[test]
+fn an_empty_histogram_is_two_bytes() {
+    assert_eq!(bytes_of(&Histogram::new()), [0, 0]);
+}
+
+#[test]
+fn many_equal_samples_are_a_few_bytes() {
+    assert!(bytes_of(&of(&vec![1_000_000; 100_000])).len() < 40);
+}
+
+#[test]
+fn contradictions_are_refused() {
+    // clamped, count, min, max, sum, sum of squares, runs: gap, length, count (zig-zag)
+    assert_eq!(decode(&[0, 1, 5, 5, 5, 25, 1, 5, 1, 2]).unwrap().max_ns(), Some(5));
+    for (what, bytes) in [
+        ("count", &[0, 2, 5, 5, 5, 25, 1, 5, 1, 2]),
+        ("clamped", &[2, 1, 5, 5, 5, 25, 1, 5, 1, 2]),
+        ("smallest", &[0, 1, 4, 5, 5, 25, 1, 5, 1, 2]),
+        ("largest", &[0, 1, 5, 6, 5, 25, 1, 5, 1, 2]),
+        ("sum", &[0, 1, 5, 5, 6, 25, 1, 5, 1, 2]),
+        ("squares", &[0, 1, 5, 5, 5, 26, 1, 5, 1, 2]),
+        ("bucket", &[0, 1, 5, 5, 5, 25, 1, 6, 1, 2]),
+        ("negative", &[0, 1, 5, 5, 5, 25, 1, 5, 1, 1]),
+    ] {
+        assert_eq!(decode(bytes).err(), Some(DecodeError::Contradiction), "{what}");
+    }
+    assert_eq!(decode(&[0, 1, 5, 5, 5, 25, 1, 0xff, 0xff, 0x7f]).err(), Some(DecodeError::BucketOutOfRange));
+    assert_eq!(decode(&[0xff; 30]).err(), Some(DecodeError::NumberTooLarge));
+}
