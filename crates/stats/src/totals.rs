@@ -190,35 +190,31 @@ pub struct LoadTotals {
 impl LoadTotals {
     /// Adds the calls of a step.
     pub fn add(&mut self, step: &StepStats) {
-        for (mine, theirs) in [
-            (&mut self.count, step.count),
-            (&mut self.ok, step.ok),
-            (&mut self.failed, step.failed),
-            (&mut self.requests, step.requests),
-            (&mut self.bytes_sent, step.bytes_sent),
-            (&mut self.bytes_received, step.bytes_received),
-        ] {
-            *mine = mine.saturating_add(theirs);
-        }
-        self.latency.merge(&step.latency);
-        self.service.merge(&step.service);
-        self.phases.iter_mut().zip(&step.phases).for_each(|(mine, theirs)| mine.merge(theirs));
+        let counts = [step.count, step.ok, step.failed, step.requests, step.bytes_sent, step.bytes_received];
+        self.absorb(counts, &step.latency, &step.service, &step.phases);
     }
 
     /// Adds all of `other`, for example another workflow of the job.
     pub fn merge(&mut self, other: &LoadTotals) {
-        for (mine, theirs) in [
-            (&mut self.count, other.count),
-            (&mut self.ok, other.ok),
-            (&mut self.failed, other.failed),
-            (&mut self.requests, other.requests),
-            (&mut self.bytes_sent, other.bytes_sent),
-            (&mut self.bytes_received, other.bytes_received),
-        ] {
+        let counts =
+            [other.count, other.ok, other.failed, other.requests, other.bytes_sent, other.bytes_received];
+        self.absorb(counts, &other.latency, &other.service, &other.phases);
+    }
+
+    fn absorb(&mut self, counts: [u64; 6], latency: &Histogram, service: &Histogram, phases: &[Histogram]) {
+        let mine = [
+            &mut self.count,
+            &mut self.ok,
+            &mut self.failed,
+            &mut self.requests,
+            &mut self.bytes_sent,
+            &mut self.bytes_received,
+        ];
+        for (mine, theirs) in mine.into_iter().zip(counts) {
             *mine = mine.saturating_add(theirs);
         }
-        self.latency.merge(&other.latency);
-        self.service.merge(&other.service);
-        self.phases.iter_mut().zip(&other.phases).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.latency.merge(latency);
+        self.service.merge(service);
+        self.phases.iter_mut().zip(phases).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 }

@@ -4,5 +4,7 @@
 
 mod books;
 mod histogram;
+mod result;
+mod series;
 mod thresholds;
 mod wire;

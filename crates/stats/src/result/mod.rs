@@ -1,0 +1,451 @@
+//! The result of a run, as it is written and read as JSON (version 1: fields are added, never renamed).
+//!
+//! Times are microseconds as decimal numbers rounded to 0.1 (`…_us`) or seconds rounded to 0.001 (`…_s`); rates are per
+//! second, rounded to 0.1. A distribution without samples has `count: 0` and zeros.
+
+mod build;
+
+use std::collections::BTreeMap;
+
+use hyperscale_types::{ErrorKind, Name};
+use serde::{Deserialize, Serialize};
+
+pub use build::{WorkflowFacts, errors, load_result, workflow_result};
+
+use crate::layout::{MetricKind, StepKind};
+
+/// The version that is written.
+pub const VERSION: u32 = 1;
+
+/// The result of a job or of a local run, final or so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The job's id.
+    pub job: String,
+    /// The plan's name.
+    pub name: String,
+    /// How it ended, or where it is.
+    pub status: Status,
+    /// Why it did not complete: `threshold`, `unreachable`, ….
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether nothing will change any more.
+    #[serde(rename = "final")]
+    pub is_final: bool,
+    /// When it began, RFC 3339.
+    pub started_at: String,
+    /// How long it took or has been running.
+    pub elapsed_s: f64,
+    /// Its workflows in the order of the plan.
+    pub workflows: Vec<WorkflowResult>,
+    /// Its thresholds in the order of the plan.
+    pub thresholds: Vec<ThresholdResult>,
+    /// Whether all thresholds hold.
+    pub thresholds_passed: bool,
+    /// All workflows together.
+    pub totals: LoadResult,
+    /// What went wrong, by workflow, step, kind and message.
+    pub errors: Vec<ErrorResult>,
+    /// Whether the generator itself was the bottleneck, so that latencies speak of it and not of the target.
+    pub generator_saturated: bool,
+    /// What is missing from the numbers.
+    pub loss: Loss,
+    /// The run over time.
+    pub series: Vec<SeriesPoint>,
+    /// Facts about the machine and the program, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// Options the run was started with, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+}
+
+/// Where a job or a workflow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the words are defined in the state diagrams of jobs and workflows")]
+pub enum Status {
+    Submitted,
+    Queued,
+    Dispatching,
+    Pending,
+    Ready,
+    Assigned,
+    Running,
+    Completing,
+    Cancelling,
+    Completed,
+    Partial,
+    Failed,
+    Cancelled,
+    Skipped,
+    TimedOut,
+}
+
+impl Status {
+    /// The word used in results.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Submitted => "submitted",
+            Status::Queued => "queued",
+            Status::Dispatching => "dispatching",
+            Status::Pending => "pending",
+            Status::Ready => "ready",
+            Status::Assigned => "assigned",
+            Status::Running => "running",
+            Status::Completing => "completing",
+            Status::Cancelling => "cancelling",
+            Status::Completed => "completed",
+            Status::Partial => "partial",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+            Status::Skipped => "skipped",
+            Status::TimedOut => "timed_out",
+        }
+    }
+}
+
+/// One workflow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkflowResult {
+    /// Its name.
+    pub name: Name,
+    /// How it ended, or where it is.
+    pub status: Status,
+    /// Why it did not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How long its load took.
+    pub elapsed_s: f64,
+    /// Its VUs: `max_vus` in open models.
+    pub vus: u64,
+    /// Cores it ran on.
+    pub cores: u32,
+    /// Its iterations.
+    pub iterations: IterationsResult,
+    /// Steps of the load.
+    pub steps: Vec<StepResult>,
+    /// Steps of set-up and tear-down.
+    #[serde(default)]
+    pub setup_steps: Vec<StepResult>,
+    /// Checks.
+    pub checks: Vec<CheckResult>,
+    /// Metrics.
+    pub metrics: Vec<MetricResult>,
+    /// All test steps of the load together.
+    pub totals: LoadResult,
+    /// How long after their intended times starts were dispatched (open models).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_us: Option<TimingResult>,
+    /// Whether its cores or its dispatching were the bottleneck.
+    #[serde(default)]
+    pub generator_saturated: bool,
+}
+
+/// Iterations: `started = completed + failed + interrupted`, and `scheduled = started + dropped` where it is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IterationsResult {
+    /// Intended starts (open models only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled: Option<u64>,
+    /// Begun.
+    pub started: u64,
+    /// All steps done, none failed.
+    pub completed: u64,
+    /// A step failed.
+    pub failed: u64,
+    /// Cut off by the end of the run.
+    pub interrupted: u64,
+    /// Intended starts that never began.
+    pub dropped: u64,
+    /// Starts that found no free VU or began too late.
+    pub late: u64,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// Its name.
+    pub name: Name,
+    /// What it is.
+    pub kind: StepKind,
+    /// The client of a test step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// Calls that began: `ok + failed`.
+    pub count: u64,
+    /// Calls that were ok.
+    pub ok: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Times it did not run.
+    pub skipped: u64,
+    /// Requests whose last byte was handed to the kernel.
+    pub requests: u64,
+    /// Calls per second.
+    pub rate: f64,
+    /// From the intended start, of calls that were ok.
+    pub latency_us: TimingResult,
+    /// From the actual start, of calls that were ok.
+    pub service_us: TimingResult,
+    /// From the intended start, of calls that failed.
+    #[serde(default)]
+    pub failed_latency_us: TimingResult,
+    /// Parts of the service time.
+    pub phases_us: PhasesResult,
+    /// Events of streamed answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamResult>,
+    /// Bytes on the connection.
+    pub bytes: BytesResult,
+    /// Answers by status.
+    pub status: BTreeMap<String, u64>,
+    /// Failed calls by kind.
+    pub errors: BTreeMap<ErrorKind, u64>,
+    /// The same calls by their tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<TagResult>,
+}
+
+/// A distribution of durations, in microseconds rounded to 0.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are the statistics")]
+pub struct TimingResult {
+    /// Samples; 0 means that the other numbers say nothing.
+    pub count: u64,
+    pub min: f64,
+    pub mean: f64,
+    pub stdev: f64,
+    pub p50: f64,
+    pub p75: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p99_9: f64,
+    pub max: f64,
+}
+
+/// Parts of the service time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhasesResult {
+    /// Opening the connection.
+    pub connect: TimingResult,
+    /// The TLS handshake.
+    pub tls: TimingResult,
+    /// Handing the request to the kernel.
+    pub write: TimingResult,
+    /// From the last byte written to the first byte read.
+    pub wait: TimingResult,
+    /// From the first to the last byte read.
+    pub read: TimingResult,
+}
+
+/// Events of streamed answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamResult {
+    /// All events.
+    pub events: u64,
+    /// From the start of a call to its first event.
+    pub first_event_us: TimingResult,
+    /// From one event to the next.
+    pub between_events_us: TimingResult,
+}
+
+/// Bytes on the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BytesResult {
+    /// Written.
+    pub sent: u64,
+    /// Read.
+    pub received: u64,
+}
+
+/// Calls of a step that carry the same tags.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TagResult {
+    /// `k=v,k2=v2`, or `other` for all sets beyond the limit.
+    pub tags: String,
+    /// Calls that began.
+    pub count: u64,
+    /// Calls that were ok.
+    pub ok: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Latency of calls that were ok.
+    pub latency_us: TimingResult,
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// Its name.
+    pub name: Name,
+    /// The step it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Name>,
+    /// Times it held.
+    pub passed: u64,
+    /// Times it did not.
+    pub failed: u64,
+}
+
+/// One metric. Which numbers are there depends on its kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricResult {
+    /// Its name.
+    pub name: Name,
+    /// The step it belongs to.
+    pub step: Name,
+    /// What its values mean.
+    pub kind: MetricKind,
+    /// How many values were recorded.
+    pub count: u64,
+    /// Values that were no finite numbers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused: u64,
+    /// All values added up (`count`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<f64>,
+    /// The share of values that are not zero (`rate`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// The newest value (`sample`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<f64>,
+    /// The values (`sample`, `distribution`; `timing` in seconds).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<ValuesResult>,
+}
+
+/// A distribution of arbitrary numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are the statistics")]
+pub struct ValuesResult {
+    pub min: f64,
+    pub mean: f64,
+    pub stdev: f64,
+    pub p50: f64,
+    pub p75: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p99_9: f64,
+    pub max: f64,
+}
+
+/// One threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThresholdResult {
+    /// The rule as it was written.
+    pub rule: String,
+    /// The left side in seconds, per second, as a fraction or as a number; `null` if there was no sample.
+    pub value: Option<f64>,
+    /// Whether it holds.
+    pub passed: bool,
+    /// Why there is no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Calls of several steps as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadResult {
+    /// Requests handed to the kernel.
+    pub requests: u64,
+    /// Calls that were ok.
+    pub ok: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Calls per second.
+    pub rate: f64,
+    /// From the intended start, of calls that were ok.
+    pub latency_us: TimingResult,
+    /// From the actual start, of calls that were ok.
+    #[serde(default)]
+    pub service_us: TimingResult,
+    /// Bytes on the connections.
+    #[serde(default)]
+    pub bytes: BytesResult,
+}
+
+/// What went wrong and how often.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorResult {
+    /// The datacenter (clusters only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datacenter: Option<String>,
+    /// The workflow.
+    pub workflow: Name,
+    /// The step, unless the workflow itself failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Name>,
+    /// The kind of a failed call, or the reason of a failed workflow.
+    pub kind: String,
+    /// The message; `other` stands for messages beyond the limit.
+    pub message: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// What is missing from the numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    /// Windows that came after their interval was reported, and were still added.
+    pub windows_late: u64,
+    /// Windows that never came.
+    pub windows_lost: u64,
+    /// Samples that could not be kept.
+    pub samples_dropped: u64,
+    /// Workers that were lost.
+    pub workers_lost: u64,
+    /// Intervals in which requests may have been sent that are in no count.
+    pub unreported: Vec<Unreported>,
+}
+
+impl Loss {
+    /// Whether nothing is missing.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// An interval whose requests are unknown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unreported {
+    /// The segment.
+    pub segment: String,
+    /// Its attempt.
+    pub attempt: u32,
+    /// Begin, on the run's clock.
+    pub from_s: f64,
+    /// End, on the run's clock.
+    pub to_s: f64,
+    /// VUs that were running.
+    pub vus: u64,
+}
+
+/// One point of the run over time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeriesPoint {
+    /// Its begin on the run's clock.
+    pub t_s: f64,
+    /// Calls per second.
+    pub rate: f64,
+    /// Failed calls.
+    pub failed: u64,
+    /// Active VUs, averaged over the point.
+    pub vus: u64,
+    /// Median latency of calls that were ok; 0 without any.
+    pub p50_us: f64,
+    /// 95th percentile.
+    pub p95_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
