@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Protocol clients: one module each, prepared once, called per request.
+
+pub mod http;
