@@ -1,5 +1,6 @@
 //! HTTP: the parts of the client that need no connection (URLs, cookies, authentication, bodies) and the client itself.
 
+pub mod cookies;
 #[cfg(test)]
 mod fuzz;
 pub mod url;
