@@ -2,6 +2,8 @@
 
 use hyperscale_types::Span;
 
+const SECOND_NS: f64 = 1e9;
+
 /// A curve: its value at t = 0, then stages one after the other. After the last stage it is over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
@@ -20,7 +22,21 @@ pub struct Stage {
     pub over: Span,
 }
 
+/// A change of what is left of a curve, made while it runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// It stays at this value until its end.
+    Value(f64),
+    /// All of its values are multiplied.
+    Factor(f64),
+}
+
 impl Curve {
+    /// The same value for a time.
+    pub fn constant(value: f64, over: Span) -> Self {
+        Self { start: value, stages: vec![Stage { to: value, over }] }
+    }
+
     /// How long it lasts.
     pub fn length(&self) -> Span {
         self.stages.iter().fold(Span::ZERO, |sum, stage| sum.saturating_add(stage.over))
@@ -34,5 +50,212 @@ impl Curve {
     /// Its largest value as a number of virtual users.
     pub fn peak_vus(&self) -> u32 {
         self.peak().round() as u32
+    }
+
+    /// Its value at a time; where it jumps, the value after the jump. 0 when it is over.
+    pub fn value_at(&self, at_ns: u64) -> f64 {
+        self.pieces().find(|piece| at_ns < piece.end_ns()).map_or(0.0, |piece| piece.value_at(at_ns))
+    }
+
+    /// The area under it from 0 to a time, in value × seconds.
+    pub fn integral(&self, to_ns: u64) -> f64 {
+        self.pieces().take_while(|piece| piece.from_ns < to_ns).map(|piece| piece.area_to(to_ns)).sum()
+    }
+
+    /// The area under all of it.
+    pub fn area(&self) -> f64 {
+        self.pieces().map(|piece| piece.area()).sum()
+    }
+
+    /// The earliest time at which the area reaches `area`, if it ever does.
+    pub fn inverse_integral(&self, area: f64) -> Option<u64> {
+        self.pieces().find(|piece| area <= piece.before + piece.area()).map(|piece| piece.time_of(area))
+    }
+
+    /// The same curve up to a time, and a changed one from there on. It ends when it would have ended.
+    #[must_use]
+    pub fn changed(&self, at_ns: u64, change: Change) -> Curve {
+        if at_ns >= self.length().as_nanos() {
+            return self.clone();
+        }
+        let mut stages = Vec::with_capacity(self.stages.len() + 2);
+        let mut jumped = false;
+        for piece in self.pieces() {
+            if piece.end_ns() <= at_ns {
+                stages.push(Stage { to: piece.to, over: Span::from_nanos(piece.over_ns) });
+                continue;
+            }
+            let done_ns = at_ns.saturating_sub(piece.from_ns);
+            if !jumped {
+                let value = piece.value_at(at_ns);
+                stages.push(Stage { to: value, over: Span::from_nanos(done_ns) });
+                stages.push(Stage { to: change.of(value), over: Span::ZERO });
+                jumped = true;
+            }
+            stages.push(Stage { to: change.of(piece.to), over: Span::from_nanos(piece.over_ns - done_ns) });
+        }
+        Curve { start: self.start, stages }
+    }
+
+    /// The straight lines it consists of.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+        let first = Piece { from_ns: 0, over_ns: 0, from: self.start, to: self.start, before: 0.0 };
+        self.stages.iter().scan(first, |last, stage| {
+            *last = Piece {
+                from_ns: last.end_ns(),
+                over_ns: stage.over.as_nanos(),
+                from: last.to,
+                to: stage.to,
+                before: last.before + last.area(),
+            };
+            Some(*last)
+        })
+    }
+}
+
+impl Change {
+    fn of(self, value: f64) -> f64 {
+        match self {
+            Change::Value(new) => new,
+            Change::Factor(factor) => value * factor,
+        }
+    }
+}
+
+/// One straight line of a curve.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) from_ns: u64,
+    pub(super) over_ns: u64,
+    /// Value at its begin.
+    pub(super) from: f64,
+    /// Value at its end.
+    pub(super) to: f64,
+    /// Area under the curve before it.
+    pub(super) before: f64,
+}
+
+impl Piece {
+    pub(super) fn end_ns(&self) -> u64 {
+        self.from_ns.saturating_add(self.over_ns)
+    }
+
+    pub(super) fn area(&self) -> f64 {
+        f64::midpoint(self.from, self.to) * self.over_ns as f64 / SECOND_NS
+    }
+
+    /// The earliest time within it at which the area under the whole curve reaches `area`.
+    pub(super) fn time_of(&self, area: f64) -> u64 {
+        let wanted = (area - self.before).max(0.0);
+        // The root of slope/2·x² + from·x = wanted, in the form that is stable for a slope of zero.
+        let slope = (self.to - self.from) / (self.over_ns as f64 / SECOND_NS).max(f64::MIN_POSITIVE);
+        let root = (self.from * self.from + 2.0 * slope * wanted).max(0.0).sqrt();
+        let seconds = if wanted == 0.0 { 0.0 } else { 2.0 * wanted / (self.from + root) };
+        self.from_ns + ((seconds * SECOND_NS).round() as u64).min(self.over_ns)
+    }
+
+    fn value_at(&self, at_ns: u64) -> f64 {
+        let passed = at_ns.saturating_sub(self.from_ns).min(self.over_ns);
+        if self.over_ns == 0 {
+            return self.to;
+        }
+        self.from + (self.to - self.from) * (passed as f64 / self.over_ns as f64)
+    }
+
+    fn area_to(&self, to_ns: u64) -> f64 {
+        let passed = to_ns.saturating_sub(self.from_ns).min(self.over_ns);
+        f64::midpoint(self.from, self.value_at(self.from_ns + passed)) * passed as f64 / SECOND_NS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::curve;
+    use super::*;
+    use proptest::prelude::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn checkout() -> Curve {
+        let stage = |to, secs| Stage { to, over: Span::from_secs(secs) };
+        Curve { start: 0.0, stages: vec![stage(2000.0, 30), stage(2000.0, 180), stage(0.0, 30)] }
+    }
+
+    #[test]
+    fn values_and_areas_of_a_ramp_a_hold_and_a_ramp() {
+        let curve = checkout();
+        for (at_s, value, area) in [
+            (0, 0.0, 0.0),
+            (15, 1000.0, 7_500.0),
+            (30, 2000.0, 30_000.0),
+            (210, 2000.0, 390_000.0),
+            (225, 1000.0, 412_500.0),
+            (240, 0.0, 420_000.0),
+            (999, 0.0, 420_000.0),
+        ] {
+            assert!((curve.value_at(at_s * S) - value).abs() < 1e-6, "value at {at_s} s");
+            assert!((curve.integral(at_s * S) - area).abs() < 1e-6, "area to {at_s} s");
+        }
+        assert_eq!(curve.inverse_integral(7_500.0), Some(15 * S));
+        assert_eq!(curve.inverse_integral(420_001.0), None);
+    }
+
+    #[test]
+    fn a_stage_of_no_length_is_a_jump() {
+        let stage = |to, secs| Stage { to, over: Span::from_secs(secs) };
+        let curve = Curve { start: 1.0, stages: vec![stage(1.0, 1), stage(9.0, 0), stage(9.0, 1)] };
+        assert!((curve.value_at(S - 1) - 1.0).abs() < 1e-9);
+        assert!((curve.value_at(S) - 9.0).abs() < 1e-9);
+        assert!((curve.area() - 10.0).abs() < 1e-9);
+        assert_eq!(curve.inverse_integral(1.0), Some(S));
+    }
+
+    #[test]
+    fn nothing_is_reached_during_a_pause() {
+        let stage = |to, secs| Stage { to, over: Span::from_secs(secs) };
+        let curve = Curve {
+            start: 2.0,
+            stages: vec![stage(2.0, 1), stage(0.0, 0), stage(0.0, 5), stage(2.0, 0), stage(2.0, 1)],
+        };
+        assert_eq!(curve.inverse_integral(2.0), Some(S));
+        assert_eq!(curve.inverse_integral(3.0), Some(6 * S + S / 2));
+    }
+
+    #[test]
+    fn a_change_keeps_the_past_and_the_end() {
+        let changed = checkout().changed(100 * S, Change::Value(500.0));
+        assert_eq!(changed.length(), checkout().length());
+        assert!((changed.integral(100 * S) - checkout().integral(100 * S)).abs() < 1e-6);
+        assert!((changed.area() - (170_000.0 + 140.0 * 500.0)).abs() < 1e-6);
+        let halved = checkout().changed(15 * S, Change::Factor(0.5));
+        assert!((halved.area() - (7_500.0 + 412_500.0 / 2.0)).abs() < 1e-6);
+        assert_eq!(checkout().changed(240 * S, Change::Value(1.0)), checkout());
+    }
+
+    proptest! {
+        #[test]
+        fn the_inverse_of_the_area_is_its_time(curve in curve(), part in 0.0f64..1.0) {
+            let area = curve.area() * part;
+            let at_ns = curve.inverse_integral(area).expect("within the area");
+            prop_assert!(at_ns <= curve.length().as_nanos());
+            // A nanosecond is worth up to peak × 1e-9.
+            let off = (curve.integral(at_ns) - area).abs();
+            prop_assert!(off <= curve.peak() * 2e-9 + curve.area() * 1e-12, "{} off", off);
+        }
+
+        #[test]
+        fn the_area_never_falls(curve in curve(), a in 0.0f64..1.2, b in 0.0f64..1.2) {
+            let at = |part: f64| (curve.length().as_nanos() as f64 * part) as u64;
+            let (early, late) = (at(a.min(b)), at(a.max(b)));
+            prop_assert!(curve.integral(early) <= curve.integral(late) + 1e-9);
+        }
+
+        #[test]
+        fn a_change_to_itself_changes_nothing(curve in curve(), part in 0.0f64..1.0) {
+            let at = (curve.length().as_nanos() as f64 * part) as u64;
+            let same = curve.changed(at, Change::Factor(1.0));
+            prop_assert!((same.area() - curve.area()).abs() <= 1e-9 * (1.0 + curve.area()));
+            prop_assert_eq!(same.length(), curve.length());
+        }
     }
 }
