@@ -3,7 +3,10 @@
 //! As tests they replay `__fuzz__/<name>/corpus` and make a short random run; `cargo bolero test <test>` runs the same
 //! harness under libFuzzer for as long as one likes.
 
+use hyperscale_plan::model::http::{Stream, StreamEvents};
+
 use super::cookies::CookieJar;
+use super::stream::StreamReader;
 use super::url::{self, Url};
 
 /// Whatever comes in, nothing but visible ASCII comes out, and a resolved redirect can be requested.
@@ -35,5 +38,25 @@ fn fuzz_cookies() {
         let mut header = Vec::new();
         jar.write_header(&url, 1_000_000, &mut header);
         assert!(header.iter().all(|byte| !byte.is_ascii_control() || *byte == b'\t'));
+    });
+}
+
+/// Whatever a server streams and wherever it is cut, the same events are counted. The first byte says where.
+#[test]
+fn fuzz_stream() {
+    bolero::check!(name = "stream").for_each(|bytes: &[u8]| {
+        let Some((cut, body)) = bytes.split_first() else { return };
+        let (before, after) = body.split_at(usize::from(*cut).min(body.len()));
+        for events in [StreamEvents::Sse, StreamEvents::Lines] {
+            let stream = Stream { events, max_events: None, until: Some("end".to_owned()), max_time: None };
+            let count = |pieces: [&[u8]; 2]| {
+                let mut reader = StreamReader::new(&stream);
+                for piece in pieces {
+                    let _ = reader.feed(piece, 0);
+                }
+                reader.finish(0).events
+            };
+            assert_eq!(count([before, after]), count([body, b""]));
+        }
     });
 }

@@ -3,4 +3,5 @@
 pub mod cookies;
 #[cfg(test)]
 mod fuzz;
+pub mod stream;
 pub mod url;
