@@ -1,0 +1,164 @@
+//! The summary at the end of a run.
+
+mod rules;
+mod steps;
+mod workflow;
+
+use hyperscale_stats::result::{ErrorResult, Loss, RunResult};
+
+use crate::human;
+use crate::style::{Role, Style};
+use crate::table::{shorten, wrap};
+
+/// Lines are never made for less than this.
+const WIDTH_MIN: usize = 40;
+/// Errors that are listed; the JSON has all of them.
+const ERRORS_SHOWN: usize = 20;
+
+/// Characters of a label in front of a field.
+const LABEL: usize = 11;
+
+/// How the text is to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Colours or none.
+    pub style: Style,
+    /// Characters per line.
+    pub width: usize,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self { style: Style::Plain, width: 100 }
+    }
+}
+
+/// The whole result as text, ending with a line end.
+pub fn summary(result: &RunResult, options: TextOptions) -> String {
+    let page = Page { style: options.style, width: options.width.max(WIDTH_MIN) };
+    let mut text = heading(result, page);
+    for workflow in &result.workflows {
+        text.push('\n');
+        text.push_str(&workflow::section(workflow, page));
+    }
+    for part in [errors(&result.errors, page), rules::section(result, page), notes(result, page)] {
+        if !part.is_empty() {
+            text.push('\n');
+            text.push_str(&part);
+        }
+    }
+    text
+}
+
+/// Style and width, handed to every part.
+#[derive(Clone, Copy)]
+pub(crate) struct Page {
+    pub(crate) style: Style,
+    pub(crate) width: usize,
+}
+
+impl Page {
+    /// `label    text`, indented under its heading. The text breaks where two spaces part it.
+    pub(crate) fn field(self, label: &str, text: &str) -> String {
+        let label = self.style.paint(Role::Dim, &format!("{label:<LABEL$}"));
+        format!("  {label} {}\n", wrap(text, "  ", LABEL + 3, self.width))
+    }
+
+    pub(crate) fn title(self, text: &str) -> String {
+        self.style.paint(Role::Title, text)
+    }
+
+    pub(crate) fn shorten(self, text: &str, used: usize) -> String {
+        shorten(text, self.width.saturating_sub(used).max(8))
+    }
+}
+
+fn heading(result: &RunResult, page: Page) -> String {
+    let status = page.style.paint(Role::of_status(result.status), result.status.as_str());
+    let reason = result.reason.as_ref().map(|reason| format!(" ({})", one_line(reason))).unwrap_or_default();
+    let totals = &result.totals;
+    let failed = page
+        .style
+        .paint(Role::of_failures(totals.failed), &format!("{} failed", human::count(totals.failed)));
+    format!(
+        "{}  {status}{reason}  after {}\n  {} requests  {} ok  {failed}  {}  sent {}  received {}\n",
+        page.title(&one_line(&result.name)),
+        human::seconds(result.elapsed_s),
+        human::count(totals.requests),
+        human::count(totals.ok),
+        human::rate(totals.rate),
+        human::bytes(totals.bytes.sent),
+        human::bytes(totals.bytes.received),
+    )
+}
+
+fn errors(errors: &[ErrorResult], page: Page) -> String {
+    if errors.is_empty() {
+        return String::new();
+    }
+    let mut sorted: Vec<&ErrorResult> = errors.iter().collect();
+    sorted.sort_by_key(|error| std::cmp::Reverse(error.count));
+    let mut lines = vec![page.title("errors")];
+    lines.extend(sorted.iter().take(ERRORS_SHOWN).map(|error| error_line(error, page)));
+    if let Some(more) = sorted.len().checked_sub(ERRORS_SHOWN).filter(|more| *more > 0) {
+        lines.push(format!("  and {more} more in the JSON report"));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn error_line(error: &ErrorResult, page: Page) -> String {
+    let step = error.step.as_ref().map(|step| format!(".{step}")).unwrap_or_default();
+    let head = format!("{}{step}  {}", error.workflow, error.kind);
+    let count = format!("{:>9}", human::count(error.count));
+    let used = 2 + count.len() + 2 + head.chars().count() + 2;
+    let message = page.shorten(&one_line(&error.message), used);
+    format!("  {}  {head}  {message}", page.style.paint(Role::Bad, &count))
+}
+
+/// Texts come from outside: no line ends, no escape sequences.
+fn one_line(message: &str) -> String {
+    message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// What limits the trust in the numbers.
+fn notes(result: &RunResult, page: Page) -> String {
+    let mut notes = Vec::new();
+    if result.generator_saturated {
+        notes.push(
+            "the load generator itself was the bottleneck: latencies are partly its own; use more cores or less load"
+                .to_owned(),
+        );
+    }
+    notes.extend(loss_notes(&result.loss));
+    let sign = "! warning  ";
+    let line = |note: &String| {
+        let note = wrap(note, " ", sign.len(), page.width);
+        page.style.paint(Role::Warning, sign) + &note + "\n"
+    };
+    notes.iter().map(line).collect()
+}
+
+fn loss_notes(loss: &Loss) -> Vec<String> {
+    let counted = [
+        (loss.windows_lost, "statistics windows were lost: their samples are missing"),
+        (loss.windows_late, "statistics windows came late and were added afterwards"),
+        (loss.samples_dropped, "samples could not be kept"),
+        (loss.workers_lost, "workers were lost"),
+    ];
+    let mut notes: Vec<String> = counted
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, words)| format!("{} {words}", human::count(n)))
+        .collect();
+    notes.extend(loss.unreported.iter().map(|gap| {
+        format!(
+            "requests of segment {} (attempt {}, {} VUs) between {} and {} are unknown",
+            gap.segment,
+            gap.attempt,
+            human::count(gap.vus),
+            human::seconds(gap.from_s),
+            human::seconds(gap.to_s),
+        )
+    }));
+    notes
+}

@@ -1,0 +1,8 @@
+//! Summaries, progress lines and JSON as people and scripts see them.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+mod json;
+mod progress;
+mod runs;
+mod summary;

@@ -1,0 +1,200 @@
+//! Runs to be shown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyperscale_stats::result::{
+    Loss, RunResult, Status, ThresholdResult, Unreported, VERSION, WorkflowFacts, errors, load_result,
+    workflow_result,
+};
+use hyperscale_stats::{
+    CallSample, CheckLayout, Layout, MetricKind, MetricLayout, Series, StepKind, StepLayout, StreamEvent,
+    Totals, Window,
+};
+use hyperscale_types::{ErrorKind, Name};
+
+const MS: u64 = 1_000_000;
+const ELAPSED: Duration = Duration::from_secs(10);
+
+pub(crate) fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn step(text: &str, kind: StepKind, setup: bool) -> StepLayout {
+    StepLayout { name: name(text), kind, protocol: (kind == StepKind::Test).then_some("http"), setup }
+}
+
+fn ok(latency_ns: u64, service_ns: u64) -> CallSample {
+    CallSample {
+        latency_ns,
+        service_ns,
+        status: 200,
+        requests: 1,
+        bytes_sent: 120,
+        bytes_received: 2_048,
+        ..CallSample::default()
+    }
+}
+
+fn failed(kind: ErrorKind, status: u16) -> CallSample {
+    CallSample { error: Some(kind), status, ..ok(30 * MS, 30 * MS) }
+}
+
+fn result_of(workflow: &str, window: &Window, layout: &Arc<Layout>) -> RunResult {
+    let mut totals = Totals::new(layout);
+    totals.add(window);
+    let mut series = Series::new();
+    series.add(window);
+    let facts = WorkflowFacts {
+        name: name(workflow),
+        status: Status::Completed,
+        reason: None,
+        elapsed: ELAPSED,
+        vus: 64,
+        cores: 2,
+    };
+    RunResult {
+        version: VERSION,
+        job: "local-1".into(),
+        name: "checkout".into(),
+        status: Status::Completed,
+        reason: None,
+        is_final: true,
+        started_at: "2025-01-01T00:00:00Z".into(),
+        elapsed_s: 10.0,
+        workflows: vec![workflow_result(facts, &totals)],
+        thresholds: Vec::new(),
+        thresholds_passed: true,
+        totals: load_result(&totals.load(), ELAPSED),
+        errors: errors(&name(workflow), &totals),
+        generator_saturated: totals.generator_saturated(),
+        loss: Loss::default(),
+        series: series.points(ELAPSED),
+        environment: BTreeMap::new(),
+        options: BTreeMap::new(),
+    }
+}
+
+/// One step, closed model, nothing went wrong.
+pub(crate) fn simple() -> RunResult {
+    let layout =
+        Arc::new(Layout { steps: vec![step("request", StepKind::Test, false)], ..Layout::default() });
+    let mut window = Window::new(&layout);
+    (window.to_ns, window.vus) = (1_000 * MS, 64);
+    for n in 0..12_345 {
+        window.call(0, &ok(MS + n * 500, MS + n * 500));
+        window.started();
+        window.completed();
+    }
+    result_of("request", &window, &layout)
+}
+
+/// Everything a result can have: open model, set-up, failures, tags, checks, metrics, thresholds, loss.
+pub(crate) fn eventful() -> RunResult {
+    let metric = |text, kind| MetricLayout { step: 3, name: name(text), kind };
+    let layout = Arc::new(Layout {
+        steps: vec![
+            step("login", StepKind::Test, true),
+            step("users", StepKind::Test, false),
+            step("order", StepKind::Test, false),
+            step("basket", StepKind::Metric, false),
+        ],
+        checks: ["status", "total", "never"].map(|text| CheckLayout { step: 2, name: name(text) }).to_vec(),
+        metrics: vec![
+            metric("items", MetricKind::Count),
+            metric("cached", MetricKind::Rate),
+            metric("stock", MetricKind::Sample),
+            metric("price", MetricKind::Distribution),
+            metric("render", MetricKind::Timing),
+            metric("unused", MetricKind::Count),
+        ],
+    });
+    let mut window = Window::new(&layout);
+    record(&mut window);
+    let mut result = result_of("Browse", &window, &layout);
+    result.status = Status::Partial;
+    result.thresholds = thresholds();
+    result.thresholds_passed = false;
+    result.generator_saturated = true;
+    result.loss = Loss {
+        windows_lost: 3,
+        unreported: vec![Unreported {
+            segment: "Browse/1".into(),
+            attempt: 1,
+            from_s: 2.0,
+            to_s: 4.5,
+            vus: 32,
+        }],
+        ..Loss::default()
+    };
+    result
+}
+
+fn record(window: &mut Window) {
+    window.call(0, &ok(80 * MS, 80 * MS));
+    for n in 1..=1_000 {
+        window.scheduled(1);
+        window.started();
+        window.lag(n * 50);
+        let call = ok(n * MS, MS + n * 1_000);
+        window.call(1, &call);
+        window.tagged(1, if n % 4 == 0 { "region=us" } else { "region=eu" }, &call);
+        window.stream_event(1, StreamEvent::First(2 * MS));
+        window.stream_event(1, StreamEvent::Next(MS / 2));
+        order(window, n);
+        for (metric, value) in
+            [(0, 2.0), (1, (n % 2) as f64), (2, n as f64), (3, n as f64 / 3.0), (4, n as f64 / 1e3)]
+        {
+            window.metric(metric, value);
+        }
+    }
+    window.scheduled(7);
+    window.dropped(7);
+    window.late(41);
+}
+
+fn order(window: &mut Window, n: u64) {
+    match n {
+        990.. => {
+            window.call(2, &failed(ErrorKind::Timeout, 0));
+            window.error_message(
+                2,
+                ErrorKind::Timeout,
+                "no answer within 10s\nfrom https://api.example.com/orders/with/a/rather/long/path?and=query",
+            );
+            window.failed();
+        }
+        980..990 => {
+            window.call(2, &failed(ErrorKind::Status, 503));
+            window.error_message(2, ErrorKind::Status, "503 is not 200–399");
+            window.failed();
+        }
+        970..980 => {
+            window.skipped(2, 1);
+            window.failed();
+        }
+        _ => {
+            window.call(2, &ok(3 * MS, 3 * MS));
+            window.check(0, true);
+            window.check(1, !n.is_multiple_of(97));
+            window.completed();
+        }
+    }
+}
+
+fn thresholds() -> Vec<ThresholdResult> {
+    let rule = |rule: &str, value, passed, reason: Option<&str>| ThresholdResult {
+        rule: rule.into(),
+        value,
+        passed,
+        reason: reason.map(str::to_owned),
+    };
+    vec![
+        rule("Browse.order.latency.p99 < 300ms", Some(0.003), true, None),
+        rule("Browse.failed.rate < 1%", Some(0.0101), false, None),
+        rule("Browse.rate > 500/s", Some(199.0), false, None),
+        rule("Browse.dropped == 0", Some(7.0), false, None),
+        rule("Browse.order.latency.tls.p99 < 1s", None, false, Some("no_samples")),
+    ]
+}
