@@ -1,2 +1,56 @@
-//! Developer entry points.
-fn main() {}
+//! Developer entry points: `cargo xtask test` and `cargo xtask tidy`.
+//!
+//! Plain `std` and little else, because everybody builds this first. It must never be needed to run the product.
+
+#![expect(clippy::print_stderr, reason = "a developer tool talks to the terminal it was started from")]
+
+mod packages;
+mod steps;
+mod test;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Developer entry points of Hyperscale.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check and test everything; installs the Debian packages the tests need.
+    Test {
+        /// Only formatting, tidy and tests: for the inner loop.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Check what the compiler cannot: dependency directions, licences, file sizes, forbidden texts, documents.
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Test { quick } => test::run(&root(), quick),
+        Command::Tidy => tidy::run(&root()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace: two levels above this crate.
+fn root() -> PathBuf {
+    let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    manifest.ancestors().nth(2).map(PathBuf::from).unwrap_or(manifest)
+}

@@ -1,0 +1,50 @@
+//! Debian packages that the tests need beyond a compiler.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::steps::{output, run};
+
+/// A program and the package it comes from.
+struct Needed {
+    program: &'static str,
+    package: &'static str,
+}
+
+const NEEDED: &[Needed] = &[
+    // Counts the instructions of the hot path (callgrind).
+    Needed { program: "valgrind", package: "valgrind" },
+];
+
+/// Installs what is missing; as somebody other than root it can only say what that is.
+pub(crate) fn install_missing(root: &Path) -> Result<()> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let missing =
+        missing(NEEDED, |program| path.split(':').any(|folder| Path::new(folder).join(program).is_file()));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if output(root, "id", &["-u"])?.trim() != "0" {
+        bail!("missing packages: {0}; run once as root: apt-get install {0}", missing.join(" "));
+    }
+    run(root, "apt-get", &["update", "-qq"])?;
+    let install = ["install", "-y", "-qq", "--no-install-recommends"];
+    run(root, "apt-get", &[&install[..], &missing[..]].concat())
+}
+
+fn missing(needed: &[Needed], is_installed: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    needed.iter().filter(|needed| !is_installed(needed.program)).map(|needed| needed.package).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_absent_programs_are_missing() {
+        let needed = [Needed { program: "a", package: "pa" }, Needed { program: "b", package: "pb" }];
+        assert_eq!(missing(&needed, |program| program == "a"), ["pb"]);
+        assert_eq!(missing(&needed, |_| true), [""; 0]);
+    }
+}

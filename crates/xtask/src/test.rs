@@ -1,0 +1,59 @@
+//! `cargo xtask test`: everything that has to hold before a change lands.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::packages;
+use crate::steps::{self, Steps, cargo, output};
+use crate::tidy;
+
+/// Runs all steps, cheap ones first, and prints how long each took.
+pub(crate) fn run(root: &Path, quick: bool) -> Result<()> {
+    let mut steps = Steps::default();
+    let outcome = do_steps(root, quick, &mut steps);
+    eprintln!("\n{}", steps.summary());
+    outcome
+}
+
+fn do_steps(root: &Path, quick: bool, steps: &mut Steps) -> Result<()> {
+    let cargo = cargo();
+    if !quick {
+        steps.step("packages", "install them and start again", || packages::install_missing(root))?;
+    }
+    steps.step("format", "run 'cargo fmt' and commit the result", || {
+        steps::run(root, &cargo, &["fmt", "--all", "--check"])
+    })?;
+    steps.step("tidy", "each line above says which rule and where", || tidy::run(root))?;
+    if !quick {
+        steps.step(
+            "clippy",
+            "fix the warnings; an exception needs #[expect(…, reason = \"…\")]",
+            || {
+                steps::run(
+                    root,
+                    &cargo,
+                    &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"],
+                )
+            },
+        )?;
+    }
+    steps.step("tests", "run the failed one alone with 'cargo test -p CRATE NAME'", || {
+        if has_nextest(root, &cargo) {
+            steps::run(root, &cargo, &["nextest", "run", "--locked", "--workspace", "--no-fail-fast"])
+        } else {
+            let kinds = ["--lib", "--bins", "--tests"];
+            steps::run(root, &cargo, &[&["test", "--locked", "--workspace"], &kinds[..]].concat())
+        }
+    })?;
+    if !quick {
+        steps.step("doc tests", "the examples in the documentation must run", || {
+            steps::run(root, &cargo, &["test", "--locked", "--workspace", "--doc"])
+        })?;
+    }
+    Ok(())
+}
+
+fn has_nextest(root: &Path, cargo: &str) -> bool {
+    output(root, cargo, &["nextest", "--version"]).is_ok()
+}

@@ -1,0 +1,185 @@
+//! Which crate may use which: dependencies point from faces to effects to cores to words.
+
+use super::Finding;
+use super::graph::{Graph, Package};
+
+/// What a crate may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// No I/O, clock, randomness or async runtime, not even far below.
+    Pure,
+    /// Touches the world.
+    Effects,
+    /// Something people see.
+    Face,
+    /// For developers; the product never depends on it.
+    Tool,
+}
+
+/// One crate of the house.
+struct Room {
+    name: &'static str,
+    kind: Kind,
+    /// Crates of the workspace it may use in the product. Tests may use any.
+    may_use: &'static [&'static str],
+}
+
+/// The map of the house. A crate that is not in it does not belong to it.
+const ROOMS: &[Room] = &[
+    Room { name: "hyperscale-types", kind: Kind::Pure, may_use: &[] },
+    Room { name: "hyperscale-plan", kind: Kind::Pure, may_use: &["hyperscale-types"] },
+    Room { name: "hyperscale-stats", kind: Kind::Pure, may_use: &["hyperscale-types"] },
+    Room {
+        name: "hyperscale-clients",
+        kind: Kind::Effects,
+        may_use: &["hyperscale-types", "hyperscale-plan"],
+    },
+    Room {
+        name: "hyperscale-engine",
+        kind: Kind::Effects,
+        may_use: &["hyperscale-types", "hyperscale-plan", "hyperscale-stats", "hyperscale-clients"],
+    },
+    // The witness shares nothing with the clients it is a witness for.
+    Room { name: "hyperscale-target", kind: Kind::Effects, may_use: &["hyperscale-types"] },
+    Room { name: "hyperscale-report", kind: Kind::Face, may_use: &["hyperscale-types", "hyperscale-stats"] },
+    Room {
+        name: "hyperscale-cli",
+        kind: Kind::Face,
+        may_use: &[
+            "hyperscale-types",
+            "hyperscale-plan",
+            "hyperscale-stats",
+            "hyperscale-engine",
+            "hyperscale-report",
+            "hyperscale-target",
+        ],
+    },
+    Room { name: "xtask", kind: Kind::Tool, may_use: &[] },
+];
+
+/// What pure crates must not reach, however far below: runtimes, sockets, clocks, randomness.
+const IMPURE: &[&str] = &[
+    "tokio",
+    "mio",
+    "socket2",
+    "rustls",
+    "h2",
+    "hyper",
+    "reqwest",
+    "rand",
+    "fastrand",
+    "getrandom",
+    "chrono",
+    "time",
+];
+
+/// Crates nobody may use: what stands in for each.
+const BANNED: &[(&str, &str)] = &[
+    ("async-std", "one runtime is enough: tokio"),
+    ("chrono", "no calendar is needed; use hyperscale_types::Span and std::time"),
+    ("lazy_static", "use std::sync::LazyLock"),
+    ("native-tls", "rustls is the only TLS"),
+    ("once_cell", "use std::sync::OnceLock"),
+    ("openssl", "rustls with aws-lc-rs is the only TLS"),
+    ("ring", "rustls uses aws-lc-rs; two cryptographic libraries are one too many"),
+    ("serde_yaml", "archived"),
+];
+
+/// Checks the edges of every crate of the workspace.
+pub(super) fn check(graph: &Graph) -> Vec<Finding> {
+    graph.members().flat_map(|member| check_member(graph, member)).collect()
+}
+
+fn check_member(graph: &Graph, member: &Package) -> Vec<Finding> {
+    let Some(room) = ROOMS.iter().find(|room| room.name == member.name) else {
+        let rule =
+            "is not in the map of crates; add it to ROOMS with what it may use, and to ARCHITECTURE.md";
+        return vec![Finding::new(&member.name, rule)];
+    };
+    let mut findings = Vec::new();
+    for used in graph.direct(member, true) {
+        if used.is_member && !room.may_use.contains(&used.name.as_str()) {
+            findings.push(Finding::new(&member.name, format!("must not use {}", used.name)));
+        }
+    }
+    for used in graph.direct(member, false) {
+        if let Some((name, instead)) = BANNED.iter().find(|(name, _)| *name == used.name) {
+            findings.push(Finding::new(&member.name, format!("uses the banned crate {name}: {instead}")));
+        }
+        if used.is_member && kind_of(&used.name) == Some(Kind::Tool) {
+            findings.push(Finding::new(&member.name, format!("must not use the tool {}", used.name)));
+        }
+    }
+    if room.kind == Kind::Pure {
+        for below in graph.all_below(member) {
+            if IMPURE.contains(&below.name.as_str()) {
+                findings.push(Finding::new(&member.name, format!("is pure but reaches {}", below.name)));
+            }
+        }
+    }
+    findings
+}
+
+/// Folders of the crates that must stay pure.
+pub(super) fn pure_folders() -> impl Iterator<Item = &'static str> {
+    ROOMS
+        .iter()
+        .filter(|room| room.kind == Kind::Pure)
+        .map(|room| room.name.trim_start_matches("hyperscale-"))
+}
+
+fn kind_of(name: &str) -> Option<Kind> {
+    ROOMS.iter().find(|room| room.name == name).map(|room| room.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::graph::tests::graph;
+    use super::*;
+
+    fn rules(lines: &[&str]) -> Vec<String> {
+        check(&graph(lines))
+            .into_iter()
+            .map(|finding| format!("{} {}", finding.place, finding.rule))
+            .collect()
+    }
+
+    #[test]
+    fn allowed_edges_pass() {
+        let lines =
+            ["hyperscale-engine: hyperscale-plan tokio", "hyperscale-plan: hyperscale-types dev:tokio"];
+        assert_eq!(rules(&lines), [""; 0]);
+    }
+
+    #[test]
+    fn edges_against_the_grain_are_found() {
+        assert_eq!(
+            rules(&["hyperscale-plan: hyperscale-stats"]),
+            ["hyperscale-plan must not use hyperscale-stats"]
+        );
+        assert_eq!(
+            rules(&["hyperscale-target: hyperscale-clients"]),
+            ["hyperscale-target must not use hyperscale-clients"]
+        );
+        assert_eq!(rules(&["hyperscale-cli: dev:xtask"]), ["hyperscale-cli must not use the tool xtask"]);
+    }
+
+    #[test]
+    fn pure_crates_must_not_reach_a_runtime_through_others() {
+        let lines = ["hyperscale-stats: innocent", "innocent: tokio"];
+        assert_eq!(rules(&lines), ["hyperscale-stats is pure but reaches tokio"]);
+    }
+
+    #[test]
+    fn unknown_crates_and_banned_ones_are_found() {
+        assert!(rules(&["hyperscale-new: "])[0].contains("is not in the map"));
+        assert!(rules(&["hyperscale-cli: openssl"])[0].contains("banned crate openssl"));
+    }
+
+    #[test]
+    fn map_names_only_crates_that_it_knows() {
+        for room in ROOMS {
+            assert!(room.may_use.iter().all(|name| kind_of(name).is_some()), "{}", room.name);
+        }
+    }
+}
