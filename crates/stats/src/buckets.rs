@@ -12,7 +12,7 @@ pub(crate) const SUB: usize = 1 << SUB_BITS;
 
 /// A counter of a bucket.
 pub trait Count: Copy + Default + Send + 'static {
-    /// One more. A counter that is full stays full.
+    /// One more. No window lives for 2³² calls and no run for 2⁶⁴.
     fn bump(&mut self);
     /// `n` more. A counter that is full stays full.
     fn add(&mut self, n: u64);
@@ -23,7 +23,7 @@ pub trait Count: Copy + Default + Send + 'static {
 impl Count for u32 {
     #[inline]
     fn bump(&mut self) {
-        *self = self.saturating_add(1);
+        *self += 1;
     }
     fn add(&mut self, n: u64) {
         *self = self.saturating_add(u32::try_from(n).unwrap_or(u32::MAX));
@@ -36,7 +36,7 @@ impl Count for u32 {
 impl Count for u64 {
     #[inline]
     fn bump(&mut self) {
-        *self = self.saturating_add(1);
+        *self += 1;
     }
     fn add(&mut self, n: u64) {
         *self = self.saturating_add(n);

@@ -1,7 +1,7 @@
 //! Bytes of a histogram: sparse, as clusters send it.
 //!
 //! ```text
-//! histogram = clamped count [min max sum sum_sq runs]      the rest only if count > 0
+//! histogram = clamped count [min max sum runs]             the rest only if count > 0
 //! runs      = n { gap length { count }* }*n               gap: empty buckets since the run before
 //! ```
 //! Every number is a LEB128 varint; counts within a run are zig-zag differences from the count before. Decoding checks
@@ -11,8 +11,8 @@
 use crate::buckets::Count;
 use crate::histogram::{BUCKETS, Histogram, MAX_NS, Moments, bucket_range_ns};
 
-/// Samples of one histogram that is accepted from outside: sums of squares of so many hours still fit 128 bits.
-pub const SAMPLES_MAX: u64 = 1 << 44;
+/// Samples of one histogram that is accepted from outside: far beyond any run, and far below an overflow of sums.
+pub const SAMPLES_MAX: u64 = 1 << 48;
 
 /// Why bytes are not a histogram. Nothing was decoded; the sender is broken or hostile, so there is no point in trying
 /// the same bytes again.
@@ -41,7 +41,7 @@ impl<C: Count> Histogram<C> {
         if m.count == 0 {
             return;
         }
-        for number in [u128::from(m.min), u128::from(m.max), m.sum, m.sum_sq] {
+        for number in [u128::from(m.min), u128::from(m.max), m.sum] {
             put(out, number);
         }
         let runs = self.runs();
@@ -81,8 +81,7 @@ impl Histogram {
             return if clamped == 0 { Ok(Self::new()) } else { Err(DecodeError::Contradiction) };
         }
         let (min, max) = (take_u64(bytes)?, take_u64(bytes)?);
-        let (sum, sum_sq) = (take(bytes)?, take(bytes)?);
-        let moments = Moments { count, clamped, min, max, sum, sum_sq };
+        let moments = Moments { count, clamped, min, max, sum: take(bytes)? };
         let buckets = take_runs(bytes)?;
         check(&moments, &buckets)?;
         Ok(Self::from_parts(moments, buckets))
@@ -127,8 +126,7 @@ fn check(m: &Moments, buckets: &[(usize, u64)]) -> Result<(), DecodeError> {
         && m.min <= m.max
         && within(m.min, buckets.first())
         && within(m.max, buckets.last())
-        && (n * min..=n * max).contains(&m.sum)
-        && (n * min * min..=n * max * max).contains(&m.sum_sq);
+        && (n * min..=n * max).contains(&m.sum);
     if fits { Ok(()) } else { Err(DecodeError::Contradiction) }
 }
 

@@ -72,20 +72,19 @@ fn many_equal_samples_are_a_few_bytes() {
 
 #[test]
 fn contradictions_are_refused() {
-    // clamped, count, min, max, sum, sum of squares, runs: gap, length, count (zig-zag)
-    assert_eq!(decode(&[0, 1, 5, 5, 5, 25, 1, 5, 1, 2]).unwrap().max_ns(), Some(5));
+    // clamped, count, min, max, sum, runs: gap, length, count (zig-zag)
+    assert_eq!(decode(&[0, 1, 5, 5, 5, 1, 5, 1, 2]).unwrap().max_ns(), Some(5));
     for (what, bytes) in [
-        ("count", &[0, 2, 5, 5, 5, 25, 1, 5, 1, 2]),
-        ("clamped", &[2, 1, 5, 5, 5, 25, 1, 5, 1, 2]),
-        ("smallest", &[0, 1, 4, 5, 5, 25, 1, 5, 1, 2]),
-        ("largest", &[0, 1, 5, 6, 5, 25, 1, 5, 1, 2]),
-        ("sum", &[0, 1, 5, 5, 6, 25, 1, 5, 1, 2]),
-        ("squares", &[0, 1, 5, 5, 5, 26, 1, 5, 1, 2]),
-        ("bucket", &[0, 1, 5, 5, 5, 25, 1, 6, 1, 2]),
-        ("negative", &[0, 1, 5, 5, 5, 25, 1, 5, 1, 1]),
+        ("count", &[0, 2, 5, 5, 5, 1, 5, 1, 2]),
+        ("clamped", &[2, 1, 5, 5, 5, 1, 5, 1, 2]),
+        ("smallest", &[0, 1, 4, 5, 5, 1, 5, 1, 2]),
+        ("largest", &[0, 1, 5, 6, 5, 1, 5, 1, 2]),
+        ("sum", &[0, 1, 5, 5, 6, 1, 5, 1, 2]),
+        ("bucket", &[0, 1, 5, 5, 5, 1, 6, 1, 2]),
+        ("negative", &[0, 1, 5, 5, 5, 1, 5, 1, 1]),
     ] {
         assert_eq!(decode(bytes).err(), Some(DecodeError::Contradiction), "{what}");
     }
-    assert_eq!(decode(&[0, 1, 5, 5, 5, 25, 1, 0xff, 0xff, 0x7f]).err(), Some(DecodeError::BucketOutOfRange));
+    assert_eq!(decode(&[0, 1, 5, 5, 5, 1, 0xff, 0xff, 0x7f]).err(), Some(DecodeError::BucketOutOfRange));
     assert_eq!(decode(&[0xff; 30]).err(), Some(DecodeError::NumberTooLarge));
 }
