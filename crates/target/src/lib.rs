@@ -35,3 +35,4 @@ pub use options::{
     BODY_SIZE_MAX, DELAY_MAX, ErrorRate, Identity, Latency, OptionError, Options, Stall, TlsOptions,
 };
 pub use server::{BindError, Handle, Running, Target};
+pub use tls::TlsError;

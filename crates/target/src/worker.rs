@@ -52,6 +52,8 @@ pub(crate) struct Context {
     pub(crate) shared: Arc<Shared>,
     pub(crate) shard: Arc<Shard>,
     pub(crate) inject: Inject,
+    /// The answer of `/` in HTTP/1.1, unless it is too large to be kept.
+    pub(crate) prepared: Option<h1::Prepared>,
 }
 
 /// The listening side, owned by the first thread.
@@ -106,6 +108,7 @@ impl Worker {
                     shared: Arc::clone(shared),
                     shard: shared.books.shard(number),
                     inject: Inject::new(options, number),
+                    prepared: h1::Prepared::index(&shared.site),
                 };
                 Ok(Self {
                     number,

@@ -1,5 +1,7 @@
 //! Request heads: from bytes to what the connection needs to know (RFC 9112, 2 to 6).
 
+use std::mem::MaybeUninit;
+
 use httparse::{Header, Status};
 
 use crate::request::Request;
@@ -66,9 +68,10 @@ pub(super) fn parse(
     bytes: &[u8],
     count: impl FnOnce(&str),
 ) -> Result<Option<Result<Head, Rejected>>, HeadError> {
-    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
-    let mut parsed = httparse::Request::new(&mut headers);
-    let length = match parsed.parse(bytes) {
+    // Uninitialised, because clearing four kilobytes per request would cost more than reading it.
+    let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+    let mut parsed = httparse::Request::new(&mut []);
+    let length = match parsed.parse_with_uninit_headers(bytes, &mut headers) {
         Ok(Status::Complete(length)) => length,
         Ok(Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooLarge),

@@ -16,7 +16,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use self::body::BodyError;
 use self::head::{Head, HeadError, Manner, Rejected, Work};
-use self::write::{Next, Prepared};
+use self::write::Next;
+pub(crate) use self::write::Prepared;
 use crate::counts::OpenGuard;
 use crate::reply::{Answer, Reply};
 use crate::routes;
@@ -53,14 +54,13 @@ struct Connection<S> {
 
 /// Serves a connection whose first bytes are in `inbox` until either side ends it.
 pub(crate) async fn serve<S: Socket>(socket: S, inbox: BytesMut, context: Arc<Context>, guard: OpenGuard) {
-    let prepared = Prepared::index(&context.shared.site);
     let mut connection = Connection { socket, inbox, out: Vec::new(), context, guard, is_fresh: true };
-    while let Ok(Next::KeepAlive) = connection.exchange(prepared.as_ref()).await {}
+    while let Ok(Next::KeepAlive) = connection.exchange().await {}
 }
 
 impl<S: Socket> Connection<S> {
     /// One request and its answer.
-    async fn exchange(&mut self, prepared: Option<&Prepared>) -> Result<Next, Hangup> {
+    async fn exchange(&mut self) -> Result<Next, Hangup> {
         let head = match self.next_head().await? {
             Ok(head) => head,
             Err(Rejected(message)) => {
@@ -82,7 +82,7 @@ impl<S: Socket> Connection<S> {
             }
         };
         let next = match head.work {
-            Work::Index => self.index(prepared, manner).await?,
+            Work::Index => self.index(manner).await?,
             Work::Control(request) => {
                 let reply = routes::control(&request.method, &request.path, &self.context.shared).await;
                 self.send(&reply, manner).await?
@@ -145,8 +145,8 @@ impl<S: Socket> Connection<S> {
     }
 
     /// Answers `/`, from prepared bytes if the request is an ordinary one.
-    async fn index(&mut self, prepared: Option<&Prepared>, manner: Manner) -> Result<Next, Hangup> {
-        match prepared {
+    async fn index(&mut self, manner: Manner) -> Result<Next, Hangup> {
+        match &self.context.prepared {
             Some(prepared) if manner.keep_alive && !manner.is_old && self.context.inject.is_calm() => {
                 self.count_status(200);
                 let bytes = if manner.is_head { &prepared.head } else { &prepared.full };

@@ -20,14 +20,14 @@ pub(super) enum Next {
 }
 
 /// The answer of `/` ready to be copied: with body and without.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     pub(super) full: Bytes,
     pub(super) head: Bytes,
 }
 
 impl Prepared {
     /// `None` if the body is so large that it is generated anew each time.
-    pub(super) fn index(site: &Site) -> Option<Self> {
+    pub(crate) fn index(site: &Site) -> Option<Self> {
         let reply = site.index();
         let length = reply.body.length().filter(|length| *length <= OUT_BYTES_MAX as u64)?;
         let mut bytes = Vec::new();

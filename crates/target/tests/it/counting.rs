@@ -2,6 +2,7 @@
 
 use std::net::Shutdown;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -62,6 +63,17 @@ fn requests_whose_client_left_are_counted_when_the_books_are_asked_for() {
         }
         assert_eq!(site.stats()["requests"], 50, "{threads} threads");
     }
+}
+
+#[test]
+fn requests_whose_client_reset_the_connection_are_counted() {
+    let site = site(|_| {});
+    for _ in 0..50 {
+        let mut wire = site.connect();
+        wire.request("GET", "/", "");
+        socket2::SockRef::from(&wire.stream).set_linger(Some(Duration::ZERO)).expect("a socket lingers");
+    }
+    assert_eq!(site.stats()["requests"], 50);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod counting;
 mod faults;
 mod http2;
 mod injection;
+mod life;
 mod protocol;
 mod routes;
 mod tls;
