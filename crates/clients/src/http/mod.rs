@@ -3,5 +3,6 @@
 pub mod cookies;
 #[cfg(test)]
 mod fuzz;
+pub mod h2;
 pub mod stream;
 pub mod url;
