@@ -67,7 +67,7 @@ impl Hole {
     }
 
     /// Whether the same values always give the same text.
-    pub(super) fn is_pure(&self) -> bool {
+    pub fn is_pure(&self) -> bool {
         self.roots().all(|root| !matches!(root, Root::NowMs | Root::Uuid | Root::Random))
     }
 

@@ -19,7 +19,7 @@ use minijinja::Value;
 
 pub use cut::Hole;
 pub use expr::Expr;
-pub use json::JsonTemplate;
+pub use json::{JsonPiece, JsonTemplate};
 pub use path::Path;
 pub use text::Escape;
 

@@ -24,6 +24,14 @@ pub enum Escape {
     Json,
 }
 
+impl Escape {
+    /// Writes constant text as it must stand in this place; the error says what it is that cannot stand there. On an
+    /// error `out` may have grown.
+    pub fn write(self, text: &str, out: &mut Vec<u8>) -> Result<(), &'static str> {
+        write_text(text, self, out)
+    }
+}
+
 /// Writes a value; the error says what it is that cannot stand there. On an error `out` may have grown.
 pub(super) fn write(value: &Value, escape: Escape, out: &mut Vec<u8>) -> Result<(), &'static str> {
     if escape == Escape::Json {
