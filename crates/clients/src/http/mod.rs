@@ -1,8 +1,50 @@
-//! HTTP: the parts of the client that need no connection (URLs, cookies, authentication, bodies) and the client itself.
+//! HTTP: prepared once per step and core, called per request.
+//!
+//! ```text
+//! Prepared::new ─ url, fields, body → Wire (constant block + holes), Route (origin + how to reach it)
+//! call ─ fill → Session (idle connection) or connection::open → exchange (write, read) → Outcome
+//!                                                                  └ Reader (bytes → head, body) → Collector
+//! ```
+//! Nothing here knows statistics or schedules. A request is never repeated on its own account.
 
+mod auth;
+mod body;
+mod call;
+mod chunked;
+mod collect;
+mod connection;
 pub mod cookies;
+mod core;
+mod deadline;
+mod dns;
+mod errors;
+mod exchange;
 #[cfg(test)]
 mod fuzz;
 pub mod h2;
+mod head;
+mod io;
+pub mod memory;
+pub mod network;
+mod outcome;
+mod prepare;
+mod proxy;
+mod reader;
+mod response;
+mod route;
+mod session;
 pub mod stream;
+mod target;
+mod tls;
 pub mod url;
+mod wire;
+
+pub use call::call;
+pub use core::{CoreOptions, HttpCore};
+pub use network::{Endpoint, Network, TokioNetwork};
+pub use outcome::{CallError, Outcome, Phases, Progress};
+pub use prepare::{PrepareError, Prepared};
+pub use response::{Headers, Response};
+pub use session::Session;
+pub use stream::StreamStats;
+pub use tls::TlsError;

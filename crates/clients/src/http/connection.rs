@@ -1,0 +1,96 @@
+//! Opening connections: the cold part of a call. Resolves, dials, passes the proxy, shakes hands.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use hyperscale_types::ErrorKind;
+use tokio::time::timeout_at;
+use tokio_rustls::TlsConnector;
+
+use super::core::HttpCore;
+use super::errors;
+use super::io::Io;
+use super::network::{Endpoint, Network};
+use super::outcome::{CallError, Phases, add};
+use super::proxy;
+use super::route::Route;
+use super::tls;
+
+/// An open connection and the protocol spoken on it.
+pub(crate) enum Connection<S> {
+    /// HTTP/1.1.
+    H1(Io<S>),
+}
+
+/// Opens a connection within `connect_timeout` and the call's own deadline.
+pub(crate) async fn open<N: Network>(
+    core: &HttpCore<N>,
+    route: &Route,
+    connect_timeout: Duration,
+    deadline: tokio::time::Instant,
+    phases: &mut Phases,
+) -> Result<Connection<N::Stream>, CallError> {
+    let limit = tokio::time::Instant::now() + connect_timeout;
+    match timeout_at(limit.min(deadline), dial(core, route, phases)).await {
+        Ok(result) => result,
+        Err(_) if limit < deadline => Err(errors::connect_timeout(&route.origin.to_string())),
+        Err(_) => Err(errors::timeout()),
+    }
+}
+
+async fn dial<N: Network>(
+    core: &HttpCore<N>,
+    route: &Route,
+    phases: &mut Phases,
+) -> Result<Connection<N::Stream>, CallError> {
+    let begin = Instant::now();
+    let stream = match (&route.link.settings.unix, &route.link.proxy) {
+        (Some(path), _) => core
+            .network
+            .connect(Endpoint::Unix(path))
+            .await
+            .map_err(|error| errors::connect(&error, &path.to_string_lossy()))?,
+        (None, None) => dial_host(core, route, &route.origin.host, route.origin.port).await?,
+        (None, Some(proxy)) => {
+            let mut stream = dial_host(core, route, &proxy.host, proxy.port).await?;
+            if route.is_tls() {
+                proxy::tunnel(&mut stream, proxy, &route.origin).await?;
+            }
+            stream
+        }
+    };
+    let connected = Instant::now();
+    add(&mut phases.connect, connected - begin);
+    if !route.is_tls() {
+        return Ok(Connection::H1(Io::Plain(stream)));
+    }
+    let config = route.link.tls().map_err(|error| CallError::new(ErrorKind::Tls, error.to_string()))?;
+    let name = tls::server_name(&route.link.settings.tls, &route.origin.host)
+        .map_err(|error| CallError::new(ErrorKind::Tls, error.to_string()))?;
+    let stream =
+        TlsConnector::from(config).connect(name, stream).await.map_err(|error| errors::handshake(&error))?;
+    add(&mut phases.tls, connected.elapsed());
+    Ok(Connection::H1(Io::Tls(Box::new(stream))))
+}
+
+/// Tries the addresses of a host, beginning with the next one in turn, until one answers.
+async fn dial_host<N: Network>(
+    core: &HttpCore<N>,
+    route: &Route,
+    host: &str,
+    port: u16,
+) -> Result<N::Stream, CallError> {
+    let link = &route.link;
+    let addresses = core.addresses(host, link.settings.dns).await?;
+    let begin = route.next_address(addresses.len());
+    let mut failed = None;
+    for at in 0..addresses.len() {
+        let address = addresses[(begin + at) % addresses.len()];
+        let peer = SocketAddr::new(address, port);
+        match core.network.connect(Endpoint::Tcp { peer, source: link.source(address) }).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = Some(errors::connect(&error, &peer.to_string())),
+        }
+    }
+    Err(failed.unwrap_or_else(|| errors::dns_empty(host)))
+}

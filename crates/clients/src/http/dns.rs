@@ -1,0 +1,82 @@
+//! Names to addresses: once per run and core, or for every connection.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use hyperscale_plan::model::http::Dns;
+use tokio::sync::Mutex;
+
+use super::core::HttpCore;
+use super::errors;
+use super::network::Network;
+use super::outcome::CallError;
+
+/// Names remembered per core; a plan that makes up more begins again.
+const NAMES_MAX: usize = 4096;
+/// A name that did not resolve is not asked for again within this time.
+const FAILURE_KEPT: Duration = Duration::from_secs(1);
+
+/// Names that were resolved.
+#[derive(Default)]
+pub(crate) struct Names(RefCell<HashMap<Box<str>, Rc<Name>>>);
+
+/// A name; the lock makes calls that need it at the same time wait for one lookup.
+#[derive(Default)]
+struct Name(Mutex<Lookup>);
+
+#[derive(Default)]
+enum Lookup {
+    #[default]
+    Never,
+    Found(Rc<[IpAddr]>),
+    Failed(CallError, Instant),
+}
+
+impl<N: Network> HttpCore<N> {
+    /// The addresses of a host: at least one.
+    pub(crate) async fn addresses(&self, host: &str, when: Dns) -> Result<Rc<[IpAddr]>, CallError> {
+        if let Ok(address) = host.parse() {
+            return Ok(Rc::new([address]));
+        }
+        if when == Dns::PerConnection {
+            return self.look_up(host).await;
+        }
+        let name = self.names.entry(host);
+        let mut lookup = name.0.lock().await;
+        match &*lookup {
+            Lookup::Found(addresses) => return Ok(Rc::clone(addresses)),
+            Lookup::Failed(error, at) if at.elapsed() < FAILURE_KEPT => return Err(error.clone()),
+            Lookup::Failed(..) | Lookup::Never => {}
+        }
+        let found = self.look_up(host).await;
+        *lookup = match &found {
+            Ok(addresses) => Lookup::Found(Rc::clone(addresses)),
+            Err(error) => Lookup::Failed(error.clone(), Instant::now()),
+        };
+        found
+    }
+
+    async fn look_up(&self, host: &str) -> Result<Rc<[IpAddr]>, CallError> {
+        match self.network.resolve(host).await {
+            Ok(addresses) if addresses.is_empty() => Err(errors::dns_empty(host)),
+            Ok(addresses) => Ok(addresses.into()),
+            Err(error) => Err(errors::dns(host, &error)),
+        }
+    }
+}
+
+impl Names {
+    fn entry(&self, host: &str) -> Rc<Name> {
+        let mut names = self.0.borrow_mut();
+        if let Some(name) = names.get(host) {
+            return Rc::clone(name);
+        }
+        if names.len() >= NAMES_MAX {
+            names.clear();
+        }
+        Rc::clone(names.entry(host.into()).or_default())
+    }
+}

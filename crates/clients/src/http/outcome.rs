@@ -1,0 +1,112 @@
+//! What a call reports: progress while it runs, an outcome when it ends.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use hyperscale_types::ErrorKind;
+
+use super::response::Response;
+use super::stream::StreamStats;
+
+/// What has happened so far. Owned by the caller, so that it can still be read when the call's future is dropped.
+///
+/// Bytes are those of the HTTP messages, before encryption.
+#[derive(Debug, Default)]
+pub struct Progress {
+    requests: Cell<u32>,
+    bytes_sent: Cell<u64>,
+    bytes_received: Cell<u64>,
+}
+
+impl Progress {
+    /// Requests whose last byte was handed to the kernel; redirect hops and authentication round trips included.
+    pub fn requests(&self) -> u32 {
+        self.requests.get()
+    }
+
+    /// Bytes of requests handed to the kernel.
+    pub fn bytes_sent(&self) -> u64 {
+        self.bytes_sent.get()
+    }
+
+    /// Bytes of answers received.
+    pub fn bytes_received(&self) -> u64 {
+        self.bytes_received.get()
+    }
+
+    /// One more request left completely.
+    pub(crate) fn count_request(&self) {
+        self.requests.set(self.requests.get() + 1);
+    }
+
+    /// More bytes left.
+    pub(crate) fn count_sent(&self, bytes: usize) {
+        self.bytes_sent.set(self.bytes_sent.get() + bytes as u64);
+    }
+
+    /// More bytes came.
+    pub(crate) fn count_received(&self, bytes: usize) {
+        self.bytes_received.set(self.bytes_received.get() + bytes as u64);
+    }
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// When it began.
+    pub started: Instant,
+    /// When the last byte of the answer was there, or the call failed.
+    pub ended: Instant,
+    /// The status of the last answer; 0 if there was none.
+    pub status: u16,
+    /// Why it failed, if it did.
+    pub error: Option<CallError>,
+    /// Where the time went.
+    pub phases: Phases,
+    /// The answer, as far as somebody needs it.
+    pub response: Option<Box<Response>>,
+    /// What a streamed answer looked like.
+    pub stream: Option<Box<StreamStats>>,
+}
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}: {message}")]
+pub struct CallError {
+    /// The kind, from the closed list.
+    pub kind: ErrorKind,
+    /// What happened, for people. Few distinct texts per kind: they are counted.
+    pub message: Box<str>,
+}
+
+impl CallError {
+    /// An error of this kind.
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<Box<str>>) -> Self {
+        CallError { kind, message: message.into() }
+    }
+
+    /// The answer was not the protocol.
+    pub(crate) fn protocol(message: impl Into<Box<str>>) -> Self {
+        Self::new(ErrorKind::Protocol, message)
+    }
+}
+
+/// Where the time of a call went; a phase that did not happen is `None`. Hops of one call are summed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Phases {
+    /// Resolving the name and opening the connection.
+    pub connect: Option<Duration>,
+    /// The TLS handshake.
+    pub tls: Option<Duration>,
+    /// Filling the request and handing it to the kernel.
+    pub write: Option<Duration>,
+    /// From there to the first byte of the answer.
+    pub wait: Option<Duration>,
+    /// From there to its last byte.
+    pub read: Option<Duration>,
+}
+
+/// Adds to a phase.
+pub(crate) fn add(phase: &mut Option<Duration>, time: Duration) {
+    *phase = Some(phase.map_or(time, |before| before + time));
+}

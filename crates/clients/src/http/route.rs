@@ -1,0 +1,122 @@
+//! Where requests go: an origin and the way to it. Connections are shared along equal routes.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hyperscale_plan::model::http::Transport;
+use rustls::ClientConfig;
+
+use super::proxy::Proxy;
+use super::tls::{self, TlsError};
+use super::url::{Origin, Scheme, Url};
+
+/// Routes remembered per core; a plan that makes up more origins forgets the oldest.
+const ROUTES_MAX: usize = 1024;
+
+/// The routes of a core.
+#[derive(Default)]
+pub(crate) struct Routes {
+    links: RefCell<Vec<Rc<Link>>>,
+    routes: RefCell<Vec<Rc<Route>>>,
+    next_id: Cell<u32>,
+}
+
+/// How peers are reached: what all requests with equal transports share.
+pub(crate) struct Link {
+    /// The plan's settings.
+    pub(crate) settings: Transport,
+    /// The proxy, if any.
+    pub(crate) proxy: Option<Proxy>,
+    tls: OnceCell<Arc<ClientConfig>>,
+    next_source: Cell<usize>,
+}
+
+/// An origin and how it is reached.
+pub(crate) struct Route {
+    /// Unique in the core.
+    pub(crate) id: u32,
+    /// Where it leads.
+    pub(crate) origin: Origin,
+    /// How.
+    pub(crate) link: Rc<Link>,
+    next_address: Cell<usize>,
+}
+
+impl Routes {
+    /// The link with these settings. `proxy` is what the settings say, already read.
+    pub(crate) fn link(&self, settings: &Transport, proxy: Option<Proxy>) -> Rc<Link> {
+        let mut links = self.links.borrow_mut();
+        if let Some(link) = links.iter().find(|link| link.settings == *settings) {
+            return Rc::clone(link);
+        }
+        let link = Rc::new(Link {
+            settings: settings.clone(),
+            proxy,
+            tls: OnceCell::new(),
+            next_source: Cell::new(0),
+        });
+        links.push(Rc::clone(&link));
+        link
+    }
+
+    /// The route to a URL's origin over a link. Allocates only for an origin that is new; `begin` then says with
+    /// which of its addresses connections begin, so that cores do not all begin with the same.
+    pub(crate) fn route(&self, link: &Rc<Link>, url: &Url<'_>, begin: impl FnOnce() -> u64) -> Rc<Route> {
+        let mut routes = self.routes.borrow_mut();
+        let known =
+            routes.iter().find(|route| Rc::ptr_eq(&route.link, link) && url.has_origin(&route.origin));
+        if let Some(route) = known {
+            return Rc::clone(route);
+        }
+        if routes.len() == ROUTES_MAX {
+            routes.remove(0);
+        }
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        let next_address = Cell::new(begin() as usize);
+        let route = Rc::new(Route { id, origin: url.origin(), link: Rc::clone(link), next_address });
+        routes.push(Rc::clone(&route));
+        route
+    }
+}
+
+impl Link {
+    /// The TLS configuration, made when first needed.
+    pub(crate) fn tls(&self) -> Result<Arc<ClientConfig>, TlsError> {
+        if let Some(config) = self.tls.get() {
+            return Ok(Arc::clone(config));
+        }
+        let config = Arc::new(tls::config(&self.settings.tls, self.settings.version)?);
+        Ok(Arc::clone(self.tls.get_or_init(|| config)))
+    }
+
+    /// The local address of the next connection: those of the peer's family in turn.
+    pub(crate) fn source(&self, peer: IpAddr) -> Option<IpAddr> {
+        let fitting = || self.settings.source.iter().filter(|source| source.is_ipv4() == peer.is_ipv4());
+        let count = fitting().count();
+        let at = self.next_source.get();
+        self.next_source.set(at.wrapping_add(1));
+        fitting().nth(at.checked_rem(count)?).copied()
+    }
+}
+
+impl Route {
+    /// Whether requests name the whole URL, because a proxy forwards them.
+    pub(crate) fn is_forwarded(&self) -> bool {
+        self.link.proxy.is_some() && self.origin.scheme == Scheme::Http
+    }
+
+    /// Whether the connection is encrypted.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.origin.scheme.is_tls()
+    }
+
+    /// Where the next connection begins among `count` addresses.
+    pub(crate) fn next_address(&self, count: usize) -> usize {
+        let at = self.next_address.get();
+        self.next_address.set(at.wrapping_add(1));
+        at % count.max(1)
+    }
+}

@@ -1,0 +1,204 @@
+//! Answers in every form, connections kept and closed, what is counted.
+
+use std::time::Duration;
+
+use hyperscale_clients::http::memory::MemoryNetwork;
+use hyperscale_plan::model::http::Reuse;
+use hyperscale_types::ErrorKind;
+
+use super::support::{Act, Client, Server, answer, body, get, ok, send};
+
+#[tokio::test]
+async fn a_connection_is_kept_and_its_phases_are_measured_once() {
+    let server = Server::one([answer(&ok("one")), answer(&ok("two")), answer(&ok("three"))].concat()).await;
+    let client = Client::new();
+    let prepared = client.prepare(&get(&server.url("/a?b=c"))).await;
+    let first = client.call(&prepared).await;
+    assert_eq!((first.status, &first.error, body(&first).as_str()), (200, &None, "one"));
+    assert!(first.phases.connect.is_some() && first.phases.tls.is_none());
+    for expected in ["two", "three"] {
+        let outcome = client.call(&prepared).await;
+        assert_eq!(body(&outcome), expected);
+        assert_eq!((outcome.phases.connect, outcome.phases.tls), (None, None));
+        let phases = outcome.phases;
+        let sum =
+            [phases.write, phases.wait, phases.read].map(|phase| phase.expect("it happened")).iter().sum();
+        assert_eq!(outcome.ended - outcome.started, sum, "phases add up to the call");
+    }
+    assert_eq!(client.progress.requests(), 3);
+    let requests = server.requests().await;
+    assert_eq!(requests.len(), 1, "one connection");
+    let text = &requests[0][0];
+    assert!(text.starts_with("GET /a?b=c HTTP/1.1\r\nhost: 127.0.0.1:"), "{text}");
+    assert_eq!(client.progress.bytes_sent(), requests[0].iter().map(|request| request.len() as u64).sum::<u64>());
+    let received: usize = ["one", "two", "three"].iter().map(|text| ok(text).len()).sum();
+    assert_eq!(client.progress.bytes_received(), received as u64);
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_byte_by_byte_is_the_same_answer() {
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nx-a: b\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nt: u\r\n\r\n";
+    let server = Server::one([Act::Read, Act::SendSlowly(chunked.into()), Act::Read, send(ok("next"))]).await;
+    let client = Client::new();
+    let prepared = client.prepare(&get(&server.url("/"))).await;
+    let outcome = client.call(&prepared).await;
+    assert_eq!((outcome.status, &outcome.error, body(&outcome).as_str()), (200, &None, "abcde"));
+    assert_eq!(outcome.response.as_ref().and_then(|response| response.headers.get("x-a")), Some("b"));
+    assert!(outcome.phases.read > Some(Duration::ZERO));
+    assert_eq!(body(&client.call(&prepared).await), "next");
+}
+
+#[tokio::test]
+async fn every_split_of_an_answer_in_memory_gives_the_same_outcome() {
+    let text = b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
+    for cut in 1..text.len() {
+        let pieces = vec![text[..cut].to_vec(), text[cut..].to_vec()];
+        let client = Client::on(MemoryNetwork::in_pieces(pieces, false));
+        let prepared = client.prepare(&get("http://h/")).await;
+        for _ in 0..2 {
+            let outcome = client.call(&prepared).await;
+            assert_eq!(
+                (outcome.status, &outcome.error, body(&outcome).as_str()),
+                (200, &None, "hello"),
+                "{cut}"
+            );
+        }
+        assert_eq!(client.progress.bytes_received(), 2 * text.len() as u64);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_closed_when_the_answer_or_its_version_says_so() {
+    for text in [
+        "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok",
+        "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\n\r\nok",
+    ] {
+        let server = Server::start(vec![answer(text).to_vec(), answer(text).to_vec()]).await;
+        let client = Client::new();
+        let prepared = client.prepare(&get(&server.url("/"))).await;
+        for _ in 0..2 {
+            let outcome = client.call(&prepared).await;
+            assert_eq!(
+                (outcome.status, &outcome.error, body(&outcome).as_str()),
+                (200, &None, "ok"),
+                "{text}"
+            );
+            assert!(outcome.phases.connect.is_some());
+        }
+        assert_eq!(server.requests().await.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn answers_without_a_body_leave_the_connection_usable() {
+    let acts = [
+        answer("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n"),
+        answer("HTTP/1.1 204 No\r\n\r\n"),
+        answer("HTTP/1.1 304 No\r\ncontent-length: 7\r\n\r\n"),
+        answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx"),
+    ];
+    let server = Server::one(acts.concat()).await;
+    let client = Client::new();
+    let mut head = get(&server.url("/"));
+    head.method = "HEAD".to_owned();
+    assert_eq!(client.once(&head).await.status, 200);
+    let prepared = client.prepare(&get(&server.url("/"))).await;
+    for status in [204, 304, 200] {
+        let outcome = client.call(&prepared).await;
+        assert_eq!((outcome.status, outcome.error), (status, None));
+    }
+    assert_eq!(server.requests().await.len(), 1, "one connection");
+}
+
+#[tokio::test]
+async fn a_switch_of_protocols_is_an_answer_and_ends_the_connection() {
+    let switch = "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n\x01\x02";
+    let server = Server::start(vec![answer(switch).to_vec(), answer(&ok("new")).to_vec()]).await;
+    let client = Client::new();
+    let mut request = get(&server.url("/"));
+    request.expect.0 = vec![(101, 101), (200, 200)];
+    let prepared = client.prepare(&request).await;
+    let outcome = client.call(&prepared).await;
+    assert_eq!((outcome.status, outcome.error), (101, None));
+    assert_eq!(body(&client.call(&prepared).await), "new");
+}
+
+#[tokio::test]
+async fn reuse_decides_how_long_a_connection_lives() {
+    for (reuse, connections) in [(Reuse::Vu, 1), (Reuse::Iteration, 2), (Reuse::Call, 4)] {
+        let per_connection = 4 / connections;
+        let acts: Vec<Act> = (0..per_connection).flat_map(|_| answer(&ok("x"))).collect();
+        let server = Server::start(vec![acts; connections]).await;
+        let client = Client::new();
+        let mut request = get(&server.url("/"));
+        request.transport.reuse = reuse;
+        let prepared = client.prepare(&request).await;
+        for iteration in 0..2 {
+            for call in 0..2 {
+                let outcome = client.call(&prepared).await;
+                assert_eq!(outcome.error, None, "{reuse:?} {iteration} {call}");
+            }
+            client.session.end_iteration();
+        }
+        let requests = server.requests().await;
+        assert_eq!(requests.len(), connections, "{reuse:?}");
+        assert_eq!(requests[0][0].contains("connection: close\r\n"), reuse == Reuse::Call);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_known_to_be_dead_is_replaced_without_counting() {
+    let server = Server::start(vec![answer(&ok("old")).to_vec(), answer(&ok("new")).to_vec()]).await;
+    let client = Client::new();
+    let prepared = client.prepare(&get(&server.url("/"))).await;
+    assert_eq!(body(&client.call(&prepared).await), "old");
+    // The server has closed; the runtime learns of it with its next turn.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(body(&client.call(&prepared).await), "new");
+    assert_eq!(client.progress.requests(), 2);
+}
+
+#[tokio::test]
+async fn forked_calls_of_one_session_use_connections_of_their_own() {
+    let connection = [Act::Read, send(ok("x")), Act::AwaitClose].to_vec();
+    let server = Server::start(vec![connection.clone(), connection]).await;
+    let client = Client::new();
+    let prepared = client.prepare(&get(&server.url("/"))).await;
+    let first = client.call(&prepared).await;
+    assert_eq!(first.error, None);
+    // The kept connection would never answer again: only a second one can.
+    drop(client.session);
+    let client = Client::new();
+    let prepared = client.prepare(&get(&server.url("/"))).await;
+    let outcome = client.call(&prepared).await;
+    assert_eq!(outcome.error, None);
+}
+
+#[tokio::test]
+async fn bytes_after_the_answer_are_a_protocol_error() {
+    let surplus = format!("{}HTTP/1.1 200 OK\r\n\r\n", ok("x"));
+    let server = Server::start(vec![answer(&surplus).to_vec(), answer(&ok("y")).to_vec()]).await;
+    let client = Client::new();
+    let prepared = client.prepare(&get(&server.url("/"))).await;
+    let outcome = client.call(&prepared).await;
+    assert_eq!(outcome.error.expect("it fails").kind, ErrorKind::Protocol);
+    assert_eq!(body(&client.call(&prepared).await), "y", "on a new connection");
+}
+
+#[tokio::test]
+async fn a_large_request_and_answer_pass_through_full_buffers() {
+    let size = 3 << 20;
+    let big = "b".repeat(size);
+    let server = Server::one(answer(&ok(&big))).await;
+    let client = Client::new();
+    let mut request = get(&server.url("/{{ id }}"));
+    request.method = "POST".to_owned();
+    request.body = hyperscale_plan::model::http::Body::Text(super::support::template(&"a".repeat(1 << 20)));
+    let outcome = client.once(&request).await;
+    assert_eq!((outcome.status, &outcome.error), (200, &None));
+    assert_eq!(body(&outcome).len(), size);
+    let requests = server.requests().await;
+    assert_eq!(requests[0][0].len() as u64, client.progress.bytes_sent());
+    assert!(requests[0][0].ends_with(&"a".repeat(1 << 20)));
+}

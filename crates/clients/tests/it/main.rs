@@ -1,0 +1,7 @@
+//! The HTTP client against raw servers on loopback and peers in memory.
+
+mod allocations;
+mod errors;
+mod exchange;
+mod requests;
+mod support;

@@ -1,0 +1,127 @@
+//! What requests look like on the wire.
+
+use hyperscale_clients::http::memory::MemoryNetwork;
+use hyperscale_plan::model::HttpRequest;
+use hyperscale_plan::model::http::{Auth, Body};
+use hyperscale_plan::template::JsonTemplate;
+
+use super::support::{Client, Names, get, ok, template};
+
+/// The bytes of one request.
+async fn written(request: &HttpRequest) -> String {
+    let network = MemoryNetwork::in_pieces(vec![ok("").into_bytes()], false);
+    let mut client = Client::on(network.clone());
+    client.scope.base = "http://h:8080/v1".to_owned();
+    client.scope.origin = "http://[::1]:9/x?y=z".to_owned();
+    let outcome = client.once(request).await;
+    assert_eq!(outcome.error, None);
+    String::from_utf8(network.written()).expect("text")
+}
+
+const DEFAULTS: &str = "user-agent: hyperscale/0.1\r\naccept: */*\r\n";
+
+#[tokio::test]
+async fn a_constant_request_has_the_default_fields() {
+    assert_eq!(
+        written(&get("http://Host.example/path?q=1#fragment")).await,
+        format!("GET /path?q=1 HTTP/1.1\r\nhost: Host.example\r\n{DEFAULTS}\r\n")
+    );
+    assert_eq!(written(&get("http://h:81")).await, format!("GET / HTTP/1.1\r\nhost: h:81\r\n{DEFAULTS}\r\n"));
+    assert_eq!(written(&get("http://h?a")).await, format!("GET /?a HTTP/1.1\r\nhost: h\r\n{DEFAULTS}\r\n"));
+}
+
+#[tokio::test]
+async fn the_plans_fields_replace_the_defaults() {
+    let mut request = get("http://h/");
+    for (name, value) in [("host", "other"), ("user-agent", "me"), ("accept", "x/y"), ("x-id", "{{ id }}")] {
+        request.headers.push((name.to_owned(), template(value)));
+    }
+    assert_eq!(
+        written(&request).await,
+        "GET / HTTP/1.1\r\nhost: other\r\nuser-agent: me\r\naccept: x/y\r\nx-id: 42\r\n\r\n"
+    );
+}
+
+#[tokio::test]
+async fn urls_are_filled_and_encoded_where_they_must_be() {
+    for (url, target, host) in [
+        ("http://h/{{ word }}?q={{ word }}", "/a%20b%2Fc?q=a%20b%2Fc", "h"),
+        ("{{ base }}/users", "/v1/users", "h:8080"),
+        ("{{ base }}/users/{{ id }}", "/v1/users/42", "h:8080"),
+        ("{{ origin }}&id={{ id }}", "/x?y=z&id=42", "[::1]:9"),
+        ("http://h{{ id }}/x", "/x", "h42"),
+    ] {
+        let text = written(&get(url)).await;
+        let expected = format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n");
+        assert!(text.starts_with(&expected), "{url}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn query_pairs_are_appended_encoded() {
+    let mut request = get("http://h/p");
+    request.query = vec![(template("a b"), template("1&2")), (template("{{ id }}"), template("{{ word }}"))];
+    assert!(written(&request).await.starts_with("GET /p?a%20b=1%262&42=a%20b%2Fc HTTP/1.1\r\n"));
+    request.url = template("http://h/p?x=y");
+    assert!(written(&request).await.starts_with("GET /p?x=y&a%20b=1%262&42="));
+}
+
+#[tokio::test]
+async fn bodies_have_length_and_type() {
+    let json = serde_json::json!({"id": "{{ id }}", "word": "<{{ word }}>"});
+    let json = JsonTemplate::parse(&json, &Names).expect("a document");
+    let form = vec![(template("a b"), template("{{ word }}")), (template("c"), template("ü"))];
+    let file = std::env::temp_dir().join(format!("hyperscale-clients-body-{}", std::process::id()));
+    std::fs::write(&file, b"bytes").expect("a file");
+    for (body, media_type, text) in [
+        (Body::Text(template("x{{ id }}")), "text/plain; charset=utf-8", "x42"),
+        (Body::Text(template("constant")), "text/plain; charset=utf-8", "constant"),
+        (Body::Json(json), "application/json", r#"{"id":42,"word":"<a b/c>"}"#),
+        (Body::Form(form), "application/x-www-form-urlencoded", "a+b=a+b%2Fc&c=%C3%BC"),
+        (Body::File(file.clone()), "application/octet-stream", "bytes"),
+    ] {
+        let mut request = get("http://h/");
+        request.method = "POST".to_owned();
+        request.body = body;
+        let length = text.len();
+        assert_eq!(
+            written(&request).await,
+            format!(
+                "POST / HTTP/1.1\r\nhost: h\r\n{DEFAULTS}content-type: {media_type}\r\ncontent-length: {length}\r\n\r\n{text}"
+            )
+        );
+    }
+    std::fs::remove_file(file).expect("it is there");
+}
+
+#[tokio::test]
+async fn methods_that_expect_a_body_say_that_there_is_none() {
+    let mut request = get("http://h/");
+    request.method = "POST".to_owned();
+    assert!(written(&request).await.contains("\r\ncontent-length: 0\r\n"));
+    request.method = "DELETE".to_owned();
+    assert!(!written(&request).await.contains("content-length"));
+}
+
+#[tokio::test]
+async fn credentials_are_sent_with_every_request() {
+    let mut request = get("http://user:p%40ss@h/");
+    assert!(written(&request).await.contains("\r\nauthorization: Basic dXNlcjpwQHNz\r\n"));
+    request.auth = Some(Auth::Basic { user: template("u"), password: template("{{ id }}") });
+    assert!(written(&request).await.contains("\r\nauthorization: Basic dTo0Mg==\r\n"));
+    request.auth = Some(Auth::Bearer(template("t-{{ id }}")));
+    assert!(written(&request).await.contains("\r\nauthorization: Bearer t-42\r\n"));
+    request.headers.push(("authorization".to_owned(), template("mine")));
+    assert!(written(&request).await.contains("\r\nauthorization: mine\r\n"));
+    assert!(!written(&request).await.contains("Bearer"));
+}
+
+#[tokio::test]
+async fn cookies_of_the_plan_stand_in_one_field() {
+    let mut request = get("http://h/");
+    request.cookies = vec![
+        ("a".parse().expect("a name"), template("1")),
+        ("b".parse().expect("a name"), template("{{ id }}")),
+    ];
+    assert!(written(&request).await.ends_with("\r\ncookie: a=1; b=42\r\n\r\n"));
+}
