@@ -59,17 +59,16 @@ async fn first_hop<N: Network, S: Scope>(
     meter: &mut Meter<'_>,
 ) -> Result<(), CallError> {
     let (mut request, route) = fill(core, prepared, scope)?;
-    let mut connection = match idle(session, route.id).await {
-        Some(connection) => connection,
-        None => {
-            if let Request::Scratch = request {
-                request = Request::Owned(core.scratch.borrow().request.clone());
-            }
-            let (limit, end) = (prepared.connect_timeout, meter.deadline.at());
-            let connection = Box::pin(connection::open(core, &route, limit, end, &mut meter.phases)).await?;
-            meter.since = Instant::now();
-            connection
+    let mut connection = if let Some(connection) = idle(session, route.id).await {
+        connection
+    } else {
+        if let Request::Scratch = request {
+            request = Request::Owned(core.scratch.borrow().request.clone());
         }
+        let (limit, end) = (prepared.connect_timeout, meter.deadline.at());
+        let connection = Box::pin(connection::open(core, &route, limit, end, &mut meter.phases)).await?;
+        meter.since = Instant::now();
+        connection
     };
     let Connection::H1(io) = &mut connection;
     exchange::exchange(core, io, &request, reader, collector, meter).await?;

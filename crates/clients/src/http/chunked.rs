@@ -126,8 +126,11 @@ impl Chunked {
 mod tests {
     use super::*;
 
-    /// The body and the bytes after it, fed in pieces of `step` bytes; `None` if it is not complete.
-    fn decode(input: &[u8], step: usize) -> Result<Option<(Vec<u8>, Vec<u8>)>, Malformed> {
+    /// A body and the bytes after it.
+    type Decoded = (Vec<u8>, Vec<u8>);
+
+    /// Decodes a body fed in pieces of `step` bytes; `None` if it is not complete.
+    fn decode(input: &[u8], step: usize) -> Result<Option<Decoded>, Malformed> {
         let (mut chunked, mut body) = (Chunked::new(), Vec::new());
         for (at, piece) in input.chunks(step).enumerate() {
             let mut rest = piece;
@@ -172,7 +175,7 @@ mod tests {
         ] {
             assert_eq!(decode(input, 1), Err(Malformed::Chunk), "{:?}", String::from_utf8_lossy(input));
         }
-        let endless = [&b"0\r\n"[..], &[b'a'; RESPONSE_HEAD_MAX + 2]].concat();
+        let endless = [&b"0\r\n"[..], &vec![b'a'; RESPONSE_HEAD_MAX + 2]].concat();
         assert_eq!(decode(&endless, 4096), Err(Malformed::Chunk));
     }
 }

@@ -164,29 +164,30 @@ fn take(
     sink: &mut impl Sink,
     meter: &mut Meter<'_>,
 ) -> Result<bool, CallError> {
-    if bytes.is_empty() {
-        let error =
-            if reader.has_begun() { errors::closed_within_answer } else { errors::closed_before_answer };
-        return if reader.end() { finish(meter) } else { Err(error()) };
+    let complete = if bytes.is_empty() {
+        let begun = reader.has_begun();
+        if !reader.end() {
+            return Err(if begun { errors::closed_within_answer() } else { errors::closed_before_answer() });
+        }
+        true
+    } else {
+        meter.progress.count_received(bytes.len());
+        reader.feed(bytes, sink).map_err(malformed)?
+    };
+    match (complete, meter.reading) {
+        // All of the answer in one read: reading took no time of its own.
+        (true, false) => {
+            mark(meter);
+            add(&mut meter.phases.read, Duration::ZERO);
+        }
+        (true, true) => mark(meter),
+        (false, false) => {
+            mark(meter);
+            meter.reading = true;
+        }
+        (false, true) => {}
     }
-    meter.progress.count_received(bytes.len());
-    if reader.feed(bytes, sink).map_err(malformed)? {
-        return finish(meter);
-    }
-    if !meter.reading {
-        mark(meter);
-        meter.reading = true;
-    }
-    Ok(false)
-}
-
-/// The answer is complete.
-fn finish(meter: &mut Meter<'_>) -> Result<bool, CallError> {
-    mark(meter);
-    if !meter.reading {
-        add(&mut meter.phases.read, Duration::ZERO);
-    }
-    Ok(true)
+    Ok(complete)
 }
 
 /// Ends the phase that is running.

@@ -155,7 +155,9 @@ impl Reader {
             },
             State::Close => {
                 self.body_left = shrink(self.body_left, input)?;
-                sink.body(input);
+                if !input.is_empty() {
+                    sink.body(input);
+                }
                 Ok(false)
             }
             State::Head | State::Done => Ok(self.state == State::Done),

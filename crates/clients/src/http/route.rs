@@ -19,7 +19,7 @@ const ROUTES_MAX: usize = 1024;
 #[derive(Default)]
 pub(crate) struct Routes {
     links: RefCell<Vec<Rc<Link>>>,
-    routes: RefCell<Vec<Rc<Route>>>,
+    known: RefCell<Vec<Rc<Route>>>,
     next_id: Cell<u32>,
 }
 
@@ -64,7 +64,7 @@ impl Routes {
     /// The route to a URL's origin over a link. Allocates only for an origin that is new; `begin` then says with
     /// which of its addresses connections begin, so that cores do not all begin with the same.
     pub(crate) fn route(&self, link: &Rc<Link>, url: &Url<'_>, begin: impl FnOnce() -> u64) -> Rc<Route> {
-        let mut routes = self.routes.borrow_mut();
+        let mut routes = self.known.borrow_mut();
         let known =
             routes.iter().find(|route| Rc::ptr_eq(&route.link, link) && url.has_origin(&route.origin));
         if let Some(route) = known {

@@ -30,7 +30,10 @@ async fn a_connection_is_kept_and_its_phases_are_measured_once() {
     assert_eq!(requests.len(), 1, "one connection");
     let text = &requests[0][0];
     assert!(text.starts_with("GET /a?b=c HTTP/1.1\r\nhost: 127.0.0.1:"), "{text}");
-    assert_eq!(client.progress.bytes_sent(), requests[0].iter().map(|request| request.len() as u64).sum::<u64>());
+    assert_eq!(
+        client.progress.bytes_sent(),
+        requests[0].iter().map(|request| request.len() as u64).sum::<u64>()
+    );
     let received: usize = ["one", "two", "three"].iter().map(|text| ok(text).len()).sum();
     assert_eq!(client.progress.bytes_received(), received as u64);
 }

@@ -5,14 +5,13 @@ use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Auth, Body};
 use hyperscale_plan::template::JsonTemplate;
 
-use super::support::{Client, Names, get, ok, template};
+use super::support::{Client, Names, Values, get, ok, template};
 
 /// The bytes of one request.
 async fn written(request: &HttpRequest) -> String {
     let network = MemoryNetwork::in_pieces(vec![ok("").into_bytes()], false);
     let mut client = Client::on(network.clone());
-    client.scope.base = "http://h:8080/v1".to_owned();
-    client.scope.origin = "http://[::1]:9/x?y=z".to_owned();
+    client.scope = Values { base: "http://h:8080/v1".to_owned(), origin: "http://[::1]:9/x?y=z".to_owned() };
     let outcome = client.once(request).await;
     assert_eq!(outcome.error, None);
     String::from_utf8(network.written()).expect("text")

@@ -15,7 +15,7 @@ use hyperscale_types::limits::{BODY_MAX, REDIRECTS_MAX};
 use minijinja::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 /// What everybody needs of an answer.
 pub(crate) const EVERYTHING: Needs = Needs { result: true, headers: true, body: true };
@@ -178,7 +178,7 @@ pub(crate) fn ok(body: &str) -> String {
 pub(crate) struct Server {
     /// Where it listens.
     pub(crate) address: SocketAddr,
-    task: JoinHandle<Vec<Vec<String>>>,
+    task: JoinSet<Vec<Vec<String>>>,
 }
 
 impl Server {
@@ -186,7 +186,8 @@ impl Server {
     pub(crate) async fn start(connections: Vec<Vec<Act>>) -> Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let task = tokio::spawn(async move {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             let mut seen = Vec::new();
             for acts in connections {
                 let (stream, _) = listener.accept().await.expect("a connection");
@@ -208,8 +209,8 @@ impl Server {
     }
 
     /// All requests it saw, once it has done everything.
-    pub(crate) async fn requests(self) -> Vec<Vec<String>> {
-        self.task.await.expect("the server ran")
+    pub(crate) async fn requests(mut self) -> Vec<Vec<String>> {
+        self.task.join_next().await.expect("one task").expect("the server ran")
     }
 }
 

@@ -46,7 +46,10 @@ pub(super) fn write(value: &Value, escape: Escape, out: &mut Vec<u8>) -> Result<
             let text = serde_json::to_string(value).map_err(|_| "a value that JSON cannot express")?;
             write_text(&text, escape, out)
         }
-        ValueKind::Number | ValueKind::Bool if escape != Escape::Url && escape != Escape::Form => {
+        // A whole number needs no escaping anywhere.
+        ValueKind::Number | ValueKind::Bool
+            if value.is_integer() || (escape != Escape::Url && escape != Escape::Form) =>
+        {
             write!(out, "{value}").map_err(|_| "a value that cannot be written")
         }
         _ => write_text(&value.to_string(), escape, out),
