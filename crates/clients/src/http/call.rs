@@ -29,6 +29,7 @@ pub async fn call<N: Network, S: Scope>(
     progress: &Progress,
 ) -> Outcome {
     let started = Instant::now();
+    progress.start(started);
     let deadline = session.deadline((started + prepared.timeout).into());
     let mut meter = Meter { progress, deadline, phases: Phases::default(), since: started, reading: false };
     let mut reader = Reader::new(prepared.is_head, prepared.max_body);

@@ -13,12 +13,23 @@ use super::stream::StreamStats;
 /// Bytes are those of the HTTP messages, before encryption.
 #[derive(Debug, Default)]
 pub struct Progress {
+    started: Cell<Option<Instant>>,
     requests: Cell<u32>,
     bytes_sent: Cell<u64>,
     bytes_received: Cell<u64>,
 }
 
 impl Progress {
+    /// When the call began; `None` before its first poll.
+    pub fn started(&self) -> Option<Instant> {
+        self.started.get()
+    }
+
+    /// The call begins.
+    pub(crate) fn start(&self, now: Instant) {
+        self.started.set(Some(now));
+    }
+
     /// Requests whose last byte was handed to the kernel; redirect hops and authentication round trips included.
     pub fn requests(&self) -> u32 {
         self.requests.get()

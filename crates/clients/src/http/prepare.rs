@@ -47,14 +47,6 @@ pub enum PrepareError {
         /// What is wrong.
         message: String,
     },
-    /// A header field that cannot be sent.
-    #[error("header field `{name}` is {what}")]
-    Field {
-        /// Its name.
-        name: String,
-        /// What its value is.
-        what: &'static str,
-    },
     /// A file cannot be read.
     #[error("{path}: {source}", path = path.display())]
     File {
@@ -66,6 +58,19 @@ pub enum PrepareError {
     /// TLS cannot be configured.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
+}
+
+impl PrepareError {
+    /// Whether a peer that is needed for preparation could not be reached: the plan itself may be fine.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            PrepareError::Template(_)
+            | PrepareError::Url { .. }
+            | PrepareError::Proxy { .. }
+            | PrepareError::File { .. }
+            | PrepareError::Tls(_) => false,
+        }
+    }
 }
 
 /// One HTTP step prepared for one core: constant pieces in wire form, holes to fill.

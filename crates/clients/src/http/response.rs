@@ -1,93 +1,68 @@
 //! An answer as far as somebody needs it.
 
-use httparse::Header;
-
 /// A final answer: the last one of a call with redirects.
 #[derive(Debug, Default)]
 pub struct Response {
     /// The status code.
     pub status: u16,
-    /// Header fields; empty unless somebody needs them.
-    pub headers: Headers,
     /// The decoded body; empty unless somebody needs it.
     pub body: Vec<u8>,
-}
-
-impl Response {
-    /// Names and values of the cookies that the answer sets, as written, attributes cut off.
-    pub fn set_cookies(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.headers.all("set-cookie").filter_map(|field| {
-            let pair = field.split(';').next()?;
-            pair.split_once('=').map(|(name, value)| (name.trim(), value.trim()))
-        })
-    }
-
-    /// The value of a cookie that the answer sets; the last one if it is set several times.
-    pub fn cookie(&self, name: &str) -> Option<&str> {
-        self.set_cookies().filter(|(found, _)| *found == name).map(|(_, value)| value).last()
-    }
-}
-
-/// Header fields in the order they came. One text holds them all: two allocations per answer.
-#[derive(Debug, Default)]
-pub struct Headers {
-    text: String,
-    /// For each field the ends of its name (lower case) and its value in `text`.
+    /// Names (in lower case) and values of the header fields, one after the other: two allocations per answer. Empty
+    /// unless somebody needs them.
+    fields: Vec<u8>,
+    /// For each field the ends of its name and its value in `fields`.
     ends: Vec<(u32, u32)>,
 }
 
-impl Headers {
-    /// Copies the fields of an answer. Bytes of values that are not UTF-8 are read as Latin-1.
-    pub(crate) fn copy(fields: &[Header<'_>]) -> Self {
-        let bytes = fields.iter().map(|field| field.name.len() + field.value.len()).sum();
-        let mut headers =
-            Headers { text: String::with_capacity(bytes), ends: Vec::with_capacity(fields.len()) };
-        for field in fields {
-            headers.push(field.name, field.value);
-        }
-        headers
+impl Response {
+    /// An answer with this status and nothing else yet.
+    pub(crate) fn new(status: u16) -> Self {
+        Response { status, ..Response::default() }
     }
 
-    /// Appends a field.
+    /// Makes room for header fields.
+    pub(crate) fn reserve(&mut self, fields: usize, bytes: usize) {
+        self.ends.reserve_exact(fields);
+        self.fields.reserve_exact(bytes);
+    }
+
+    /// Appends a header field.
     pub(crate) fn push(&mut self, name: &str, value: &[u8]) {
-        self.text.extend(name.chars().map(|c| c.to_ascii_lowercase()));
-        let name_end = self.text.len() as u32;
-        match std::str::from_utf8(value) {
-            Ok(value) => self.text.push_str(value),
-            Err(_) => self.text.extend(value.iter().map(|byte| char::from(*byte))),
-        }
-        self.ends.push((name_end, self.text.len() as u32));
+        self.fields.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
+        let name_end = self.fields.len() as u32;
+        self.fields.extend_from_slice(value);
+        self.ends.push((name_end, self.fields.len() as u32));
     }
 
-    /// The value of the first field with this lower-case name.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.all(name).next()
-    }
-
-    /// The values of all fields with this lower-case name.
-    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.iter().filter(move |(found, _)| *found == name).map(|(_, value)| value)
-    }
-
-    /// All fields, names in lower case.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+    /// Header fields in the order they came, names in lower case.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let mut begin = 0;
         self.ends.iter().map(move |(name_end, end)| {
-            let name = &self.text[begin..*name_end as usize];
-            let value = &self.text[*name_end as usize..*end as usize];
+            let name = &self.fields[begin..*name_end as usize];
+            let value = &self.fields[*name_end as usize..*end as usize];
             begin = *end as usize;
-            (name, value)
+            (std::str::from_utf8(name).expect("names of fields are ASCII"), value)
         })
     }
 
-    /// How many fields there are.
-    pub fn len(&self) -> usize {
-        self.ends.len()
+    /// The value of the first header field with this lower-case name.
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        self.header_all(name).next()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+    /// The values of all header fields with this lower-case name.
+    pub fn header_all(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        self.headers().filter(move |(found, _)| *found == name).map(|(_, value)| value)
+    }
+
+    /// The value of a cookie that the answer sets, as written; the last one if it is set several times.
+    pub fn cookie(&self, name: &str) -> Option<&[u8]> {
+        let pairs = self.header_all("set-cookie").filter_map(|field| {
+            let pair = field.split(|byte| *byte == b';').next()?;
+            let at = memchr::memchr(b'=', pair)?;
+            Some((pair[..at].trim_ascii(), pair[at + 1..].trim_ascii()))
+        });
+        pairs.filter(|(found, _)| *found == name.as_bytes()).map(|(_, value)| value).last()
     }
 }
 
@@ -96,26 +71,28 @@ mod tests {
     use super::*;
 
     fn response(fields: &[(&str, &[u8])]) -> Response {
-        let fields: Vec<Header<'_>> = fields.iter().map(|(name, value)| Header { name, value }).collect();
-        Response { headers: Headers::copy(&fields), ..Response::default() }
+        let mut response = Response::new(200);
+        fields.iter().for_each(|(name, value)| response.push(name, value));
+        response
     }
 
     #[test]
     fn fields_are_found_by_lower_case_name() {
         let response = response(&[("X-Id", b"1"), ("Via", b"a"), ("x-ID", b"2"), ("Odd", b"\xe9")]);
-        assert_eq!(response.headers.get("x-id"), Some("1"));
-        assert_eq!(response.headers.all("x-id").collect::<Vec<_>>(), ["1", "2"]);
-        assert_eq!(response.headers.get("odd"), Some("é"));
-        assert_eq!(response.headers.get("nothing"), None);
-        assert_eq!(response.headers.len(), 4);
+        assert_eq!(response.header("x-id"), Some(&b"1"[..]));
+        assert_eq!(response.header_all("x-id").collect::<Vec<_>>(), [b"1", b"2"]);
+        assert_eq!(response.header("odd"), Some(&b"\xe9"[..]));
+        assert_eq!(response.header("nothing"), None);
+        assert_eq!(response.headers().count(), 4);
     }
 
     #[test]
     fn the_last_of_several_cookies_of_a_name_counts() {
-        let response =
-            response(&[("Set-Cookie", b"a=1; Path=/"), ("set-cookie", b"b=x=y"), ("set-cookie", b"a=2")]);
-        assert_eq!(response.cookie("a"), Some("2"));
-        assert_eq!(response.cookie("b"), Some("x=y"));
+        let fields: [(&str, &[u8]); 3] =
+            [("Set-Cookie", b"a=1; Path=/"), ("set-cookie", b"b=x=y"), ("set-cookie", b"a=2")];
+        let response = response(&fields);
+        assert_eq!(response.cookie("a"), Some(&b"2"[..]));
+        assert_eq!(response.cookie("b"), Some(&b"x=y"[..]));
         assert_eq!(response.cookie("c"), None);
     }
 }

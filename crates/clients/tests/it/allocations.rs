@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use hyperscale_clients::http::memory::MemoryNetwork;
+use hyperscale_clients::http::MemoryNetwork;
 use hyperscale_clients::http::{Network, Prepared, Progress, Session, call};
 use hyperscale_plan::model::http::Body;
 use hyperscale_plan::model::step::Needs;
