@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Runs plan segments on cores: pacing, virtual users, recorders.
+
+pub mod data;
