@@ -88,6 +88,14 @@ impl Series {
         self.points.iter().enumerate().map(point).collect()
     }
 
+    /// The newest point that is over: the last full second of a run that is going on.
+    pub fn last_full(&self, elapsed: Duration) -> Option<SeriesPoint> {
+        let over = (elapsed.as_secs() / self.width_s) as usize;
+        let number = over.min(self.points.len()).checked_sub(1)?;
+        let width = self.width_s as f64;
+        Some(self.points[number].numbers(number as f64 * width, width))
+    }
+
     fn point_at(&mut self, second: u64) -> &mut Point {
         while second / self.width_s >= limits::SERIES_POINTS_MAX as u64 {
             self.coarsen();

@@ -152,6 +152,13 @@ impl Totals {
         load
     }
 
+    /// Calls of all test steps that are not set-up or tear-down: all, and those that failed. Cheaper than
+    /// [`Totals::load`].
+    pub fn counts(&self) -> (u64, u64) {
+        let load = self.layout.steps.iter().zip(&self.steps).filter(|(layout, _)| layout.is_load());
+        load.fold((0, 0), |(count, failed), (_, step)| (count + step.count, failed + step.failed))
+    }
+
     /// Active VUs, by the newest window of each core.
     pub fn vus(&self) -> u64 {
         self.cores.values().map(|core| u64::from(core.vus)).sum()

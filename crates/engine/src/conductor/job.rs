@@ -1,0 +1,510 @@
+//! The state of a job and everything that changes it.
+
+use std::sync::Arc;
+use std::sync::mpsc as std_mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hyperscale_plan::cores::{self, Claim, Grant};
+use hyperscale_plan::load::Share;
+use hyperscale_plan::model::{Load, Plan};
+use hyperscale_stats::result::Status;
+use hyperscale_stats::{Series, evaluate};
+use hyperscale_types::Name;
+use tokio::sync::mpsc;
+
+use super::context;
+use super::workflow::{State, WorkflowRun};
+use crate::control::{Command, StopPhase};
+use crate::core::thread::{self as core_thread, Work};
+use crate::core::{Failure, JobFacts, Message, Segment};
+use crate::data::DataFile;
+use crate::event::{Event, Snapshot, WorkflowSnapshot, WorkflowState};
+use crate::layout::Part;
+use crate::machine;
+use crate::run::RunOptions;
+
+/// Between "all cores are prepared" and the first start, so that every core begins at the same moment.
+const GO_AFTER: Duration = Duration::from_millis(5);
+
+/// Why a job ends before its plan does. Ordered by what wins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stopped {
+    pub(super) phase: StopPhase,
+    /// A word for the result: `interrupted`, `threshold`, `check`, or the caller's reason.
+    pub(super) reason: String,
+}
+
+/// A job while it runs.
+pub(crate) struct Job {
+    pub(super) plan: Arc<Plan>,
+    pub(super) options: RunOptions,
+    pub(super) facts: Arc<JobFacts>,
+    data: Arc<[Option<Arc<DataFile>>]>,
+    messages: mpsc::Sender<Message>,
+    events: mpsc::Sender<Event>,
+    /// Snapshots that the face was too slow for since the last one it got.
+    missed: u64,
+    pub(super) runs: Vec<WorkflowRun>,
+    pub(super) series: Series,
+    pub(super) stopped: Option<Stopped>,
+    /// CPUs that nobody holds; `None` stands for a core without a CPU of its own.
+    free: Vec<Option<usize>>,
+    threads: Vec<thread::JoinHandle<()>>,
+    paused: bool,
+}
+
+impl Job {
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        options: RunOptions,
+        facts: Arc<JobFacts>,
+        data: Arc<[Option<Arc<DataFile>>]>,
+        messages: mpsc::Sender<Message>,
+        events: mpsc::Sender<Event>,
+    ) -> Self {
+        let cpus = machine::cpus();
+        let pinned = options.cores as usize <= cpus.len();
+        let free = (0..options.cores as usize).rev().map(|at| pinned.then(|| cpus[at])).collect();
+        Job {
+            runs: plan.workflows.iter().map(WorkflowRun::new).collect(),
+            plan,
+            options,
+            facts,
+            data,
+            messages,
+            events,
+            missed: 0,
+            series: Series::new(),
+            stopped: None,
+            free,
+            threads: Vec::new(),
+            paused: false,
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.runs.iter().all(|run| run.ended().is_some())
+    }
+
+    /// When [`Job::schedule`] has to be called again at the latest.
+    pub(crate) fn next_timer(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let delayed = self.runs.iter().filter_map(|run| match run.state {
+            State::Delayed { until } if until > now => Some(until),
+            _ => None,
+        });
+        delayed.min()
+    }
+
+    /// Moves every workflow on that can move.
+    pub(crate) fn schedule(&mut self) {
+        for at in 0..self.runs.len() {
+            if matches!(self.runs[at].state, State::Pending) {
+                self.check_dependencies(at);
+            }
+        }
+        let now = Instant::now();
+        let ready: Vec<usize> = (0..self.runs.len())
+            .filter(|at| matches!(self.runs[*at].state, State::Delayed { until } if until <= now))
+            .collect();
+        let claims: Vec<Claim> = ready.iter().map(|at| claim(&self.plan.workflows[*at])).collect();
+        for grant in cores::plan_batch(&claims, self.options.cores, self.free.len() as u32) {
+            self.begin(ready[grant.index], grant);
+        }
+    }
+
+    /// A pending workflow: skipped, failed, or on its way.
+    fn check_dependencies(&mut self, at: usize) {
+        let workflow = &self.plan.workflows[at];
+        if self.stopped.is_some() {
+            return self.end(
+                at,
+                Status::Cancelled,
+                self.stopped.as_ref().map(|stopped| stopped.reason.clone()),
+            );
+        }
+        for &dependency in &workflow.depends {
+            match self.runs[dependency].ended() {
+                Some(Status::Completed) => {}
+                Some(status) => {
+                    let name = &self.plan.workflows[dependency].name;
+                    return self.end(at, Status::Skipped, Some(format!("{name} {}", status.as_str())));
+                }
+                None => return,
+            }
+        }
+        match context::gather(&self.plan, &self.runs, workflow) {
+            Ok(values) => {
+                self.runs[at].context_in = values.into();
+                self.runs[at].state =
+                    State::Delayed { until: Instant::now() + workflow.start_after.to_duration() };
+            }
+            Err(failure) => self.fail(at, failure),
+        }
+    }
+
+    /// Gives a workflow its cores and starts its set-up or its load.
+    fn begin(&mut self, at: usize, Grant { cores, reserved, .. }: Grant) {
+        let held = self.free.split_off(self.free.len() - reserved as usize);
+        let run = &mut self.runs[at];
+        run.cpus = held.into_iter().rev().collect();
+        run.cores = cores;
+        self.emit(Event::Workflow {
+            name: self.plan.workflows[at].name.clone(),
+            state: WorkflowState::Preparing { cores },
+        });
+        if self.plan.workflows[at].setup.is_empty() {
+            self.begin_load(at);
+        } else {
+            self.runs[at].state = State::Setup;
+            self.spawn(at, 0, 1, Work::Once(Part::Setup));
+        }
+    }
+
+    fn begin_load(&mut self, at: usize) {
+        let cores = self.runs[at].cores;
+        self.runs[at].state = State::Preparing { missing: cores };
+        self.runs[at].alive = cores;
+        for core in 0..cores {
+            self.spawn(at, core, cores, Work::Load);
+        }
+    }
+
+    fn spawn(&mut self, at: usize, core: u32, cores: u32, work: Work) {
+        let workflow = &self.plan.workflows[at];
+        let before = self.plan.workflows[..at].iter().map(hyperscale_plan::model::Workflow::vus_max).sum();
+        let run = &mut self.runs[at];
+        let (spare_sender, spare) = std_mpsc::channel();
+        if work == Work::Load {
+            run.spare.push(spare_sender);
+        }
+        let segment = Segment {
+            plan: Arc::clone(&self.plan),
+            workflow: at,
+            layout: Arc::clone(&run.layout),
+            bases: run.bases,
+            share: Share { core, cores, vus: workflow.vus_max() },
+            cpu: run.cpus.get(core as usize).copied().flatten(),
+            vus_before: before,
+            job: Arc::clone(&self.facts),
+            context: Arc::clone(&run.context_in),
+            setup: Arc::clone(&run.setup),
+            data: Arc::clone(&self.data),
+            directive: run.directive.subscribe(),
+            messages: self.messages.clone(),
+            spare,
+        };
+        match core_thread::spawn(segment, work) {
+            Ok(thread) => self.threads.push(thread),
+            Err(error) => {
+                let message = format!("no thread for a core: {error}");
+                self.fail(at, Failure { reason: "engine", message, step: None });
+            }
+        }
+    }
+
+    /// A core said something.
+    pub(crate) fn message(&mut self, message: Message) {
+        match message {
+            Message::Window { workflow, core, window } => {
+                self.series.add(&window);
+                self.runs[workflow].window(core, window);
+            }
+            Message::Prepared { workflow } => self.prepared(workflow),
+            Message::Finishing { workflow } => {
+                let name = self.plan.workflows[workflow].name.clone();
+                self.emit(Event::Workflow { name, state: WorkflowState::Finishing });
+            }
+            Message::Done { workflow, provided, vus_failed, vus_started } => {
+                let run = &mut self.runs[workflow];
+                run.provided.extend(provided);
+                run.vus_failed += vus_failed;
+                run.vus_started += vus_started;
+                self.core_done(workflow);
+            }
+            Message::StopTest { workflow, check } => {
+                let failure =
+                    Failure { reason: "check", message: format!("{check} did not hold"), step: None };
+                self.runs[workflow].failure.get_or_insert(failure);
+                self.stop(StopPhase::Cancelling, "check");
+            }
+            Message::Failed { workflow, failure } => self.fail(workflow, failure),
+            Message::OnceDone { workflow, part, outcome } => self.once_done(workflow, part, outcome),
+        }
+    }
+
+    fn prepared(&mut self, at: usize) {
+        let run = &mut self.runs[at];
+        let State::Preparing { missing } = &mut run.state else { return };
+        *missing -= 1;
+        if *missing > 0 {
+            return;
+        }
+        let go = Instant::now() + GO_AFTER;
+        run.load_began = Some(go);
+        run.state = State::Running;
+        let paused = self.paused;
+        run.directive.send_modify(|directive| {
+            directive.go = Some(go);
+            directive.paused = paused;
+        });
+        let name = self.plan.workflows[at].name.clone();
+        self.emit(Event::Workflow { name, state: WorkflowState::Running });
+    }
+
+    /// One core of a workflow has ended; its CPU is free at once.
+    fn core_done(&mut self, at: usize) {
+        let run = &mut self.runs[at];
+        run.alive = run.alive.saturating_sub(1);
+        self.free.extend(run.cpus.pop());
+        if run.alive == 0 {
+            self.load_ended(at);
+        }
+    }
+
+    fn load_ended(&mut self, at: usize) {
+        self.runs[at].load_ended = Some(Instant::now());
+        let aborted = self.stopped.as_ref().is_some_and(|stopped| stopped.phase == StopPhase::Aborted);
+        if self.plan.workflows[at].teardown.is_empty() || aborted {
+            return self.conclude(at);
+        }
+        let run = &mut self.runs[at];
+        run.state = State::Teardown;
+        // The tear-down also runs after a cancel.
+        run.directive = tokio::sync::watch::Sender::new(crate::control::Directive::default());
+        self.spawn(at, 0, 1, Work::Once(Part::Teardown));
+    }
+
+    fn once_done(&mut self, at: usize, part: Part, outcome: Result<Vec<minijinja::Value>, Failure>) {
+        match (part, outcome) {
+            (Part::Setup, Ok(values)) if self.stopped.is_none() => {
+                self.runs[at].setup = values.into();
+                self.begin_load(at);
+            }
+            (Part::Setup, Ok(_)) => self.load_ended(at),
+            (Part::Setup, Err(failure)) => {
+                self.runs[at].failure.get_or_insert(failure);
+                self.load_ended(at);
+            }
+            (_, Ok(_)) => self.conclude(at),
+            (_, Err(failure)) => {
+                // A failed tear-down is shown, but the load's result stands.
+                self.runs[at].failure.get_or_insert(failure);
+                self.conclude(at);
+            }
+        }
+    }
+
+    /// Everything of a workflow has run: what became of it?
+    fn conclude(&mut self, at: usize) {
+        let workflow = &self.plan.workflows[at];
+        let run = &mut self.runs[at];
+        if run.vus_started > 0 && run.vus_failed == run.vus_started {
+            let message = "vu_setup failed for every virtual user".to_owned();
+            run.failure.get_or_insert(Failure { reason: "vu_setup", message, step: None });
+        }
+        let failure = run.failure.clone().filter(|failure| failure.reason != "teardown");
+        if let Some(failure) = failure {
+            return self.end(at, Status::Failed, Some(failure.reason.to_owned()));
+        }
+        if let Some(stopped) = &self.stopped
+            && run.stopped
+        {
+            return self.end(at, Status::Cancelled, Some(stopped.reason.clone()));
+        }
+        match context::collect(workflow, run) {
+            Ok(values) => {
+                self.runs[at].context_out = values;
+                self.end(at, Status::Completed, None);
+            }
+            Err(failure) => self.fail(at, failure),
+        }
+    }
+
+    /// A workflow cannot go on. If cores of it are still running they are stopped; it ends when they have.
+    fn fail(&mut self, at: usize, failure: Failure) {
+        let run = &mut self.runs[at];
+        let reason = failure.reason;
+        run.failure.get_or_insert(failure);
+        match &run.state {
+            State::Preparing { .. } | State::Running => {
+                run.advance(StopPhase::Cancelling);
+                self.core_done(at);
+            }
+            State::Ended { .. } => {}
+            State::Setup => self.load_ended(at),
+            State::Pending | State::Delayed { .. } | State::Teardown => {
+                self.end(at, Status::Failed, Some(reason.to_owned()));
+            }
+        }
+    }
+
+    fn end(&mut self, at: usize, status: Status, reason: Option<String>) {
+        let run = &mut self.runs[at];
+        self.free.append(&mut run.cpus);
+        run.state = State::Ended { status, reason: reason.clone() };
+        let name = self.plan.workflows[at].name.clone();
+        self.emit(Event::Workflow {
+            name,
+            state: WorkflowState::Ended { status: status.as_str().into(), reason },
+        });
+    }
+
+    /// Somebody wants something.
+    pub(crate) fn command(&mut self, command: Command) {
+        match command {
+            Command::Finish => self.stop(StopPhase::Finishing, "interrupted"),
+            Command::Cancel { reason } => self.stop(StopPhase::Cancelling, &reason),
+            Command::Abort => self.stop(StopPhase::Aborted, "interrupted"),
+            Command::Pause => self.pause(true),
+            Command::Resume => self.pause(false),
+            Command::SetVus { workflow, vus } => {
+                self.change(workflow.as_ref(), &format!("{vus} virtual users"), |load, directive| {
+                    let fits = !matches!(load, Load::Open { .. });
+                    if fits {
+                        directive.vus = Some(vus);
+                    }
+                    fits
+                });
+            }
+            Command::SetRate { workflow, rate } => {
+                self.change(workflow.as_ref(), &format!("rate {rate}"), |load, directive| {
+                    let fits = matches!(load, Load::Open { .. });
+                    if fits {
+                        directive.rate = Some(rate);
+                    }
+                    fits
+                });
+            }
+        }
+    }
+
+    pub(super) fn stop(&mut self, phase: StopPhase, reason: &str) {
+        match &mut self.stopped {
+            Some(stopped) => stopped.phase = stopped.phase.max(phase),
+            None => self.stopped = Some(Stopped { phase, reason: reason.to_owned() }),
+        }
+        for at in 0..self.runs.len() {
+            let run = &mut self.runs[at];
+            if run.is_active() && !(matches!(run.state, State::Teardown) && phase < StopPhase::Aborted) {
+                run.advance(phase);
+            } else if matches!(run.state, State::Pending | State::Delayed { .. }) {
+                self.end(at, Status::Cancelled, Some(reason.to_owned()));
+            }
+        }
+    }
+
+    fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+        for run in self.runs.iter().filter(|run| run.is_active()) {
+            run.directive.send_modify(|directive| directive.paused = paused);
+        }
+        self.emit(Event::Changed { what: if paused { "paused".into() } else { "resumed".into() } });
+    }
+
+    /// Changes the directive of the named workflow, or of all that run and whose model has what is to be changed.
+    fn change(
+        &mut self,
+        workflow: Option<&Name>,
+        what: &str,
+        apply: impl Fn(&Load, &mut crate::control::Directive) -> bool,
+    ) {
+        let mut changed = Vec::new();
+        for (run, plan) in self.runs.iter().zip(&self.plan.workflows) {
+            let meant = workflow.is_none_or(|name| *name == plan.name);
+            if meant && matches!(run.state, State::Running) {
+                let mut fits = false;
+                run.directive.send_modify(|directive| fits = apply(&plan.load, directive));
+                if fits {
+                    changed.push(plan.name.to_string());
+                }
+            }
+        }
+        let who = if changed.is_empty() { "no running workflow".to_owned() } else { changed.join(", ") };
+        self.emit(Event::Changed { what: format!("{who}: {what}") });
+    }
+
+    /// A second is over: thresholds, then a snapshot.
+    pub(crate) fn second(&mut self) {
+        let elapsed = self.facts.epoch.elapsed();
+        if self.stopped.is_none()
+            && let Some(rule) = self.failed_abort(elapsed)
+        {
+            self.emit(Event::Abort { rule });
+            self.stop(StopPhase::Cancelling, "threshold");
+        }
+        let snapshot = self.snapshot(elapsed);
+        if self.events.try_send(Event::Snapshot(Box::new(snapshot))).is_ok() {
+            self.missed = 0;
+        } else {
+            self.missed += 1;
+        }
+    }
+
+    /// The first threshold with `abort` that fails on what was seen so far.
+    fn failed_abort(&self, elapsed: Duration) -> Option<String> {
+        let fails = |threshold: &&hyperscale_plan::model::Threshold| {
+            let at = self.plan.workflows.iter().position(|workflow| workflow.name == threshold.rule.workflow);
+            let run = at.map(|at| &self.runs[at]);
+            threshold.abort
+                && elapsed >= threshold.after.to_duration()
+                && run.is_some_and(|run| {
+                    // What has seen no sample yet may still see one.
+                    let seen = evaluate(&threshold.rule, &run.totals, run.elapsed(), true);
+                    seen.value.is_some() && !seen.passed
+                })
+        };
+        self.plan.thresholds.iter().find(fails).map(|threshold| threshold.rule.text.clone())
+    }
+
+    fn snapshot(&self, elapsed: Duration) -> Snapshot {
+        let last = self.series.last_full(elapsed);
+        let workflow = |(run, plan): (&WorkflowRun, &hyperscale_plan::model::Workflow)| {
+            let load = run.totals.counts();
+            let part = |planned: f64| (run.elapsed().as_secs_f64() / planned).min(1.0);
+            WorkflowSnapshot {
+                name: plan.name.clone(),
+                progress: plan.planned().map(|planned| part(planned.as_secs_f64())),
+                vus: run.totals.vus(),
+                count: load.0,
+                failed: load.1,
+                started: run.totals.iterations.started,
+                late: run.totals.iterations.late,
+                dropped: run.totals.iterations.dropped,
+            }
+        };
+        let begun = self.runs.iter().zip(&self.plan.workflows).filter(|(run, _)| run.load_began.is_some());
+        Snapshot {
+            elapsed_s: elapsed.as_secs_f64(),
+            missed: self.missed,
+            last,
+            workflows: begun.map(workflow).collect(),
+        }
+    }
+
+    fn emit(&mut self, event: Event) {
+        // A face that is too slow or gone misses it; the result says everything.
+        drop(self.events.try_send(event));
+    }
+
+    /// Waits for the threads, which have all sent their last message, and makes the result.
+    pub(crate) fn finish(mut self) -> hyperscale_stats::result::RunResult {
+        for thread in self.threads.drain(..) {
+            // A panic of a core was already reported as a failure of its workflow.
+            drop(thread.join());
+        }
+        let result = super::result::build(&self);
+        drop(self.events.try_send(Event::Finished(Box::new(result.clone()))));
+        result
+    }
+}
+
+fn claim(workflow: &hyperscale_plan::model::Workflow) -> Claim {
+    Claim {
+        name: workflow.name.clone(),
+        priority: workflow.priority,
+        test: workflow.is_test(),
+        vus: workflow.vus_max(),
+    }
+}

@@ -1,0 +1,58 @@
+//! The conductor: one thread that owns the state of a job.
+//!
+//! ```text
+//! commands ─┐
+//! messages ─┼─► one event ─► Job (synchronous) ─► directives, threads, events
+//! clock ────┘
+//! ```
+//! All sources become calls of [`Job`]; it alone decides. Ready messages are taken in batches.
+
+mod context;
+mod job;
+mod result;
+mod workflow;
+
+use std::time::Duration;
+
+use hyperscale_stats::result::RunResult;
+use tokio::sync::mpsc;
+use tokio::time::{self, MissedTickBehavior};
+
+use crate::control::Command;
+use crate::core::Message;
+pub(crate) use job::Job;
+
+/// Messages handled before the clock and commands are looked at again.
+const BATCH_MAX: usize = 64;
+
+/// Runs the job to its end.
+pub(crate) async fn conduct(
+    mut job: Job,
+    mut commands: mpsc::Receiver<Command>,
+    mut messages: mpsc::Receiver<Message>,
+) -> RunResult {
+    let mut second = time::interval(Duration::from_secs(1));
+    second.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    second.tick().await; // the first one is immediate
+    let mut batch = Vec::with_capacity(BATCH_MAX);
+    job.schedule();
+    while !job.is_over() {
+        let timer = job.next_timer();
+        tokio::select! {
+            biased;
+            command = commands.recv() => job.command(command.unwrap_or(Command::Abort)),
+            _ = second.tick() => job.second(),
+            _ = messages.recv_many(&mut batch, BATCH_MAX) => batch.drain(..).for_each(|message| job.message(message)),
+            () = sleep_until(timer) => {}
+        }
+        job.schedule();
+    }
+    job.finish()
+}
+
+async fn sleep_until(at: Option<std::time::Instant>) {
+    match at {
+        Some(at) => time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,156 @@
+//! The state of one workflow of a running job.
+//!
+//! ```text
+//! pending ─deps ended─► delayed ─start_after, cores─► setup ─► preparing ─all cores─► running ─all cores─► teardown ─► ended
+//!    └────────────── skipped, cancelled, failed: straight to ended ──────────────────────────────────────────────┘
+//! ```
+
+use std::sync::Arc;
+use std::sync::mpsc as std_mpsc;
+use std::time::{Duration, Instant};
+
+use hyperscale_plan::model::Workflow;
+use hyperscale_stats::result::{Status, WorkflowFacts, WorkflowResult, workflow_result};
+use hyperscale_stats::{Layout, Totals, Window};
+use minijinja::Value;
+use tokio::sync::watch;
+
+use crate::control::{Directive, StopPhase};
+use crate::core::Failure;
+use crate::core::provide::Provided;
+use crate::layout::{Base, Part, layout};
+
+/// Where a workflow is. Each state carries what only it needs.
+#[derive(Debug)]
+pub(super) enum State {
+    /// Waits for its dependencies.
+    Pending,
+    /// Its dependencies are done; waits for `start_after` and for cores.
+    Delayed { until: Instant },
+    /// Its set-up runs.
+    Setup,
+    /// So many of its cores are not prepared yet.
+    Preparing { missing: u32 },
+    /// Its load runs.
+    Running,
+    /// Its tear-down runs.
+    Teardown,
+    /// It is over.
+    Ended { status: Status, reason: Option<String> },
+}
+
+/// One workflow of a running job.
+pub(super) struct WorkflowRun {
+    pub(super) state: State,
+    pub(super) layout: Arc<Layout>,
+    pub(super) bases: [Base; Part::ALL.len()],
+    pub(super) totals: Totals,
+    pub(super) directive: watch::Sender<Directive>,
+    /// Where cleared windows go back to, by core.
+    pub(super) spare: Vec<std_mpsc::Sender<Box<Window>>>,
+    /// CPUs it holds; empty ones run unpinned.
+    pub(super) cpus: Vec<Option<usize>>,
+    /// Cores it was given, and how many of their threads have not ended.
+    pub(super) cores: u32,
+    pub(super) alive: u32,
+    pub(super) setup: Arc<[Value]>,
+    pub(super) context_in: Arc<[Value]>,
+    pub(super) provided: Vec<Provided>,
+    /// Values for others, by position in `provides`, once it has ended.
+    pub(super) context_out: Vec<Option<Value>>,
+    pub(super) failure: Option<Failure>,
+    /// It was told to stop before its planned end.
+    pub(super) stopped: bool,
+    pub(super) vus_started: u32,
+    pub(super) vus_failed: u32,
+    pub(super) load_began: Option<Instant>,
+    pub(super) load_ended: Option<Instant>,
+}
+
+impl WorkflowRun {
+    pub(super) fn new(workflow: &Workflow) -> Self {
+        let (layout, bases) = layout(workflow);
+        let layout = Arc::new(layout);
+        WorkflowRun {
+            state: State::Pending,
+            totals: Totals::new(&layout),
+            layout,
+            bases,
+            directive: watch::Sender::new(Directive::default()),
+            spare: Vec::new(),
+            cpus: Vec::new(),
+            cores: 0,
+            alive: 0,
+            setup: Arc::default(),
+            context_in: Arc::default(),
+            provided: Vec::new(),
+            context_out: Vec::new(),
+            failure: None,
+            stopped: false,
+            vus_started: 0,
+            vus_failed: 0,
+            load_began: None,
+            load_ended: None,
+        }
+    }
+
+    /// The status it ended with.
+    pub(super) fn ended(&self) -> Option<Status> {
+        match &self.state {
+            State::Ended { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Whether it has something running on cores.
+    pub(super) fn is_active(&self) -> bool {
+        matches!(self.state, State::Setup | State::Preparing { .. } | State::Running | State::Teardown)
+    }
+
+    /// Tells its cores to move on towards the end, never back.
+    pub(super) fn advance(&mut self, phase: StopPhase) {
+        // Set-up and preparation have nothing to finish: they are cancelled.
+        let phase = match self.state {
+            State::Setup | State::Preparing { .. } => phase.max(StopPhase::Cancelling),
+            _ => phase,
+        };
+        self.stopped = true;
+        self.directive.send_modify(|directive| directive.phase = directive.phase.max(phase));
+    }
+
+    /// How long its load has been running, or ran.
+    pub(super) fn elapsed(&self) -> Duration {
+        match (self.load_began, self.load_ended) {
+            (Some(began), Some(ended)) => ended.saturating_duration_since(began),
+            (Some(began), None) => began.elapsed(),
+            (None, _) => Duration::ZERO,
+        }
+    }
+
+    /// Takes a window in and sends it back empty.
+    pub(super) fn window(&mut self, core: u32, mut window: Box<Window>) {
+        self.totals.add(&window);
+        window.clear();
+        if let Some(spare) = self.spare.get(core as usize) {
+            // The core may have ended; then the window is simply freed.
+            drop(spare.send(window));
+        }
+    }
+
+    pub(super) fn result(&self, workflow: &Workflow) -> WorkflowResult {
+        let (status, reason) = match &self.state {
+            State::Ended { status, reason } => (*status, reason.clone()),
+            State::Pending | State::Delayed { .. } => (Status::Pending, None),
+            _ => (Status::Running, None),
+        };
+        let facts = WorkflowFacts {
+            name: workflow.name.clone(),
+            status,
+            reason,
+            elapsed: self.elapsed(),
+            vus: u64::from(workflow.vus_max()),
+            cores: self.cores,
+        };
+        workflow_result(facts, &self.totals)
+    }
+}

@@ -1,0 +1,223 @@
+//! Looking at an answer: is it expected, what is extracted from it, do the checks hold.
+
+use std::sync::Arc;
+
+use hyperscale_clients::http::{Network, Outcome, Response};
+use hyperscale_plan::model::step::{CheckRule, ExtractFrom, Extraction, Stop};
+use hyperscale_plan::model::{Step, StepKind};
+use hyperscale_plan::template::Escape;
+use hyperscale_stats::{CallSample, StreamEvent};
+use hyperscale_types::ErrorKind;
+use minijinja::Value;
+use serde::Deserialize;
+
+use super::Core;
+use super::scope::VuScope;
+use super::step::Place;
+use super::values::StepValue;
+use super::vu::Vu;
+
+/// What is thought of a step's run.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// Why it failed.
+    pub(crate) error: Option<ErrorKind>,
+    /// The same in words.
+    pub(crate) message: Option<Box<str>>,
+    /// What ends with it.
+    pub(crate) stop: Option<Stop>,
+}
+
+impl Verdict {
+    pub(crate) fn failed(kind: ErrorKind, message: String) -> Self {
+        Verdict { error: Some(kind), message: Some(message.into()), stop: None }
+    }
+}
+
+/// The parts of an answer that checks look at.
+#[derive(Default)]
+pub(crate) struct Subject<'a> {
+    status: u16,
+    latency_ns: u64,
+    response: Option<&'a Response>,
+}
+
+/// The verdict when nobody looks at more than the status.
+pub(crate) fn expected(step: &Step, status: u16) -> Verdict {
+    let StepKind::Http(request) = &step.kind else { return Verdict::default() };
+    if request.expect.contains(status) {
+        Verdict::default()
+    } else {
+        Verdict { error: Some(ErrorKind::Status), message: None, stop: None }
+    }
+}
+
+/// The verdict on a call: extracts, keeps the result for those that refer to it, checks.
+pub(crate) fn examine<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    outcome: &mut Outcome,
+) -> Verdict {
+    let step = place.step;
+    let mut verdict = match outcome.error.take() {
+        Some(error) => Verdict { error: Some(error.kind), message: Some(error.message), stop: None },
+        None => expected(step, outcome.status),
+    };
+    let latency = outcome.ended.saturating_duration_since(outcome.started);
+    let mut value = StepValue::new(outcome.status, latency.as_secs_f64() * 1e3, outcome.response.take());
+    if verdict.error.is_none()
+        && let Err(message) = extract_all(&step.extract, &mut value)
+    {
+        verdict = Verdict::failed(ErrorKind::Extract, message);
+    }
+    let value = Arc::new(value);
+    if step.needs.result && outcome.status != 0 {
+        vu.keep_result(place.at, Value::from_dyn_object(Arc::clone(&value)));
+    }
+    let subject = Subject {
+        status: outcome.status,
+        latency_ns: latency.as_nanos() as u64,
+        response: value.response.as_deref(),
+    };
+    let checked = check_all(core, vu, place, &subject);
+    if checked.stop.is_some() {
+        let kept = verdict.error.is_some().then_some(verdict);
+        return Verdict { stop: checked.stop, ..kept.unwrap_or(checked) };
+    }
+    verdict
+}
+
+/// Evaluates and counts all checks of a step. The verdict is a failure only if one with `stop` did not hold.
+pub(crate) fn check_all<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    subject: &Subject<'_>,
+) -> Verdict {
+    let mut verdict = Verdict::default();
+    let first = core.parts[place.part as usize].checks[place.at];
+    for (at, check) in place.step.checks.iter().enumerate() {
+        let passed = holds(&check.rule, subject, &VuScope { core, vu });
+        core.window.borrow_mut().check(first + at, passed);
+        if !passed && check.stop > verdict.stop {
+            verdict = Verdict::failed(ErrorKind::Check, format!("check `{}` did not hold", check.name));
+            verdict.stop = check.stop;
+        }
+    }
+    verdict
+}
+
+/// Whether a check holds. What cannot be evaluated does not hold.
+fn holds<N: Network>(rule: &CheckRule, subject: &Subject<'_>, scope: &VuScope<'_, N>) -> bool {
+    match rule {
+        CheckRule::Status(set) => set.contains(subject.status),
+        CheckRule::Latency(op, span) => {
+            subject.status != 0 && op.holds(subject.latency_ns as f64, span.as_nanos() as f64)
+        }
+        CheckRule::Expr(expr) => expr.is_true(scope).unwrap_or(false),
+        CheckRule::BodyContains(wanted) => {
+            let mut text = Vec::new();
+            let Some(response) = subject.response else { return false };
+            wanted.fill(scope, Escape::None, &mut text).is_ok()
+                && memchr::memmem::find(&response.body, &text).is_some()
+        }
+        CheckRule::BodyMatches(regex) => subject.response.is_some_and(|r| regex.is_match(&r.body)),
+        CheckRule::Header(name, wanted) => {
+            let Some(found) = subject.response.and_then(|response| response.header(name)) else {
+                return false;
+            };
+            let Some(wanted) = wanted else { return true };
+            let mut text = Vec::new();
+            wanted.fill(scope, Escape::Header, &mut text).is_ok() && found == text
+        }
+    }
+}
+
+/// Reads all extractions into the result, or says which one found nothing.
+fn extract_all(extractions: &[Extraction], value: &mut StepValue) -> Result<(), String> {
+    let mut document = None;
+    for extraction in extractions {
+        let found = value
+            .response
+            .as_deref()
+            .and_then(|response| extract(&extraction.from, response, value.status, &mut document));
+        match found.or_else(|| extraction.default.clone()) {
+            Some(found) => value.extracted.push((extraction.name.clone(), found)),
+            None => return Err(format!("`{}` found nothing in the answer", extraction.name)),
+        }
+    }
+    Ok(())
+}
+
+fn extract(
+    from: &ExtractFrom,
+    response: &Response,
+    status: u16,
+    document: &mut Option<serde_json::Value>,
+) -> Option<Value> {
+    let text = |bytes: &[u8]| Value::from(String::from_utf8_lossy(bytes).as_ref());
+    match from {
+        ExtractFrom::Json(path) => {
+            if document.is_none() {
+                *document = serde_json::from_slice(&response.body).ok();
+            }
+            let found = path.query(document.as_ref()?);
+            match found.len() {
+                0 => None,
+                1 => Value::deserialize(found.first()?).ok(),
+                _ => {
+                    Value::deserialize(serde_json::Value::Array(found.iter().map(|v| (*v).clone()).collect()))
+                        .ok()
+                }
+            }
+        }
+        ExtractFrom::Regex(regex, group) => {
+            regex.captures(&response.body)?.get(*group).map(|found| text(found.as_bytes()))
+        }
+        ExtractFrom::Header(name) => response.header(name).map(text),
+        ExtractFrom::Cookie(name) => response.cookie(name).map(text),
+        ExtractFrom::Status => Some(Value::from(status)),
+    }
+}
+
+/// Records what a plain count does not say: messages, tags, events of a stream.
+pub(crate) fn note<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    outcome: &Outcome,
+    verdict: &Verdict,
+    sample: &CallSample,
+) {
+    let mut window = core.window.borrow_mut();
+    if let Some(kind) = verdict.error {
+        match &verdict.message {
+            Some(message) => window.error_message(place.number, kind, message),
+            None => window.error_message(place.number, kind, &format!("status {}", outcome.status)),
+        }
+    }
+    if !place.step.tags.is_empty() {
+        let mut tags = core.scratch.borrow_mut();
+        tags.clear();
+        write_tags(&place, &VuScope { core, vu }, &mut tags);
+        window.tagged(place.number, &String::from_utf8_lossy(&tags), sample);
+    }
+    if let Some(stream) = &outcome.stream {
+        let later = stream.gaps_ns.iter().map(|gap| StreamEvent::Next(*gap));
+        let first = stream.first_event_ns.map(StreamEvent::First);
+        first.into_iter().chain(later).for_each(|event| window.stream_event(place.number, event));
+    }
+}
+
+/// Writes `k=v,k2=v2`, sorted by key as the plan's reader left them; what cannot be filled is an empty value.
+fn write_tags<N: Network>(place: &Place<'_>, scope: &VuScope<'_, N>, out: &mut Vec<u8>) {
+    for (at, (name, value)) in place.step.tags.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.push(b'=');
+        drop(value.fill(scope, Escape::None, out));
+    }
+}

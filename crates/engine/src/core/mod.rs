@@ -1,0 +1,176 @@
+//! What runs on one core's thread: a runtime of its own, virtual users as local tasks, one recorder.
+//!
+//! ```text
+//! thread ── prepare ──► pacing ──spawns──► VU tasks ──► step graph ──► clients
+//!                          │                  │
+//!               directive (watched)      window (swapped every 100 ms) ──► conductor
+//! ```
+//! Nothing is shared with other cores while it runs. What leaves the core goes through one bounded channel.
+
+pub(crate) mod examine;
+pub(crate) mod flight;
+pub(crate) mod graph;
+pub(crate) mod pacing;
+pub(crate) mod prepare;
+pub(crate) mod provide;
+pub(crate) mod scope;
+pub(crate) mod step;
+pub(crate) mod thread;
+pub(crate) mod ticker;
+pub(crate) mod values;
+pub(crate) mod vu;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hyperscale_clients::http::{HttpCore, Network};
+use hyperscale_plan::load::Share;
+use hyperscale_plan::model::{Plan, Workflow};
+use hyperscale_stats::{Layout, Window};
+use hyperscale_types::{Name, Rate};
+use minijinja::Value;
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::control::{Directive, StopPhase};
+use crate::data::{Cursor, DataFile};
+use crate::layout::{Base, Part};
+use prepare::PreparedPart;
+use provide::{Provided, Providing};
+use values::Builtins;
+
+/// The part of a workflow that one core runs, and everything it needs for it.
+pub(crate) struct Segment {
+    pub(crate) plan: Arc<Plan>,
+    /// Position of the workflow in the plan.
+    pub(crate) workflow: usize,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) bases: [Base; Part::ALL.len()],
+    /// Which share of the workflow.
+    pub(crate) share: Share,
+    /// The CPU to be pinned to.
+    pub(crate) cpu: Option<usize>,
+    /// VU numbers of this workflow begin after this one.
+    pub(crate) vus_before: u32,
+    pub(crate) job: Arc<JobFacts>,
+    /// Values of used contexts, by position in the workflow's `uses`.
+    pub(crate) context: Arc<[Value]>,
+    /// Results of the set-up steps, by position.
+    pub(crate) setup: Arc<[Value]>,
+    /// Data files, by position in the plan; `None` where the workflow does not use it.
+    pub(crate) data: Arc<[Option<Arc<DataFile>>]>,
+    pub(crate) directive: watch::Receiver<Directive>,
+    pub(crate) messages: mpsc::Sender<Message>,
+    /// Cleared windows coming back from the conductor.
+    pub(crate) spare: std::sync::mpsc::Receiver<Box<Window>>,
+}
+
+impl Segment {
+    pub(crate) fn workflow(&self) -> &Workflow {
+        &self.plan.workflows[self.workflow]
+    }
+
+    /// The number of a VU of this core in the whole job, from 1.
+    pub(crate) fn vu_id(&self, slot: u32) -> u32 {
+        self.vus_before + 1 + slot * self.share.cores + self.share.core
+    }
+}
+
+/// What is the same for the whole job.
+#[derive(Debug)]
+pub(crate) struct JobFacts {
+    pub(crate) id: String,
+    pub(crate) worker: String,
+    pub(crate) seed: u64,
+    /// Zero of the run's clock.
+    pub(crate) epoch: Instant,
+}
+
+/// What a core tells the conductor.
+pub(crate) enum Message {
+    /// Ready to go.
+    Prepared { workflow: usize },
+    /// It cannot run.
+    Failed { workflow: usize, failure: Failure },
+    /// Statistics of an interval.
+    Window { workflow: usize, core: u32, window: Box<Window> },
+    /// A `stop: test` check fired.
+    StopTest { workflow: usize, check: String },
+    /// The planned load is over; running iterations finish.
+    Finishing { workflow: usize },
+    /// All its virtual users have ended and its last window is delivered.
+    Done { workflow: usize, provided: Vec<Provided>, vus_failed: u32, vus_started: u32 },
+    /// Set-up or tear-down ended.
+    OnceDone { workflow: usize, part: Part, outcome: Result<Vec<Value>, Failure> },
+}
+
+/// Why a workflow cannot run or go on.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    /// A word for programs: `unreachable`, `setup`, ….
+    pub(crate) reason: &'static str,
+    /// A sentence for people.
+    pub(crate) message: String,
+    /// The step it happened in.
+    pub(crate) step: Option<Name>,
+}
+
+/// One core while it runs. Owned by its thread; virtual users hold it through an `Rc`.
+pub(crate) struct Core<N: Network> {
+    pub(crate) segment: Segment,
+    pub(crate) http: Rc<HttpCore<N>>,
+    /// Prepared graphs, indexed like [`Part::ALL`]; empty where this core does not need them.
+    pub(crate) parts: [PreparedPart; Part::ALL.len()],
+    /// What is recorded right now.
+    pub(crate) window: RefCell<Box<Window>>,
+    pub(crate) phase: Cell<StopPhase>,
+    pub(crate) paused: Cell<bool>,
+    pub(crate) vus_override: Cell<Option<u32>>,
+    pub(crate) rate_override: Cell<Option<Rate>>,
+    /// Woken when any of the four above changes.
+    pub(crate) changed: Notify,
+    /// Virtual users that are alive.
+    pub(crate) vus: Cell<u32>,
+    /// Virtual users whose `vu_setup` failed, and all that were started.
+    pub(crate) vus_failed: Cell<u32>,
+    pub(crate) vus_started: Cell<u32>,
+    pub(crate) builtins: Builtins,
+    /// Rows, by position in the plan's data.
+    pub(crate) cursors: RefCell<Vec<Option<Cursor>>>,
+    pub(crate) providing: RefCell<Providing>,
+    /// Reused text buffer for tag sets.
+    pub(crate) scratch: RefCell<Vec<u8>>,
+    /// The run's load clock: when the load began, and for how long it has been paused.
+    pub(crate) began: Cell<Instant>,
+    pub(crate) paused_for: Cell<Duration>,
+    pub(crate) clocks: RefCell<thread::Clocks>,
+}
+
+impl<N: Network> Core<N> {
+    pub(crate) fn workflow(&self) -> &Workflow {
+        self.segment.workflow()
+    }
+
+    /// Moves on towards the end, never back, and wakes whoever waits.
+    pub(crate) fn advance(&self, phase: StopPhase) {
+        if phase > self.phase.get() {
+            self.phase.set(phase);
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Takes over what the conductor says.
+    pub(crate) fn obey(&self, directive: &Directive) {
+        self.paused.set(directive.paused);
+        self.vus_override.set(directive.vus);
+        self.rate_override.set(directive.rate);
+        self.phase.set(self.phase.get().max(directive.phase));
+        self.changed.notify_waiters();
+    }
+
+    /// Tells the conductor. If its queue is full the word is dropped: only for words that are repeated or implied.
+    pub(crate) fn hint(&self, message: Message) {
+        drop(self.segment.messages.try_send(message));
+    }
+}

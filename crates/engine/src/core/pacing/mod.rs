@@ -1,0 +1,100 @@
+//! When iterations start. One file per kind of load; one loop ([`super::vu::live`]) serves all of them.
+//!
+//! A pacing spawns virtual users and hands each a [`Feed`]. It returns when its virtual users have ended: by themselves,
+//! after `graceful_stop`, or cut off.
+
+mod looping;
+mod open;
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use hyperscale_clients::http::Network;
+use hyperscale_plan::model::Load;
+use hyperscale_types::{Span, limits};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time;
+
+use super::vu::{Start, VuEnd};
+use super::{Core, Message};
+use crate::control::StopPhase;
+
+/// Gives a virtual user its starts, one after the other.
+pub(crate) trait Feed<N: Network> {
+    /// The next start, or `None` when there is none for this virtual user any more.
+    async fn next(&mut self, core: &Core<N>) -> Option<Start>;
+
+    /// The virtual user cannot use a start it was given.
+    fn give_back(&mut self, core: &Core<N>, start: Start);
+}
+
+/// The virtual users of a core; a result says which slot ended and why.
+type Vus = JoinSet<(u32, VuEnd)>;
+
+/// Runs the workflow's load on this core to its end.
+pub(crate) async fn run<N: Network>(core: &Rc<Core<N>>) -> std::io::Result<()> {
+    match &core.workflow().load {
+        Load::Open { .. } => open::run(core).await,
+        Load::Closed { .. } | Load::Iterations { .. } | Load::Paced { .. } => {
+            looping::run(core).await;
+            Ok(())
+        }
+    }
+}
+
+/// Waits until all virtual users have ended: at most `graceful`, less when the run is cancelled meanwhile.
+async fn finish<N: Network>(core: &Core<N>, vus: &mut Vus, graceful: Span) {
+    core.hint(Message::Finishing { workflow: core.segment.workflow });
+    let mut deadline = Instant::now() + graceful.to_duration();
+    let mut cancelling = false;
+    while !vus.is_empty() {
+        let changed = core.changed.notified();
+        match core.phase.get() {
+            StopPhase::Aborted => break,
+            StopPhase::Cancelling if !cancelling => {
+                cancelling = true;
+                deadline = deadline.min(Instant::now() + limits::CANCEL_GRACE.to_duration());
+            }
+            _ => {}
+        }
+        tokio::select! {
+            Some(ended) = vus.join_next() => {
+                let _ = unwind(ended);
+            }
+            () = time::sleep_until(deadline.into()) => break,
+            () = changed => {}
+        }
+    }
+    core.advance(StopPhase::Aborted);
+    vus.shutdown().await;
+}
+
+/// Passes a panic of a virtual user on to its core; `None` for one that was cut off.
+fn unwind(ended: Result<(u32, VuEnd), JoinError>) -> Option<(u32, VuEnd)> {
+    match ended {
+        Ok(ended) => Some(ended),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_cut_off) => None,
+    }
+}
+
+impl<N: Network> Core<N> {
+    /// How long the load has been running, pauses left out.
+    fn load_time(&self) -> Duration {
+        self.began.get().elapsed().saturating_sub(self.paused_for.get())
+    }
+
+    /// When a moment of the load clock is on the wall, as things stand.
+    fn wall(&self, load_ns: u64) -> Instant {
+        self.began.get() + self.paused_for.get() + Duration::from_nanos(load_ns)
+    }
+
+    /// Waits while the load is paused; the load clock stands still meanwhile.
+    async fn while_paused(&self) {
+        while self.paused.get() && self.phase.get() == StopPhase::Running {
+            let since = Instant::now();
+            self.changed.notified().await;
+            self.paused_for.set(self.paused_for.get() + since.elapsed());
+        }
+    }
+}

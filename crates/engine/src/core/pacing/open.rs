@@ -1,0 +1,241 @@
+//! The open model: iterations start when the curve says so, whether or not earlier ones have finished.
+//!
+//! ```text
+//! arrivals ──due──► idle VU? ──► it starts
+//!                     │no
+//!                     ├─ fewer than max_vus? ──► a new VU starts
+//!                     └─ queue (late: queue) or dropped (late: drop, queue full)
+//! ```
+//! Every start carries its intended time. `scheduled = started + dropped` at the end, always.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+use hyperscale_clients::http::Network;
+use hyperscale_plan::load::{Arrivals, Change};
+use hyperscale_plan::model::Load;
+use hyperscale_plan::model::workflow::Late;
+use hyperscale_types::{Rate, limits};
+
+use super::{Feed, Vus, finish, unwind};
+use crate::control::StopPhase;
+use crate::core::Core;
+use crate::core::ticker::Ticker;
+use crate::core::vu::{self, Start};
+
+/// Starts are released at most this often: often enough for a lag of a fraction of a millisecond, seldom enough that
+/// waking up does not eat the core at high rates.
+const TICK: Duration = Duration::from_micros(100);
+
+/// What the virtual users of a core share.
+#[derive(Default)]
+struct Shared {
+    /// Virtual users without work, newest last.
+    idle: RefCell<Vec<Rc<Post>>>,
+    /// Intended times of starts that found no free virtual user.
+    queue: RefCell<VecDeque<Instant>>,
+    /// No further start will become due.
+    over: Cell<bool>,
+}
+
+/// Where an idle virtual user waits for its next start.
+#[derive(Default)]
+struct Post {
+    start: Cell<Option<Start>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// Runs the load to its end.
+pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
+    let Load::Open { rate, arrivals, late, .. } = &core.workflow().load else { return Ok(()) };
+    let share = core.segment.share;
+    let mut pacer = Pacer {
+        core,
+        shared: Rc::default(),
+        vus: Vus::new(),
+        spawned: 0,
+        vus_max: share.own_vus(),
+        late: *late,
+    };
+    let mut starts = Arrivals::new(rate.clone(), *arrivals, share, core.segment.job.seed);
+    let mut changed_rate: Option<Rate> = None;
+    let ticker = Ticker::new()?;
+    let mut next = starts.next();
+    while let Some(due) = next {
+        core.while_paused().await;
+        if core.phase.get() != StopPhase::Running {
+            break;
+        }
+        let now = core.load_time().as_nanos() as u64;
+        if core.rate_override.get() != changed_rate {
+            changed_rate = core.rate_override.get();
+            if let Some(rate) = changed_rate {
+                starts.rescale(now, Change::Value(rate.as_per_second()));
+                next = starts.next();
+                continue;
+            }
+        }
+        if due <= now {
+            pacer.release(core.wall(due));
+            next = starts.next();
+            continue;
+        }
+        pacer.reap();
+        let wake = core.wall(due).max(Instant::now() + TICK);
+        let changed = core.changed.notified();
+        tokio::select! {
+            fired = ticker.until(wake) => fired?,
+            () = changed => {}
+        }
+    }
+    pacer.end().await;
+    Ok(())
+}
+
+struct Pacer<'a, N: Network> {
+    core: &'a Rc<Core<N>>,
+    shared: Rc<Shared>,
+    vus: Vus,
+    spawned: u32,
+    vus_max: u32,
+    late: Late,
+}
+
+impl<N: Network> Pacer<'_, N> {
+    /// A start is due.
+    fn release(&mut self, intended: Instant) {
+        self.core.window.borrow_mut().scheduled(1);
+        let start = Start { intended: Some(intended), queued: false };
+        if let Some(post) = self.shared.idle.borrow_mut().pop() {
+            post.start.set(Some(start));
+            if let Some(waker) = post.waker.borrow_mut().take() {
+                waker.wake();
+            }
+        } else if self.spawned < self.vus_max {
+            self.spawn(start);
+        } else {
+            self.wait_or_drop(intended);
+        }
+    }
+
+    fn wait_or_drop(&mut self, intended: Instant) {
+        let mut queue = self.shared.queue.borrow_mut();
+        if self.late == Late::Queue && queue.len() < limits::QUEUED_STARTS_MAX {
+            queue.push_back(intended);
+        } else {
+            self.core.window.borrow_mut().dropped(1);
+        }
+    }
+
+    fn spawn(&mut self, start: Start) {
+        let slot = self.spawned;
+        self.spawned += 1;
+        let post = Rc::new(Post { start: Cell::new(Some(start)), waker: RefCell::default() });
+        let feed = OpenFeed { shared: Rc::clone(&self.shared), post };
+        let core = Rc::clone(self.core);
+        self.vus.spawn_local(async move { (slot, vu::live(core, slot, feed).await) });
+    }
+
+    /// Forgets virtual users that ended early.
+    fn reap(&mut self) {
+        while let Some(ended) = self.vus.try_join_next() {
+            let _ = unwind(ended);
+        }
+    }
+
+    /// No further start becomes due. Queued ones may still begin within `graceful_stop`, unless the run was stopped
+    /// from outside.
+    async fn end(mut self) {
+        self.shared.over.set(true);
+        self.wake_idle();
+        if self.core.phase.get() != StopPhase::Running {
+            self.drop_queue();
+        }
+        finish(self.core, &mut self.vus, self.core.workflow().graceful_stop).await;
+        self.drop_queue();
+    }
+
+    fn wake_idle(&self) {
+        for post in self.shared.idle.take() {
+            if let Some(waker) = post.waker.borrow_mut().take() {
+                waker.wake();
+            }
+        }
+    }
+
+    fn drop_queue(&self) {
+        let dropped = self.shared.queue.take().len();
+        self.core.window.borrow_mut().dropped(dropped as u64);
+    }
+}
+
+/// Starts of one virtual user of an open model.
+struct OpenFeed {
+    shared: Rc<Shared>,
+    post: Rc<Post>,
+}
+
+impl<N: Network> Feed<N> for OpenFeed {
+    async fn next(&mut self, core: &Core<N>) -> Option<Start> {
+        if let Some(start) = self.post.start.take() {
+            return admit(core, start);
+        }
+        if core.phase.get() != StopPhase::Running {
+            return None;
+        }
+        if let Some(intended) = self.shared.queue.borrow_mut().pop_front() {
+            return Some(Start { intended: Some(intended), queued: true });
+        }
+        if self.shared.over.get() {
+            return None;
+        }
+        self.shared.idle.borrow_mut().push(Rc::clone(&self.post));
+        let start = self.wait().await?;
+        admit(core, start)
+    }
+
+    fn give_back(&mut self, core: &Core<N>, _start: Start) {
+        core.window.borrow_mut().dropped(1);
+    }
+}
+
+impl OpenFeed {
+    /// Waits for a start, or for the end of all starts.
+    async fn wait(&self) -> Option<Start> {
+        poll_fn(|context| {
+            if let Some(start) = self.post.start.take() {
+                return Poll::Ready(Some(start));
+            }
+            if self.shared.over.get() {
+                return Poll::Ready(None);
+            }
+            *self.post.waker.borrow_mut() = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// A start that was handed over just before the run was stopped does not begin any more.
+fn admit<N: Network>(core: &Core<N>, start: Start) -> Option<Start> {
+    if core.phase.get() == StopPhase::Running {
+        return Some(start);
+    }
+    core.window.borrow_mut().dropped(1);
+    None
+}
+
+impl Drop for OpenFeed {
+    /// Nothing may be lost: a start handed to a virtual user that was cut off before it took it goes to the queue,
+    /// where it is dropped and counted at the end.
+    fn drop(&mut self) {
+        if let Some(Start { intended: Some(intended), .. }) = self.post.start.take() {
+            self.shared.queue.borrow_mut().push_back(intended);
+        }
+    }
+}

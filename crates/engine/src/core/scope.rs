@@ -1,0 +1,70 @@
+//! What the templates of a virtual user see.
+
+use hyperscale_clients::http::Network;
+use hyperscale_plan::template::{Root, Scope};
+use minijinja::Value;
+
+use super::vu::Vu;
+use super::{Core, Segment};
+
+/// A virtual user in the middle of an iteration.
+pub(crate) struct VuScope<'a, N: Network> {
+    pub(crate) core: &'a Core<N>,
+    pub(crate) vu: &'a Vu<N>,
+}
+
+impl<N: Network> Scope for VuScope<'_, N> {
+    fn root(&self, root: Root) -> Value {
+        let (core, vu) = (self.core, self.vu);
+        match root {
+            Root::Data(at) => item(&vu.rows.borrow(), at),
+            Root::VuSetup(at) => item(&vu.setup.borrow(), at),
+            Root::Step(at) => item(&vu.results.borrow(), at),
+            Root::VuId => Value::from(vu.id),
+            Root::VuIteration => Value::from(vu.iteration.get()),
+            Root::VuKept(at) => item(&vu.kept.borrow(), at),
+            Root::NowMs => core.builtins.now_ms.clone(),
+            Root::Uuid => {
+                core.builtins.seed(vu.random());
+                core.builtins.uuid.clone()
+            }
+            Root::Random => {
+                core.builtins.seed(vu.random());
+                core.builtins.random.clone()
+            }
+            constant => SegmentScope(&core.segment).root(constant),
+        }
+    }
+}
+
+/// What is known before any virtual user runs: enough to prepare arguments.
+pub(crate) struct SegmentScope<'a>(pub(crate) &'a Segment);
+
+impl SegmentScope<'_> {
+    /// Whether a root has its value before any virtual user runs.
+    pub(crate) fn knows(root: Root) -> bool {
+        matches!(
+            root,
+            Root::Var(_) | Root::Context(_) | Root::Setup(_) | Root::WorkerId | Root::JobId | Root::RunSeed
+        )
+    }
+}
+
+impl Scope for SegmentScope<'_> {
+    fn root(&self, root: Root) -> Value {
+        let segment = self.0;
+        match root {
+            Root::Var(at) => segment.plan.vars.get(at).map_or(Value::UNDEFINED, |(_, value)| value.clone()),
+            Root::Context(at) => item(&segment.context, at),
+            Root::Setup(at) => item(&segment.setup, at),
+            Root::WorkerId => Value::from(segment.job.worker.as_str()),
+            Root::JobId => Value::from(segment.job.id.as_str()),
+            Root::RunSeed => Value::from(segment.job.seed),
+            _ => Value::UNDEFINED,
+        }
+    }
+}
+
+fn item(values: &[Value], at: usize) -> Value {
+    values.get(at).cloned().unwrap_or(Value::UNDEFINED)
+}

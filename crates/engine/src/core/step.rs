@@ -1,0 +1,216 @@
+//! HOT: running one step of a graph for one virtual user.
+
+use std::time::Instant;
+
+use hyperscale_clients::http::{self, Network};
+use hyperscale_plan::model::step::{Action, MetricStep, Stop};
+use hyperscale_plan::model::{Step, StepKind};
+use hyperscale_stats::CallSample;
+use hyperscale_types::{ErrorKind, Span};
+use minijinja::Value;
+
+use super::Core;
+use super::examine::{self, Subject, Verdict};
+use super::flight::Flight;
+use super::scope::VuScope;
+use super::vu::{Vu, think};
+use crate::control::StopPhase;
+use crate::layout::Part;
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StepEnd {
+    /// Done.
+    Ok,
+    /// Failed: its dependents are skipped.
+    Failed,
+    /// Its `when` was false: its dependents run without it.
+    Skipped,
+    /// A check with `stop` failed.
+    Stop(Stop),
+    /// The run was cancelled before it could run.
+    Cut,
+}
+
+impl From<&Verdict> for StepEnd {
+    fn from(verdict: &Verdict) -> Self {
+        match (verdict.stop, verdict.error) {
+            (Some(stop), _) => StepEnd::Stop(stop),
+            (None, Some(_)) => StepEnd::Failed,
+            (None, None) => StepEnd::Ok,
+        }
+    }
+}
+
+/// A step of a graph, and where it stands in plan and statistics.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) step: &'a Step,
+    pub(crate) part: Part,
+    /// Position in the part's graph.
+    pub(crate) at: usize,
+    /// Number in the statistics.
+    pub(crate) number: usize,
+}
+
+/// Runs a step as often as it says. Its first call counts its latency from `intended`.
+pub(crate) async fn run<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    part: Part,
+    at: usize,
+    mut intended: Option<Instant>,
+) -> StepEnd {
+    let step = &part.graph(core.workflow()).steps[at];
+    let place = Place { step, part, at, number: core.segment.bases[part as usize].step + at };
+    if step.when.is_some()
+        && let Some(end) = skip_unless(core, vu, place)
+    {
+        return end;
+    }
+    for _ in 0..step.repeat {
+        if core.phase.get() >= StopPhase::Cancelling {
+            return StepEnd::Cut;
+        }
+        let end = match &step.kind {
+            StepKind::Http(_) => call_http(core, vu, place, intended.take()).await,
+            StepKind::Action(Action::Sleep(pause)) => {
+                if !think(core, vu, *pause).await {
+                    return StepEnd::Cut;
+                }
+                land_local(core, place, &Verdict::default())
+            }
+            StepKind::Check | StepKind::Metric(_) | StepKind::Action(Action::Set(_)) => {
+                let verdict = run_local(core, vu, place);
+                land_local(core, place, &verdict)
+            }
+        };
+        if end != StepEnd::Ok {
+            return end;
+        }
+        if let Some(pause) = step.think
+            && !think(core, vu, pause).await
+        {
+            return StepEnd::Cut;
+        }
+    }
+    StepEnd::Ok
+}
+
+/// `Some` if the step is not to run: its `when` is false or failed.
+fn skip_unless<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>) -> Option<StepEnd> {
+    match place.step.when.as_ref()?.is_true(&VuScope { core, vu }) {
+        Ok(true) => None,
+        Ok(false) => {
+            core.window.borrow_mut().skipped(place.number, 1);
+            Some(StepEnd::Skipped)
+        }
+        Err(error) => Some(land_local(core, place, &Verdict::failed(ErrorKind::Expr, error.to_string()))),
+    }
+}
+
+async fn call_http<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    intended: Option<Instant>,
+) -> StepEnd {
+    let prepared = core.parts[place.part as usize].http[place.at]
+        .as_ref()
+        .expect("every HTTP step of a part is prepared");
+    let flight = Flight::begin(core, place.number, intended);
+    let scope = VuScope { core, vu };
+    let mut outcome = http::call(&core.http, &vu.session, prepared, &scope, &flight.progress).await;
+    let verdict = if outcome.error.is_none() && is_plain(place.step) {
+        examine::expected(place.step, outcome.status)
+    } else {
+        examine::examine(core, vu, place, &mut outcome)
+    };
+    let sample = flight.land(&outcome, verdict.error);
+    if verdict.error.is_some() || !place.step.tags.is_empty() || outcome.stream.is_some() {
+        examine::note(core, vu, place, &outcome, &verdict, &sample);
+    }
+    StepEnd::from(&verdict)
+}
+
+/// Nobody looks at more than the status of the answer.
+fn is_plain(step: &Step) -> bool {
+    !step.needs.result && step.checks.is_empty() && step.extract.is_empty()
+}
+
+/// A step without a call: a check, a metric, a value.
+fn run_local<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>) -> Verdict {
+    let scope = VuScope { core, vu };
+    let result = match &place.step.kind {
+        StepKind::Metric(metric) => record_metric(core, vu, place, metric),
+        StepKind::Action(Action::Set(document)) => document
+            .value(&scope)
+            .map(|value| vu.keep_result(place.at, value))
+            .map_err(|error| Verdict::failed(ErrorKind::Template, error.to_string())),
+        StepKind::Check | StepKind::Http(_) | StepKind::Action(Action::Sleep(_)) => Ok(()),
+    };
+    match result {
+        Ok(()) => examine::check_all(core, vu, place, &Subject::default()),
+        Err(verdict) => verdict,
+    }
+}
+
+fn record_metric<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    metric: &MetricStep,
+) -> Result<(), Verdict> {
+    let value = metric
+        .value
+        .value(&VuScope { core, vu })
+        .map_err(|error| Verdict::failed(ErrorKind::Template, error.to_string()))?;
+    let number = number(&value).ok_or_else(|| {
+        let message = format!("`{}` gives `{value}`, which is not a finite number", metric.value.source());
+        Verdict::failed(ErrorKind::Expr, message)
+    })?;
+    let index = core.parts[place.part as usize].metrics[place.at].expect("every metric step has a number");
+    core.window.borrow_mut().metric(index, number);
+    vu.keep_result(place.at, value);
+    Ok(())
+}
+
+/// A value as a finite number: numbers, booleans, texts of numbers, and durations with a unit (in seconds).
+fn number(value: &Value) -> Option<f64> {
+    let number = match value.as_str() {
+        Some(text) => match text.trim().parse::<f64>() {
+            Ok(number) => number,
+            Err(_) => text.parse::<Span>().ok()?.as_secs_f64(),
+        },
+        None if value.kind() == minijinja::value::ValueKind::Bool => f64::from(u8::from(value.is_true())),
+        None => f64::try_from(value.clone()).ok()?,
+    };
+    number.is_finite().then_some(number)
+}
+
+/// Records the end of a step that made no call.
+fn land_local<N: Network>(core: &Core<N>, place: Place<'_>, verdict: &Verdict) -> StepEnd {
+    let mut window = core.window.borrow_mut();
+    window.call(place.number, &CallSample { error: verdict.error, ..CallSample::default() });
+    if let Some(kind) = verdict.error {
+        window.error_message(place.number, kind, verdict.message.as_deref().unwrap_or_default());
+    }
+    StepEnd::from(verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_take_numbers_booleans_and_durations() {
+        assert_eq!(number(&Value::from(3)), Some(3.0));
+        assert_eq!(number(&Value::from(-2.5)), Some(-2.5));
+        assert_eq!(number(&Value::from(true)), Some(1.0));
+        assert_eq!(number(&Value::from(" 7 ")), Some(7.0));
+        assert_eq!(number(&Value::from("250ms")), Some(0.25));
+        assert_eq!(number(&Value::from("many")), None);
+        assert_eq!(number(&Value::from(f64::NAN)), None);
+        assert_eq!(number(&Value::from(())), None);
+    }
+}

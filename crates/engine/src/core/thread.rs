@@ -1,0 +1,260 @@
+//! The thread of a core: runtime, preparation, the load, the last window.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hyperscale_clients::http::{CoreOptions, HttpCore, Network, TokioNetwork};
+use hyperscale_stats::Window;
+use hyperscale_types::limits;
+use tokio::runtime::{self, LocalOptions};
+use tokio::time;
+
+use super::graph::{self, GraphEnd};
+use super::prepare::{PreparedPart, prepare};
+use super::provide::Providing;
+use super::values::Builtins;
+use super::vu::Vu;
+use super::{Core, Failure, Message, Segment, pacing};
+use crate::control::StopPhase;
+use crate::data::Cursor;
+use crate::layout::Part;
+
+/// What a core thread is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// The workflow's load.
+    Load,
+    /// Its set-up or tear-down, once.
+    Once(Part),
+}
+
+impl Work {
+    fn parts(self) -> &'static [Part] {
+        match self {
+            Work::Load => &[Part::Steps, Part::VuSetup, Part::VuTeardown],
+            Work::Once(Part::Setup) => &[Part::Setup],
+            Work::Once(_) => &[Part::Teardown],
+        }
+    }
+}
+
+/// Starts a core's thread. It ends by itself after its last message.
+pub(crate) fn spawn(segment: Segment, work: Work) -> io::Result<thread::JoinHandle<()>> {
+    thread::Builder::new().name(format!("core-{}", segment.share.core)).spawn(move || {
+        if let Some(cpu) = segment.cpu {
+            pin(cpu);
+        }
+        let (workflow, messages) = (segment.workflow, segment.messages.clone());
+        // A panic must not leave the conductor waiting for a core that is gone.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let built =
+                runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+            let runtime = built.map_err(|error| engine_failure(&error))?;
+            runtime.block_on(run(segment, TokioNetwork, work))
+        }));
+        if let Err(failure) = outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))) {
+            drop(messages.blocking_send(Message::Failed { workflow, failure }));
+        }
+    })
+}
+
+fn engine_failure(error: &io::Error) -> Failure {
+    Failure { reason: "engine", message: error.to_string(), step: None }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    Failure { reason: "engine", message: format!("a core failed unexpectedly: {text}"), step: None }
+}
+
+/// Pins this thread. Where that is not allowed it runs unpinned, which costs speed and nothing else.
+fn pin(cpu: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    let _ = rustix::thread::sched_setaffinity(None, &set);
+}
+
+/// Prepares and works. Generic over the network so that the same code runs without sockets.
+pub(crate) async fn run<N: Network>(segment: Segment, network: N, work: Work) -> Result<(), Failure> {
+    let http = HttpCore::new(network, CoreOptions { seed: segment.job.seed ^ u64::from(segment.share.core) });
+    let mut parts: [PreparedPart; Part::ALL.len()] = Default::default();
+    for &part in work.parts() {
+        parts[part as usize] = prepare(&http, &segment, part).await?;
+    }
+    let core = Rc::new(new_core(segment, http, parts));
+    match work {
+        Work::Load => load(&core).await,
+        Work::Once(part) => {
+            once(&core, part).await;
+            Ok(())
+        }
+    }
+}
+
+fn new_core<N: Network>(
+    segment: Segment,
+    http: Rc<HttpCore<N>>,
+    parts: [PreparedPart; Part::ALL.len()],
+) -> Core<N> {
+    Core {
+        window: RefCell::new(Box::new(Window::new(&segment.layout))),
+        cursors: RefCell::new(cursors(&segment)),
+        clocks: RefCell::new(Clocks::now(&segment, 0)),
+        http,
+        parts,
+        phase: Cell::default(),
+        paused: Cell::default(),
+        vus_override: Cell::default(),
+        rate_override: Cell::default(),
+        changed: tokio::sync::Notify::new(),
+        vus: Cell::default(),
+        vus_failed: Cell::default(),
+        vus_started: Cell::default(),
+        builtins: Builtins::new(),
+        providing: RefCell::new(Providing::default()),
+        scratch: RefCell::default(),
+        began: Cell::new(Instant::now()),
+        paused_for: Cell::default(),
+        segment,
+    }
+}
+
+fn cursors(segment: &Segment) -> Vec<Option<Cursor>> {
+    let cursor = |(file, source): (&Option<Arc<crate::data::DataFile>>, _)| {
+        file.as_ref().map(|file| Cursor::new(file, source, segment.share))
+    };
+    segment.data.iter().zip(&segment.plan.data).map(cursor).collect()
+}
+
+async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
+    let segment = &core.segment;
+    let workflow = segment.workflow;
+    send(core, Message::Prepared { workflow }).await;
+    let mut directive = segment.directive.clone();
+    // An error means that the conductor is gone; then there is nobody left to run for.
+    let Ok(go) = directive.wait_for(|now| now.go.is_some() || now.phase > StopPhase::Running).await else {
+        return Ok(());
+    };
+    let go = *go;
+    core.obey(&go);
+    if let Some(at) = go.go {
+        time::sleep_until(at.into()).await;
+        core.began.set(at);
+        *core.clocks.borrow_mut() = Clocks::now(segment, 0);
+    }
+    let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
+    let ticking = tokio::task::spawn_local(tick(Rc::clone(core)));
+    let outcome = pacing::run(core).await;
+    listening.abort();
+    ticking.abort();
+    flush(core).await;
+    outcome.map_err(|error| engine_failure(&error))?;
+    let provided = core.providing.borrow_mut().take();
+    let (vus_failed, vus_started) = (core.vus_failed.get(), core.vus_started.get());
+    send(core, Message::Done { workflow, provided, vus_failed, vus_started }).await;
+    Ok(())
+}
+
+/// Runs a graph once as virtual user 0 and sends its results.
+async fn once<N: Network>(core: &Rc<Core<N>>, part: Part) {
+    let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
+    let vu = Vu::new(core, 0);
+    let limit = core.workflow().graceful_stop.to_duration().max(Duration::from_secs(30));
+    let run = graph::run(core, &vu, part, None);
+    let end = match part {
+        Part::Teardown => time::timeout(limit, run).await.unwrap_or(GraphEnd::Cut),
+        _ => run.await,
+    };
+    listening.abort();
+    flush(core).await;
+    let outcome = match end {
+        GraphEnd::Completed => Ok(vu.results.take()),
+        GraphEnd::Failed | GraphEnd::Stop(_) | GraphEnd::Cut => Err(Failure {
+            reason: if part == Part::Setup { "setup" } else { "teardown" },
+            message: format!(
+                "{} of the workflow failed",
+                if part == Part::Setup { "the set-up" } else { "the tear-down" }
+            ),
+            step: None,
+        }),
+    };
+    send(core, Message::OnceDone { workflow: core.segment.workflow, part, outcome }).await;
+}
+
+/// Follows the conductor's directive.
+async fn listen<N: Network>(core: Rc<Core<N>>) {
+    let mut directive = core.segment.directive.clone();
+    while directive.changed().await.is_ok() {
+        let now = *directive.borrow_and_update();
+        core.obey(&now);
+    }
+    // The conductor is gone: nobody wants this load any more.
+    core.advance(StopPhase::Aborted);
+}
+
+/// Swaps the window every 100 ms.
+async fn tick<N: Network>(core: Rc<Core<N>>) {
+    let mut interval = time::interval(limits::WINDOW.to_duration());
+    interval.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+    interval.tick().await; // the first one is immediate
+    loop {
+        interval.tick().await;
+        // A conductor that is behind gets a longer window instead of a lost one.
+        if let Ok(permit) = core.segment.messages.clone().try_reserve_owned() {
+            permit.send(close_window(&core));
+        }
+    }
+}
+
+async fn flush<N: Network>(core: &Core<N>) {
+    let last = close_window(core);
+    send(core, last).await;
+}
+
+/// Sends a word that must not be lost. The conductor outlives its cores; if it is gone the process is ending.
+async fn send<N: Network>(core: &Core<N>, message: Message) {
+    drop(core.segment.messages.send(message).await);
+}
+
+/// Clock readings at the last swap of windows.
+#[derive(Debug)]
+pub(crate) struct Clocks {
+    seq: u64,
+    from_ns: u64,
+    cpu_ns: u64,
+}
+
+impl Clocks {
+    fn now(segment: &Segment, seq: u64) -> Self {
+        Clocks { seq, from_ns: segment.job.epoch.elapsed().as_nanos() as u64, cpu_ns: cpu_time() }
+    }
+}
+
+fn close_window<N: Network>(core: &Core<N>) -> Message {
+    let spare = core.segment.spare.try_recv();
+    let empty = spare.unwrap_or_else(|_| Box::new(Window::new(&core.segment.layout)));
+    let mut window = core.window.replace(empty);
+    let mut clocks = core.clocks.borrow_mut();
+    let now = Clocks::now(&core.segment, clocks.seq + 1);
+    window.seq = clocks.seq;
+    window.core = core.segment.share.core;
+    window.from_ns = clocks.from_ns;
+    window.to_ns = now.from_ns;
+    window.vus = core.vus.get();
+    window.busy_ns = now.cpu_ns.saturating_sub(clocks.cpu_ns);
+    *clocks = now;
+    Message::Window { workflow: core.segment.workflow, core: core.segment.share.core, window }
+}
+
+/// CPU time of this thread.
+fn cpu_time() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,246 @@
+//! HOT: a virtual user and its loop. Per iteration: no lock, no allocation, no log line, no boxed call, no channel send
+//! in the steady state.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Instant;
+
+use hyperscale_clients::http::{Network, Session};
+use hyperscale_plan::model::step::{Stop, Think};
+use hyperscale_types::limits;
+use minijinja::Value;
+use tokio::time;
+
+use super::graph::{self, GraphEnd};
+use super::pacing::Feed;
+use super::scope::VuScope;
+use super::values::split_mix;
+use super::{Core, Message};
+use crate::control::StopPhase;
+use crate::layout::Part;
+
+/// One looping executor of a workflow's step graph, with its own context.
+pub(crate) struct Vu<N: Network> {
+    /// Unique in the job, from 1.
+    pub(crate) id: u32,
+    pub(crate) iteration: Cell<u64>,
+    random: Cell<u64>,
+    /// Connections and cookies.
+    pub(crate) session: Session<N>,
+    /// Rows of this iteration, by position in the plan's data.
+    pub(crate) rows: RefCell<Vec<Value>>,
+    /// Results of vu_setup, by position.
+    pub(crate) setup: RefCell<Vec<Value>>,
+    /// Results of the running graph, by position; only of steps that somebody refers to.
+    pub(crate) results: RefCell<Vec<Value>>,
+    /// Kept values, by position in the workflow's `keep`.
+    pub(crate) kept: RefCell<Vec<Value>>,
+}
+
+/// When an iteration was to start: `None` means when it does (closed models).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Start {
+    pub(crate) intended: Option<Instant>,
+    /// It had to wait for a free virtual user.
+    pub(crate) queued: bool,
+}
+
+/// Why a virtual user ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VuEnd {
+    /// There was no further start for it; it may be started again.
+    NoStart,
+    /// It is not to come back: a check stopped it, its rows ran out, or its set-up failed.
+    ForGood,
+}
+
+impl<N: Network> Vu<N> {
+    pub(crate) fn new(core: &Core<N>, id: u32) -> Self {
+        let (_, seed) = split_mix(core.segment.job.seed ^ (u64::from(id) << 32));
+        Vu {
+            id,
+            iteration: Cell::new(0),
+            random: Cell::new(seed),
+            session: Session::new(),
+            rows: RefCell::default(),
+            setup: RefCell::default(),
+            results: RefCell::default(),
+            kept: RefCell::new(core.workflow().keep.iter().map(|keep| keep.initial.clone()).collect()),
+        }
+    }
+
+    /// The next number of this virtual user's generator.
+    pub(crate) fn random(&self) -> u64 {
+        let (next, value) = split_mix(self.random.get());
+        self.random.set(next);
+        value
+    }
+
+    /// Keeps the result of a step for those that refer to it.
+    pub(crate) fn keep_result(&self, at: usize, value: Value) {
+        let mut results = self.results.borrow_mut();
+        if results.len() <= at {
+            results.resize(at + 1, Value::UNDEFINED);
+        }
+        results[at] = value;
+    }
+}
+
+/// The life of a virtual user: set-up, iterations as long as `feed` gives starts, tear-down.
+pub(crate) async fn live<N: Network>(core: Rc<Core<N>>, slot: u32, mut feed: impl Feed<N>) -> VuEnd {
+    let _alive = Alive::new(&core);
+    let vu = Vu::new(&core, core.segment.vu_id(slot));
+    let has = |part: Part| !part.graph(core.workflow()).is_empty();
+    if has(Part::VuSetup) {
+        if Box::pin(graph::run(&core, &vu, Part::VuSetup, None)).await != GraphEnd::Completed {
+            core.vus_failed.set(core.vus_failed.get() + 1);
+            return VuEnd::ForGood;
+        }
+        *vu.setup.borrow_mut() = vu.results.take();
+    }
+    let end = iterate(&core, &vu, &mut feed).await;
+    core.providing.borrow_mut().vu_ends(&core, &vu);
+    if has(Part::VuTeardown) && core.phase.get() < StopPhase::Aborted {
+        Box::pin(graph::run(&core, &vu, Part::VuTeardown, None)).await;
+    }
+    end
+}
+
+async fn iterate<N: Network>(core: &Core<N>, vu: &Vu<N>, feed: &mut impl Feed<N>) -> VuEnd {
+    while let Some(start) = feed.next(core).await {
+        if !take_rows(core, vu) {
+            feed.give_back(core, start);
+            return VuEnd::ForGood;
+        }
+        let running = Running::begin(core, start);
+        let end = graph::run(core, vu, Part::Steps, start.intended).await;
+        running.end(end);
+        vu.iteration.set(vu.iteration.get() + 1);
+        vu.session.end_iteration();
+        match end {
+            GraphEnd::Completed => completed(core, vu),
+            GraphEnd::Failed | GraphEnd::Stop(Stop::Iteration) => {}
+            GraphEnd::Stop(Stop::Vu) => return VuEnd::ForGood,
+            GraphEnd::Stop(Stop::Test) => {
+                stop_test(core);
+                return VuEnd::ForGood;
+            }
+            GraphEnd::Cut => return VuEnd::NoStart,
+        }
+    }
+    VuEnd::NoStart
+}
+
+/// Takes a row of every data file the workflow uses; `false` when one has run out.
+fn take_rows<N: Network>(core: &Core<N>, vu: &Vu<N>) -> bool {
+    let used = &core.workflow().data;
+    if used.is_empty() {
+        return true;
+    }
+    let (mut cursors, mut rows) = (core.cursors.borrow_mut(), vu.rows.borrow_mut());
+    rows.resize(core.segment.data.len(), Value::UNDEFINED);
+    for &at in used {
+        let Some(cursor) = &mut cursors[at] else { continue };
+        let Some(row) = cursor.next(vu.random()) else { return false };
+        rows[at] = row;
+    }
+    true
+}
+
+/// What follows a completed iteration: kept state, provided values, and the next one starts clean.
+fn completed<N: Network>(core: &Core<N>, vu: &Vu<N>) {
+    let workflow = core.workflow();
+    for (at, keep) in workflow.keep.iter().enumerate() {
+        // A value that is not there this time leaves the kept one as it was.
+        if let Ok(value) = keep.value.value(&VuScope { core, vu }) {
+            vu.kept.borrow_mut()[at] = value;
+        }
+    }
+    if !workflow.provides.is_empty() {
+        core.providing.borrow_mut().iteration_ends(core, vu);
+    }
+}
+
+#[cold]
+fn stop_test<N: Network>(core: &Core<N>) {
+    core.hint(Message::StopTest {
+        workflow: core.segment.workflow,
+        check: "a check with `stop: test`".into(),
+    });
+    core.advance(StopPhase::Cancelling);
+}
+
+/// Waits for a think time; ends early when the run is cancelled. Returns whether it waited to the end.
+pub(crate) async fn think<N: Network>(core: &Core<N>, vu: &Vu<N>, think: Think) -> bool {
+    let (min, max) = (think.min.as_nanos(), think.max.as_nanos());
+    let extra = (u128::from(vu.random()) * u128::from(max - min + 1)) >> 64;
+    let wait = std::time::Duration::from_nanos(min + extra as u64);
+    let sleep = time::sleep(wait);
+    tokio::pin!(sleep);
+    loop {
+        let changed = core.changed.notified();
+        if core.phase.get() >= StopPhase::Cancelling {
+            return false;
+        }
+        tokio::select! {
+            () = &mut sleep => return true,
+            () = changed => {}
+        }
+    }
+}
+
+/// Counts a virtual user while it is alive.
+struct Alive<'a, N: Network>(&'a Core<N>);
+
+impl<'a, N: Network> Alive<'a, N> {
+    fn new(core: &'a Core<N>) -> Self {
+        core.vus.set(core.vus.get() + 1);
+        core.vus_started.set(core.vus_started.get() + 1);
+        Alive(core)
+    }
+}
+
+impl<N: Network> Drop for Alive<'_, N> {
+    fn drop(&mut self) {
+        self.0.vus.set(self.0.vus.get() - 1);
+    }
+}
+
+/// An iteration that has begun. If it is dropped before its end it was interrupted.
+struct Running<'a, N: Network> {
+    core: &'a Core<N>,
+    ended: bool,
+}
+
+impl<'a, N: Network> Running<'a, N> {
+    fn begin(core: &'a Core<N>, start: Start) -> Self {
+        let mut window = core.window.borrow_mut();
+        window.started();
+        if let Some(intended) = start.intended {
+            let lag = intended.elapsed().as_nanos() as u64;
+            window.lag(lag);
+            if start.queued || lag > limits::LATE_AFTER.as_nanos() {
+                window.late(1);
+            }
+        }
+        Running { core, ended: false }
+    }
+
+    fn end(mut self, end: GraphEnd) {
+        self.ended = true;
+        let mut window = self.core.window.borrow_mut();
+        match end {
+            GraphEnd::Completed => window.completed(),
+            GraphEnd::Failed | GraphEnd::Stop(_) => window.failed(),
+            GraphEnd::Cut => window.interrupted(),
+        }
+    }
+}
+
+impl<N: Network> Drop for Running<'_, N> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.core.window.borrow_mut().interrupted();
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What the machine allows: CPUs to pin to, open files.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Files that a run needs beside its connections: runtimes, timers, data files, standard streams.
+const FILES_BESIDE: u64 = 128;
+
+/// The CPUs this process may run on.
+pub(crate) fn cpus() -> Vec<usize> {
+    match rustix::thread::sched_getaffinity(None) {
+        Ok(set) => (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// How many cores a run uses unless it is told otherwise.
+pub fn available_cores() -> u32 {
+    let counted = cpus().len().max(1);
+    u32::try_from(counted).unwrap_or(u32::MAX)
+}
+
+/// Raises the limit of open files so that every virtual user can hold a connection. Returns a warning when it cannot be
+/// raised far enough.
+pub(crate) fn raise_file_limit(vus: u64) -> Option<String> {
+    let needed = vus + FILES_BESIDE;
+    let limit = getrlimit(Resource::Nofile);
+    let enough = |current: Option<u64>| current.is_none_or(|current| current >= needed);
+    if enough(limit.current) {
+        return None;
+    }
+    let wanted = limit.maximum.map_or(needed, |maximum| maximum.max(needed));
+    let raised = [Some(wanted), limit.maximum].into_iter().any(|to| {
+        setrlimit(Resource::Nofile, Rlimit { current: to, maximum: to.max(limit.maximum) }).is_ok()
+    });
+    let now = getrlimit(Resource::Nofile).current;
+    if raised && enough(now) {
+        return None;
+    }
+    Some(format!(
+        "{vus} virtual users may need {needed} open files, but the limit is {}; raise it with `ulimit -n {needed}`",
+        now.map_or_else(|| "unknown".to_owned(), |now| now.to_string()),
+    ))
+}

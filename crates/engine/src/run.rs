@@ -1,0 +1,125 @@
+//! Starting a run and getting its result.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use hyperscale_plan::model::Plan;
+use hyperscale_stats::result::RunResult;
+use tokio::sync::mpsc;
+
+use crate::conductor::{self, Job};
+use crate::control::{Command, Control};
+use crate::core::{JobFacts, Message};
+use crate::data::{DataError, DataFile};
+use crate::event::{EVENTS_MAX, Event};
+use crate::machine;
+
+/// Messages from cores waiting for the conductor. Each core sends ten windows per second; a conductor that is this far
+/// behind makes cores keep longer windows.
+const MESSAGES_MAX: usize = 256;
+
+/// How a plan is run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Cores to use, at least one.
+    pub cores: u32,
+    /// Decides everything random in the run.
+    pub seed: u64,
+    /// The job's id, visible as `job.id`.
+    pub job: String,
+    /// This worker's id, visible as `worker.id`.
+    pub worker: String,
+    /// When the run began, RFC 3339; shown in the result.
+    pub started_at: String,
+    /// Shown in the result.
+    pub environment: BTreeMap<String, String>,
+    /// Shown in the result.
+    pub options: BTreeMap<String, String>,
+}
+
+/// Why a run could not start. Nothing was sent.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A data file cannot be used.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The system gave no thread or runtime.
+    #[error("the engine cannot start: {0}")]
+    System(#[from] io::Error),
+}
+
+/// A run that is under way. Dropping it cuts the run off.
+#[derive(Debug)]
+pub struct Run {
+    control: Control,
+    events: mpsc::Receiver<Event>,
+    warnings: Vec<String>,
+    conductor: thread::JoinHandle<RunResult>,
+}
+
+impl Run {
+    /// Opens the data files and starts the run.
+    pub fn start(plan: Arc<Plan>, options: RunOptions) -> Result<Run, StartError> {
+        let data = open_data(&plan)?;
+        let vus = plan.workflows.iter().map(|workflow| u64::from(workflow.vus_max())).sum();
+        let warnings = machine::raise_file_limit(vus).into_iter().collect();
+        let (control, commands) = Control::new();
+        let (event_sender, events) = mpsc::channel(EVENTS_MAX);
+        let (messages, received) = mpsc::channel::<Message>(MESSAGES_MAX);
+        let facts = Arc::new(JobFacts {
+            id: options.job.clone(),
+            worker: options.worker.clone(),
+            seed: options.seed,
+            epoch: Instant::now(),
+        });
+        let job = Job::new(plan, options, facts, data, messages, event_sender);
+        let conductor = thread::Builder::new().name("conductor".into()).spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()
+                .expect("a runtime without I/O needs nothing that the system could refuse");
+            runtime.block_on(conductor::conduct(job, commands, received))
+        })?;
+        Ok(Run { control, events, warnings, conductor })
+    }
+
+    /// A handle for steering the run.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// What should be told to the person before anything else.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The next event; `None` after [`Event::Finished`].
+    pub async fn event(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+
+    /// Waits for the end and returns the result.
+    pub fn join(self) -> RunResult {
+        drop(self.events);
+        match self.conductor.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    /// Cuts the run off.
+    pub fn abort(&self) {
+        self.control.send(Command::Abort);
+    }
+}
+
+fn open_data(plan: &Plan) -> Result<Arc<[Option<Arc<DataFile>>]>, DataError> {
+    let used = |at: usize| plan.workflows.iter().any(|workflow| workflow.data.contains(&at));
+    let open = |(at, source)| {
+        if used(at) { DataFile::open(source).map(|file| Some(Arc::new(file))) } else { Ok(None) }
+    };
+    plan.data.iter().enumerate().map(open).collect()
+}
