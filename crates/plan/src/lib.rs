@@ -8,6 +8,12 @@
 //! never open a socket, read a clock, use randomness or read the process environment by itself.
 
 pub mod cores;
+pub mod document;
 pub mod load;
 pub mod model;
+pub mod problem;
+pub mod read;
 pub mod template;
+
+pub use problem::{Problem, Severity, render};
+pub use read::{Environment, Given, Loaded, Overrides, Source, UrlOptions, from_url, load, override_load};

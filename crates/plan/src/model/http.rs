@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use hyperscale_types::{ByteSize, Name, Span};
+use hyperscale_types::{ByteSize, Span};
 
 use crate::template::{JsonTemplate, Template};
 
@@ -19,8 +19,8 @@ pub struct HttpRequest {
     pub query: Vec<(Template, Template)>,
     /// Header fields in order; names are valid tokens in lower case.
     pub headers: Vec<(String, Template)>,
-    /// Cookies sent beside those of the jar.
-    pub cookies: Vec<(Name, Template)>,
+    /// Cookies sent beside those of the jar; names are valid tokens.
+    pub cookies: Vec<(String, Template)>,
     /// The body.
     pub body: Body,
     /// Who we say we are.

@@ -1,0 +1,154 @@
+//! `run URL`: the plan that stands for a command line without a plan file.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::{Given, Loaded, Source, load};
+use crate::document::Format;
+use crate::problem::Problem;
+
+/// What problems call the command line.
+const COMMAND_LINE: &str = "command line";
+/// Load of a URL when nothing is said.
+const DURATION: &str = "10s";
+const VUS: u32 = 10;
+
+/// A URL and what was said about it. Texts as they were given: they are read like those of a plan.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[derive(Clone, Debug, Default)]
+pub struct UrlOptions {
+    /// The URL.
+    pub url: String,
+    /// `-X`
+    pub method: Option<String>,
+    /// `-H 'name: value'`, as given.
+    pub headers: Vec<String>,
+    /// `-b`: the body.
+    pub body: Option<String>,
+    /// `-c`: virtual users; with `rate`, at most so many.
+    pub vus: Option<u32>,
+    /// `-d`
+    pub duration: Option<String>,
+    /// `-r`: starts per second; a bare number is per second.
+    pub rate: Option<String>,
+    /// `-n`: iterations, shared by the VUs.
+    pub iterations: Option<u64>,
+    /// `--http2`
+    pub http2: bool,
+    /// Connections shared by the VUs of a core (HTTP/2).
+    pub connections: Option<u32>,
+    /// Bounds a call.
+    pub timeout: Option<String>,
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// Do not follow redirects.
+    pub no_redirects: bool,
+    /// A new connection for every call.
+    pub no_keepalive: bool,
+    /// A proxy.
+    pub proxy: Option<String>,
+    /// A unix socket to connect to.
+    pub unix: Option<String>,
+}
+
+/// The plan of a URL: one workflow `main` with one step `request`.
+pub fn from_url(options: &UrlOptions) -> Result<Loaded, Vec<Problem>> {
+    let headers = headers(&options.headers)?;
+    let plan = json!({
+        "name": options.url.chars().filter(|c| !c.is_control()).take(200).collect::<String>(),
+        "workflows": { "main": workflow(options, headers) },
+    });
+    let bytes = serde_json::to_vec(&plan).map_err(|e| vec![Problem::general(COMMAND_LINE, e.to_string())])?;
+    let source =
+        Source { name: COMMAND_LINE, bytes: &bytes, format: Some(Format::Json), folder: Path::new("") };
+    // The text was made here: lines and columns of it mean nothing to anybody.
+    let general = |problem: Problem| Problem { line: 0, column: 0, snippet: None, ..problem };
+    match load(&source, &Given::default()) {
+        Ok(loaded) => Ok(Loaded { warnings: loaded.warnings.into_iter().map(general).collect(), ..loaded }),
+        Err(problems) => Err(problems.into_iter().map(general).collect()),
+    }
+}
+
+fn workflow(options: &UrlOptions, headers: Map<String, Value>) -> Value {
+    let mut workflow = load_keys(options);
+    workflow.insert("steps".to_owned(), json!({ "request": { "http": http(options, headers) } }));
+    Value::Object(workflow)
+}
+
+fn load_keys(options: &UrlOptions) -> Map<String, Value> {
+    let mut load = Map::new();
+    let mut set = |key: &str, value: Value| load.insert(key.to_owned(), value);
+    let duration = options.duration.clone().unwrap_or_else(|| DURATION.to_owned());
+    match (&options.rate, options.iterations) {
+        (Some(rate), iterations) => {
+            let per_second = rate.parse::<f64>().is_ok();
+            set("rate", if per_second { format!("{rate}/s") } else { rate.clone() }.into());
+            set("duration", duration.into());
+            if let Some(vus) = options.vus {
+                set("max_vus", vus.into());
+            }
+            if let Some(iterations) = iterations {
+                set("iterations", iterations.into()); // a contradiction, reported as one
+            }
+        }
+        (None, Some(iterations)) => {
+            set("vus", options.vus.unwrap_or(VUS).into());
+            set("iterations", iterations.into());
+            if let Some(duration) = &options.duration {
+                set("max_duration", duration.clone().into());
+            }
+        }
+        (None, None) => {
+            set("vus", options.vus.unwrap_or(VUS).into());
+            set("duration", duration.into());
+        }
+    }
+    load
+}
+
+fn http(options: &UrlOptions, headers: Map<String, Value>) -> Value {
+    let mut http = Map::new();
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            http.insert(key.to_owned(), value);
+        }
+    };
+    set("url", Some(with_scheme(&options.url).into()));
+    set("method", options.method.clone().map(Value::from));
+    set("headers", Some(Value::Object(headers)));
+    set("body", options.body.clone().map(Value::from));
+    set("version", options.http2.then(|| "2".into()));
+    set("connections", options.connections.map(Value::from));
+    set("timeout", options.timeout.clone().map(Value::from));
+    set("tls", options.insecure.then(|| json!({ "insecure": true })));
+    set("redirects", options.no_redirects.then(|| false.into()));
+    set("reuse", options.no_keepalive.then(|| "call".into()));
+    set("proxy", options.proxy.clone().map(Value::from));
+    set("unix", options.unix.clone().map(Value::from));
+    set("cookie_jar", Some(false.into()));
+    Value::Object(http)
+}
+
+/// `localhost:8080/x` is understood as HTTP, like other tools do.
+fn with_scheme(url: &str) -> String {
+    if url.contains("://") || url.starts_with("{{") { url.to_owned() } else { format!("http://{url}") }
+}
+
+fn headers(given: &[String]) -> Result<Map<String, Value>, Vec<Problem>> {
+    let mut headers = Map::new();
+    for header in given {
+        let Some((name, value)) = header.split_once(':') else {
+            let problem = Problem::general(COMMAND_LINE, format!("`{header}` is not a header"));
+            return Err(vec![problem.with_hint("write `name: value`")]);
+        };
+        let value = Value::from(value.trim());
+        match headers.get_mut(name.trim()) {
+            Some(Value::Array(values)) => values.push(value),
+            _ => {
+                headers.insert(name.trim().to_owned(), Value::Array(vec![value]));
+            }
+        }
+    }
+    Ok(headers)
+}

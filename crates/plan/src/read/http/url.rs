@@ -1,0 +1,189 @@
+//! URLs: absolute, with the constant part checked and percent-encoded.
+
+use std::fmt::Write;
+
+use super::super::Reader;
+use super::super::value::VarScope;
+use super::super::view::View;
+use crate::document::{Node, Place};
+use crate::template::{Escape, Piece, Root, Template};
+
+/// Bytes of a URL as it is written in a plan.
+const URL_BYTES_MAX: usize = 16 << 10;
+
+impl Reader<'_> {
+    /// An absolute URL, possibly with holes.
+    pub(super) fn url(&self, node: &Node, view: View<'_>) -> Option<Template> {
+        let text = self.text(node, "a URL")?.trim();
+        if text.len() > URL_BYTES_MAX {
+            self.problems.error(node.place, format!("the URL is longer than {URL_BYTES_MAX} bytes"));
+            return None;
+        }
+        let template = self.template_of(text, node.place, &view)?;
+        let encoded = self.encoded(&template, node.place, &view)?;
+        self.check_start(&template, node.place, &view)?;
+        Some(encoded)
+    }
+
+    /// A constant URL (a proxy, a token server).
+    pub(super) fn constant_url(&self, node: &Node, view: View<'_>) -> Option<String> {
+        let url = self.constant(node, &view)?;
+        self.check_url(&url, true, node.place, true)?;
+        Some(url)
+    }
+
+    /// Percent-encodes what cannot stand in a URL, outside of holes.
+    fn encoded(&self, template: &Template, place: Place, view: &View<'_>) -> Option<Template> {
+        let mut url = String::new();
+        let mut changed = false;
+        for piece in template.pieces() {
+            match piece {
+                Piece::Const(text) => {
+                    if text.chars().any(char::is_control) {
+                        self.problems.error(place, "a URL has no line breaks or control characters");
+                        return None;
+                    }
+                    if text.contains('#') {
+                        self.problems.error(place, "the part of a URL after `#` is never sent; remove it");
+                        return None;
+                    }
+                    let encoded = encode(text);
+                    changed |= encoded != **text;
+                    url.push_str(&encoded);
+                }
+                Piece::Hole(hole) => {
+                    let _ = write!(url, "{{{{ {} }}}}", hole.source());
+                }
+            }
+        }
+        if changed { self.template_of(&url, place, view) } else { Some(template.clone()) }
+    }
+
+    /// Checks scheme, host and port as far as variables and constants tell them.
+    fn check_start(&self, template: &Template, place: Place, view: &View<'_>) -> Option<()> {
+        let known = match template.prepare(&VarScope(view.vars()), Root::is_constant, Escape::None) {
+            Ok(known) => known,
+            Err(problem) => {
+                self.problems.error(place, problem.to_string());
+                return None;
+            }
+        };
+        match known.pieces() {
+            [] => self.check_url("", true, place, false),
+            [Piece::Const(start), rest @ ..] => self.check_url(start, rest.is_empty(), place, false),
+            [Piece::Hole(_), ..] => Some(()),
+        }
+    }
+
+    fn check_url(&self, start: &str, whole: bool, place: Place, user_allowed: bool) -> Option<()> {
+        let wrong = |message: String, hint: &str| {
+            let problem = self.problems.error(place, message);
+            if !hint.is_empty() {
+                problem.hint(hint);
+            }
+            None
+        };
+        let Some((scheme, rest)) = start.split_once("://") else {
+            if !whole
+                && start.bytes().all(|b| b.is_ascii_alphanumeric() || b == b':' || b == b'/')
+                && !start.starts_with('/')
+            {
+                return Some(()); // `http{{ s }}://…`
+            }
+            let hint =
+                "it begins with http:// or https://; put the common part into a variable: `{{ base }}/users`";
+            return wrong(format!("`{start}` is not an absolute URL"), hint);
+        };
+        match scheme.to_ascii_lowercase().as_str() {
+            "http" | "https" => {}
+            other => return wrong(format!("the URL scheme `{other}` is not supported"), "use http or https"),
+        }
+        let end = rest.find(['/', '?']);
+        if end.is_none() && !whole {
+            return Some(());
+        }
+        let authority = &rest[..end.unwrap_or(rest.len())];
+        let host = match authority.rsplit_once('@') {
+            Some((_, host)) if user_allowed => host,
+            Some(_) => {
+                return wrong(
+                    "a URL in a plan carries no user".to_owned(),
+                    "use `auth: { basic: { user, password } }`",
+                );
+            }
+            None => authority,
+        };
+        match check_authority(host) {
+            Ok(()) => Some(()),
+            Err(message) => wrong(message, ""),
+        }
+    }
+}
+
+fn check_authority(authority: &str) -> Result<(), String> {
+    let (host, port) = if let Some(inner) = authority.strip_prefix('[') {
+        let (address, rest) = inner.split_once(']').ok_or("`[` of an IPv6 address is never closed")?;
+        address.parse::<std::net::Ipv6Addr>().map_err(|_| format!("`{address}` is not an IPv6 address"))?;
+        if !rest.is_empty() && !rest.starts_with(':') {
+            return Err(format!("`{rest}` cannot stand behind an address"));
+        }
+        ("", rest.strip_prefix(':'))
+    } else {
+        let (host, port) =
+            authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
+        if host.is_empty() {
+            return Err("the URL has no host".to_owned());
+        }
+        (host, port)
+    };
+    if let Some(c) = host.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))) {
+        return Err(format!("`{host}` is not a host name: `{c}` cannot stand in it"));
+    }
+    if host.len() > 253 || host.split('.').any(|label| label.len() > 63) {
+        return Err(format!("`{host}` is too long for a host name"));
+    }
+    match port {
+        Some(port) if !port.parse::<u16>().is_ok_and(|port| port > 0) => {
+            Err(format!("`{port}` is not a port; it is 1 … 65535"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let bytes = text.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        let stands = match byte {
+            b'%' => bytes.get(at + 1..at + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => true,
+            _ => b"-._~:/?#[]@!$&'()*+,;=".contains(byte),
+        };
+        if stands {
+            out.push(char::from(*byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constant_parts_are_percent_encoded_once() {
+        assert_eq!(encode("/a b/ü?q=%20&x=%zz"), "/a%20b/%C3%BC?q=%20&x=%25zz");
+    }
+
+    #[test]
+    fn authorities_are_checked() {
+        for good in ["a", "a.b-c.example:8080", "127.0.0.1:1", "[::1]", "[::1]:80", "my_service:80"] {
+            assert_eq!(check_authority(good), Ok(()), "{good}");
+        }
+        for bad in ["", ":80", "a b", "ä.example", "a:0", "a:70000", "a:x", "[::1", "[1.2.3.4]", "[::1]80"] {
+            assert!(check_authority(bad).is_err(), "{bad}");
+        }
+    }
+}

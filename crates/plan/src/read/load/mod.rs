@@ -1,0 +1,194 @@
+//! Load keys: on the workflow or under `load:`. The model is seen from the keys where they leave no doubt.
+
+mod models;
+mod stages;
+
+use hyperscale_types::Span;
+use hyperscale_types::limits::GRACEFUL_STOP;
+
+use super::Reader;
+use super::fields::Fields;
+use super::scalar::any_of;
+use crate::document::{Key, Node, Place};
+use crate::load::{Curve, Stage};
+use crate::model::workflow::{IterationCount, Load};
+
+/// VUs start spread over at most this, unless the plan says otherwise.
+pub(super) const RAMP_MAX: Span = Span::from_secs(1);
+
+const KEYS: [&str; 12] = [
+    "vus",
+    "duration",
+    "stages",
+    "start",
+    "iterations",
+    "iterations_per_vu",
+    "max_duration",
+    "rate",
+    "arrivals",
+    "max_vus",
+    "late",
+    "interval",
+];
+
+/// A load model, before its numbers are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Model {
+    Closed,
+    Iterations,
+    Open,
+    Paced,
+}
+
+const MODELS: [(&str, Model); 4] = [
+    ("closed", Model::Closed),
+    ("iterations", Model::Iterations),
+    ("open", Model::Open),
+    ("paced", Model::Paced),
+];
+
+impl Model {
+    fn word(self) -> &'static str {
+        MODELS.iter().find(|(_, model)| *model == self).map_or("", |(word, _)| word)
+    }
+
+    fn keys(self) -> &'static [&'static str] {
+        match self {
+            Model::Closed => &["vus", "duration", "stages", "start"],
+            Model::Iterations => &["vus", "iterations", "iterations_per_vu", "max_duration"],
+            Model::Open => &["rate", "duration", "stages", "arrivals", "max_vus", "late"],
+            Model::Paced => &["vus", "interval", "duration"],
+        }
+    }
+
+    /// Keys that no other model has.
+    fn telling(self) -> &'static [&'static str] {
+        match self {
+            Model::Closed => &["start"],
+            Model::Iterations => &["iterations", "iterations_per_vu", "max_duration"],
+            Model::Open => &["rate", "arrivals", "max_vus", "late"],
+            Model::Paced => &["interval"],
+        }
+    }
+}
+
+/// Times around the load.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    pub(super) start_after: Span,
+    pub(super) ramp: Span,
+    pub(super) graceful_stop: Span,
+}
+
+/// The load keys of a workflow, wherever they stand.
+struct LoadKeys<'n> {
+    found: Vec<(&'n Key, &'n Node)>,
+    place: Place,
+}
+
+impl<'n> LoadKeys<'n> {
+    fn get(&self, key: &str) -> Option<&'n Node> {
+        self.found.iter().find(|(k, _)| &*k.text == key).map(|(_, node)| *node)
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+}
+
+/// What stands in for a load that could not be read; the problem is reported.
+fn nothing() -> Load {
+    Load::Iterations { vus: 1, count: IterationCount::Shared(1), max_duration: None }
+}
+
+impl Reader<'_> {
+    /// The load of a workflow.
+    pub(super) fn load(&self, workflow: &Fields<'_>, what: &str) -> (Load, Timing) {
+        let under = workflow.entry("load").and_then(|(_, node)| self.fields(node, "`load`"));
+        let either = |key: &'static str| {
+            let (here, there) = (workflow.entry(key), under.as_ref().and_then(|fields| fields.entry(key)));
+            if let (Some((key, _)), Some(_)) = (here, there) {
+                self.problems.error(key.place, format!("`{}` stands here and under `load`", key.text));
+            }
+            there.or(here)
+        };
+        let model = under.as_ref().and_then(|fields| fields.take("model"));
+        let found = KEYS.iter().filter_map(|key| either(key)).collect();
+        let span = |key| either(key).and_then(|(_, node)| self.parsed::<Span>(node, "a duration"));
+        let (start_after, ramp, graceful_stop) = (span("start_after"), span("ramp"), span("graceful_stop"));
+        if let Some(fields) = &under {
+            fields.finish(self, "`load`");
+        }
+        let keys = LoadKeys { found, place: workflow.place };
+        let load = self.model(model, &keys, what).and_then(|model| self.load_of(model, &keys, what));
+        let load = load.unwrap_or_else(nothing);
+        let timing = Timing {
+            start_after: start_after.unwrap_or(Span::ZERO),
+            ramp: ramp.unwrap_or_else(|| default_ramp(&load)),
+            graceful_stop: graceful_stop.unwrap_or(GRACEFUL_STOP),
+        };
+        (load, timing)
+    }
+
+    fn model(&self, node: Option<&Node>, keys: &LoadKeys<'_>, what: &str) -> Option<Model> {
+        let told = |model: &Model| model.telling().iter().any(|key| keys.has(key));
+        let candidates: Vec<Model> = MODELS.iter().map(|(_, model)| *model).filter(told).collect();
+        let model = match (node, &*candidates) {
+            (Some(node), _) => self.word(node, &MODELS)?,
+            (None, []) if keys.found.is_empty() => Model::Iterations,
+            (None, []) => Model::Closed,
+            (None, [model]) => *model,
+            (None, several) => {
+                let of = |model: &Model| {
+                    let key = model.telling().iter().find(|key| keys.has(key)).unwrap_or(&"");
+                    format!("`{key}` ({})", model.word())
+                };
+                let keys_of: Vec<String> = several.iter().map(of).collect();
+                let place = keys.found.first().map_or(keys.place, |(key, _)| key.place);
+                let message =
+                    format!("the load keys of {what} contradict each other: {}", keys_of.join(" and "));
+                self.problems.error(place, message).hint("a workflow has one load model");
+                return None;
+            }
+        };
+        for (key, _) in keys.found.iter().filter(|(key, _)| !model.keys().contains(&&*key.text)) {
+            let message = format!("`{}` does not belong to the {} model", key.text, model.word());
+            self.problems.error(key.place, message).hint(instead(&key.text, model));
+        }
+        Some(model)
+    }
+
+    fn load_of(&self, model: Model, keys: &LoadKeys<'_>, what: &str) -> Option<Load> {
+        match model {
+            Model::Closed => self.closed(keys, what),
+            Model::Iterations => self.iterations(keys, what),
+            Model::Open => self.open(keys, what),
+            Model::Paced => self.paced(keys, what),
+        }
+    }
+}
+
+/// The same value all the time.
+pub(super) fn constant(value: f64, over: Span) -> Curve {
+    Curve { start: value, stages: vec![Stage { to: value, over }] }
+}
+
+/// min(1 s, duration / 10).
+pub(super) fn default_ramp(load: &Load) -> Span {
+    let planned = match load {
+        Load::Closed { vus: curve } | Load::Open { rate: curve, .. } => Some(curve.length()),
+        Load::Iterations { max_duration, .. } => *max_duration,
+        Load::Paced { duration, .. } => Some(*duration),
+    };
+    planned.map_or(RAMP_MAX, |planned| RAMP_MAX.min(Span::from_nanos(planned.as_nanos() / 10)))
+}
+
+fn instead(key: &str, model: Model) -> String {
+    match (key, model) {
+        ("vus", Model::Open) => "the open model starts VUs as needed, up to `max_vus`".to_owned(),
+        ("max_vus", _) => "use `vus`".to_owned(),
+        ("duration", Model::Iterations) => "use `max_duration`".to_owned(),
+        ("start", Model::Open) => "the rate at the start of the stages is called `rate`".to_owned(),
+        _ => format!("the {} model has {}", model.word(), any_of(model.keys())),
+    }
+}

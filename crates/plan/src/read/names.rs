@@ -1,0 +1,171 @@
+//! The names of a plan and of its workflows, with the tally of who refers to which part of which answer.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use hyperscale_types::{Name, rule::RESERVED_STEP_NAMES};
+use minijinja::Value;
+
+use super::Reader;
+use crate::document::Place;
+use crate::model::step::Needs;
+
+/// Words with a meaning of their own in templates and expressions.
+const RESERVED: [&str; 27] = [
+    "data",
+    "vu",
+    "worker",
+    "job",
+    "run",
+    "stats",
+    "env",
+    "now_ms",
+    "uuid",
+    "random",
+    "true",
+    "false",
+    "none",
+    "not",
+    "and",
+    "or",
+    "in",
+    "is",
+    "if",
+    "else",
+    "range",
+    "dict",
+    "namespace",
+    "debug",
+    "self",
+    "loop",
+    "super",
+];
+
+/// What every answer of a client call has.
+pub(super) const ANSWER_FIELDS: [&str; 5] = ["status", "json", "body", "headers", "latency_ms"];
+
+/// Names of the whole plan.
+#[derive(Clone, Copy)]
+pub(super) struct PlanNames<'p> {
+    pub(super) vars: &'p [(Name, Value)],
+    pub(super) data: &'p [DataNames],
+}
+
+/// A data file's names.
+pub(super) struct DataNames {
+    pub(super) name: Name,
+    /// `None`: not known before it is read.
+    pub(super) columns: Option<Vec<String>>,
+}
+
+/// The graphs of a workflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Setup,
+    VuSetup,
+    Steps,
+    VuTeardown,
+    Teardown,
+}
+
+impl Part {
+    pub(super) const ALL: [Part; 5] =
+        [Part::Setup, Part::VuSetup, Part::Steps, Part::VuTeardown, Part::Teardown];
+
+    /// Its key in a plan.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Part::Setup => "setup",
+            Part::VuSetup => "vu_setup",
+            Part::Steps => "steps",
+            Part::VuTeardown => "vu_teardown",
+            Part::Teardown => "teardown",
+        }
+    }
+
+    /// Whether it runs for a VU, not once for the workflow.
+    pub(super) const fn has_vu(self) -> bool {
+        !matches!(self, Part::Setup | Part::Teardown)
+    }
+}
+
+/// What a step leaves behind for others.
+pub(super) enum Gives {
+    /// A client's answer, and these extractions.
+    Answer(Vec<String>),
+    /// A JSON value.
+    Value,
+    /// Nothing; what kind of step it is.
+    Nothing(&'static str),
+}
+
+/// A step as others see it.
+pub(super) struct StepNames {
+    pub(super) name: Name,
+    pub(super) gives: Gives,
+}
+
+/// Names of one workflow.
+pub(super) struct WorkflowNames {
+    pub(super) uses: Vec<Name>,
+    pub(super) keep: Vec<Name>,
+    /// By [`Part`].
+    pub(super) parts: [Vec<StepNames>; 5],
+    /// By [`Part`] and step.
+    needs: [RefCell<Vec<Needs>>; 5],
+    data: RefCell<BTreeSet<usize>>,
+}
+
+impl WorkflowNames {
+    /// Nobody refers to anything yet.
+    pub(super) fn new(uses: Vec<Name>, keep: Vec<Name>, parts: [Vec<StepNames>; 5]) -> Self {
+        WorkflowNames { uses, keep, parts, needs: Default::default(), data: RefCell::default() }
+    }
+
+    /// What others need of a step's answer, so far.
+    pub(super) fn needs(&self, part: Part, step: usize) -> Needs {
+        self.needs[part as usize].borrow().get(step).copied().unwrap_or_default()
+    }
+
+    /// Somebody refers to a row of a data file.
+    pub(super) fn need_data(&self, at: usize) {
+        self.data.borrow_mut().insert(at);
+    }
+
+    /// The data files that its templates refer to, so far.
+    pub(super) fn data(&self) -> Vec<usize> {
+        self.data.borrow().iter().copied().collect()
+    }
+
+    /// Somebody refers to a step's answer; without a field, to all of it.
+    pub(super) fn need(&self, part: Part, step: usize, field: Option<&str>) {
+        let mut needs = self.needs[part as usize].borrow_mut();
+        if needs.len() <= step {
+            needs.resize(step + 1, Needs::default());
+        }
+        needs[step].result = true;
+        needs[step].body |= matches!(field, None | Some("json" | "body"));
+        needs[step].headers |= matches!(field, None | Some("headers"));
+    }
+}
+
+impl Reader<'_> {
+    /// A name that has a meaning of its own in templates is refused.
+    pub(super) fn not_reserved(&self, name: &Name, place: Place, what: &str) {
+        if RESERVED.contains(&name.as_str()) {
+            self.problems.error(
+                place,
+                format!("`{name}` is a word of the template language and no name for a {what}"),
+            );
+        }
+    }
+
+    /// A step's name must not be a word of thresholds either.
+    pub(super) fn not_reserved_step(&self, name: &Name, place: Place) {
+        self.not_reserved(name, place, "step");
+        if RESERVED_STEP_NAMES.contains(&name.as_str()) {
+            self.problems
+                .error(place, format!("`{name}` is a word of threshold rules and no name for a step"));
+        }
+    }
+}

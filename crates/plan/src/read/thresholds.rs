@@ -1,0 +1,135 @@
+//! Thresholds: rules over the job's statistics. What they name must exist.
+
+use hyperscale_types::rule::{Metric, Rule, Stat};
+use hyperscale_types::{Name, Span};
+
+use super::Reader;
+use crate::document::{Kind, Node, Place};
+use crate::model::step::MetricKind;
+use crate::model::{Load, Step, StepKind, Threshold, Workflow};
+
+/// Thresholds of one plan.
+const THRESHOLDS_MAX: usize = 1_000;
+
+impl Reader<'_> {
+    /// All thresholds.
+    pub(super) fn thresholds(&self, node: Option<&Node>, workflows: &[Workflow]) -> Vec<Threshold> {
+        let Some(node) = node else { return Vec::new() };
+        if let Kind::Map(_) = node.kind {
+            self.problems
+                .error(node.place, "`thresholds` must be a list, not a map")
+                .hint("for example `- Browse.latency.p99 < 300ms`");
+            return Vec::new();
+        }
+        let items = node.items();
+        if items.len() > THRESHOLDS_MAX {
+            self.problems.error(node.place, format!("a plan has at most {THRESHOLDS_MAX} thresholds"));
+        }
+        items.iter().take(THRESHOLDS_MAX).filter_map(|item| self.threshold(item, workflows)).collect()
+    }
+
+    /// A rule, or `{ rule: …, abort: …, after: …, allow_empty: … }`.
+    fn threshold(&self, node: &Node, workflows: &[Workflow]) -> Option<Threshold> {
+        if !matches!(node.kind, Kind::Map(_)) {
+            let rule = self.rule(node, workflows)?;
+            return Some(Threshold { rule, abort: false, after: Span::ZERO, allow_empty: false });
+        }
+        let fields = self.fields(node, "a threshold")?;
+        let flag = |key| fields.take(key).and_then(|node| self.boolean(node)).unwrap_or(false);
+        let (rule, abort, after) = (fields.take("rule"), flag("abort"), fields.take("after"));
+        let allow_empty = flag("allow_empty");
+        fields.finish(self, "a threshold");
+        if let (Some(after), false) = (after, abort) {
+            self.problems.warning(after.place, "`after` has no effect without `abort: true`");
+        }
+        let after = after.map_or(Some(Span::ZERO), |node| self.parsed(node, "a duration"));
+        if rule.is_none() {
+            self.problems.error(node.place, "a threshold needs `rule`");
+        }
+        Some(Threshold { rule: self.rule(rule?, workflows)?, abort, after: after?, allow_empty })
+    }
+
+    fn rule(&self, node: &Node, workflows: &[Workflow]) -> Option<Rule> {
+        let rule: Rule = self.parsed(node, "a rule")?;
+        let Some(workflow) = workflows.iter().find(|workflow| workflow.name == rule.workflow) else {
+            let (message, names) = (format!("there is no workflow `{}`", rule.workflow), workflows.iter());
+            self.problems
+                .error(node.place, message)
+                .nearest(rule.workflow.as_str(), names.map(|workflow| workflow.name.as_str()));
+            return None;
+        };
+        let step = match &rule.step {
+            None => None,
+            Some(name) => Some(self.rule_step(name, workflow, node.place)?),
+        };
+        self.rule_metric(&rule, workflow, step, node.place);
+        Some(rule)
+    }
+
+    fn rule_step<'w>(&self, name: &Name, workflow: &'w Workflow, place: Place) -> Option<&'w Step> {
+        let steps = &workflow.steps.steps;
+        let found = steps.iter().find(|step| step.name == *name);
+        if found.is_none() {
+            self.problems
+                .error(place, format!("workflow `{}` has no step `{name}`", workflow.name))
+                .nearest(name.as_str(), steps.iter().map(|step| step.name.as_str()));
+        }
+        found
+    }
+
+    fn rule_metric(&self, rule: &Rule, workflow: &Workflow, step: Option<&Step>, place: Place) {
+        match &rule.metric {
+            Metric::CheckRate(check) => self.rule_check(check, workflow, step, place),
+            Metric::Custom(metric, stat) => self.rule_custom(metric, *stat, workflow, step, place),
+            Metric::Dropped | Metric::Late => {
+                if rule.step.is_some() {
+                    self.problems.error(place, "`dropped` and `late` exist for a workflow, not for a step");
+                } else if !matches!(workflow.load, Load::Open { .. }) {
+                    let message = format!("`{}` has no open load model: this is always 0", workflow.name);
+                    self.problems.warning(place, message);
+                }
+            }
+            _ => {
+                if let Some(step) = step.filter(|step| !step.is_test()) {
+                    let message = format!("`{}` is not a test step; it is not measured", step.name);
+                    self.problems.error(place, message);
+                } else if !workflow.is_test() {
+                    let message = format!("`{}` has no test step; nothing of it is measured", workflow.name);
+                    self.problems.error(place, message);
+                }
+            }
+        }
+    }
+
+    fn rule_check(&self, check: &Name, workflow: &Workflow, step: Option<&Step>, place: Place) {
+        let steps =
+            workflow.steps.steps.iter().filter(|other| step.is_none_or(|step| step.name == other.name));
+        let names: Vec<&str> = steps.flat_map(|step| &step.checks).map(|check| check.name.as_str()).collect();
+        if !names.contains(&check.as_str()) {
+            self.problems.error(place, format!("there is no check `{check}`")).nearest(check.as_str(), names);
+        }
+    }
+
+    fn rule_custom(&self, metric: &Name, stat: Stat, workflow: &Workflow, step: Option<&Step>, place: Place) {
+        let metrics = workflow.steps.steps.iter().filter_map(|step| match &step.kind {
+            StepKind::Metric(metric) => Some((&step.name, metric.kind)),
+            _ => None,
+        });
+        let metrics: Vec<(&Name, MetricKind)> = metrics.collect();
+        let Some((_, kind)) = metrics.iter().find(|(name, _)| *name == metric) else {
+            self.problems
+                .error(place, format!("workflow `{}` has no metric `{metric}`", workflow.name))
+                .nearest(metric.as_str(), metrics.iter().map(|(name, _)| name.as_str()));
+            return;
+        };
+        if let Some(step) = step.filter(|step| step.name != *metric) {
+            self.problems.error(place, format!("`{}` is not the metric step `{metric}`", step.name));
+        }
+        let distribution = matches!(kind, MetricKind::Distribution | MetricKind::Timing);
+        if !distribution && matches!(stat, Stat::Percentile(_) | Stat::Stdev) {
+            self.problems
+                .error(place, format!("the metric `{metric}` is not a distribution: it has no percentiles"))
+                .hint("make it `distribution` or `timing`");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! One workflow: names and graph first, then everything whose templates refer to them.
+
+use hyperscale_types::{Name, Priority};
+
+use super::Reader;
+use super::context::Links;
+use super::fields::Named;
+use super::names::{DataNames, Part, PlanNames, WorkflowNames};
+use super::plan::Defaults;
+use super::steps::PartSteps;
+use super::view::{Sees, View};
+use crate::document::Place;
+use crate::model::{StepGraph, Workflow};
+
+impl Reader<'_> {
+    /// All workflows.
+    pub(super) fn workflows(
+        &self,
+        named: &[Named<'_>],
+        plan: PlanNames<'_>,
+        defaults: Defaults<'_>,
+    ) -> Vec<Workflow> {
+        let links = self.links(named);
+        let read = named.iter().zip(&links).map(|(named, links)| self.workflow(named, links, plan, defaults));
+        let workflows: Vec<Workflow> = read.collect();
+        self.check_links(named, &links);
+        workflows
+    }
+
+    fn workflow(
+        &self,
+        me: &Named<'_>,
+        links: &Links<'_>,
+        plan: PlanNames<'_>,
+        defaults: Defaults<'_>,
+    ) -> Workflow {
+        let fields = &me.fields;
+        let what = format!("workflow `{}`", me.name);
+        let own_defaults = self.defaults(fields.take("defaults"), "`defaults`");
+        let keep = fields.take("keep");
+        let parts = Part::ALL.map(|part| self.part_steps(fields.take(part.key()), part));
+        let names = WorkflowNames::new(
+            links.uses.iter().map(|used| used.key.clone()).collect(),
+            self.keep_names(keep),
+            parts.each_ref().map(PartSteps::names),
+        );
+        self.names_once(&names, &parts, plan, links);
+        if parts[Part::Steps as usize].steps.is_empty() {
+            self.problems.error(me.place, format!("{what} has no `steps`"));
+        }
+        let mut graphs =
+            parts.each_ref().map(|part| self.graph(part, plan, &names, [own_defaults, defaults]));
+        let view = View::new(plan, &names, Part::Steps, Sees::All);
+        let keep = self.keep(keep, view);
+        let provides = self.provides(links, view);
+        let (load, timing) = self.load(fields, &what);
+        let priority = fields.take("priority").and_then(|node| self.word(node, &Priority::WORDS));
+        fields.finish(self, &what);
+        self.data_and_steps(&names, plan.data, &parts);
+        for (part, graph) in Part::ALL.into_iter().zip(&mut graphs) {
+            for (at, step) in graph.steps.iter_mut().enumerate() {
+                let needs = names.needs(part, at);
+                step.needs.result |= needs.result;
+                step.needs.headers |= needs.headers;
+                step.needs.body |= needs.body;
+            }
+        }
+        let [setup, vu_setup, steps, vu_teardown, teardown]: [StepGraph; 5] = graphs;
+        Workflow {
+            name: me.name.clone(),
+            depends: links.depends.iter().map(|(at, _)| *at).collect(),
+            uses: links.uses.iter().map(super::context::Used::to_model).collect(),
+            provides,
+            priority: priority.unwrap_or_default(),
+            load,
+            start_after: timing.start_after,
+            ramp: timing.ramp,
+            graceful_stop: timing.graceful_stop,
+            keep,
+            data: names.data(),
+            setup,
+            vu_setup,
+            steps,
+            vu_teardown,
+            teardown,
+        }
+    }
+
+    /// A name means one thing: variables, used context and the steps of all graphs of a workflow.
+    fn names_once(
+        &self,
+        names: &WorkflowNames,
+        parts: &[PartSteps<'_>; 5],
+        plan: PlanNames<'_>,
+        links: &Links<'_>,
+    ) {
+        let mut seen: Vec<(&Name, &str)> = plan.vars.iter().map(|(name, _)| (name, "a variable")).collect();
+        let mut add = |name, place: Place, what| {
+            if let Some((_, other)) = seen.iter().find(|(seen, _)| *seen == name) {
+                self.problems.error(place, format!("`{name}` is already {other}; choose another name"));
+            }
+            seen.push((name, what));
+        };
+        for used in &links.uses {
+            add(&used.key, used.place, "a used context value");
+        }
+        for part in Part::ALL {
+            let steps = names.parts[part as usize].iter().zip(&parts[part as usize].steps);
+            steps.for_each(|(step, named)| add(&step.name, named.place, "a step"));
+        }
+    }
+
+    /// A step must not have the name of a data file of which the workflow takes rows.
+    fn data_and_steps(&self, names: &WorkflowNames, data: &[DataNames], parts: &[PartSteps<'_>; 5]) {
+        for used in names.data() {
+            let steps = parts.iter().flat_map(|part| &part.steps);
+            for step in steps.filter(|step| step.name == data[used].name) {
+                let message = format!("`{}` is also a data file that this workflow takes rows of", step.name);
+                self.problems.error(step.place, message).hint("choose another name for the step");
+            }
+        }
+    }
+}
