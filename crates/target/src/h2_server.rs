@@ -171,9 +171,9 @@ impl Exchange {
     async fn commit(&mut self, fault: Fault, is_head: bool) -> Outcome {
         match fault {
             Fault::Reset => self.respond.send_reset(Reason::INTERNAL_ERROR),
-            Fault::Close => self.ask(End::Drop),
+            Fault::Close => self.end_connection(End::Drop).await,
             // Frames are made by h2, which makes no garbage; an error for the whole connection comes closest.
-            Fault::Garbage => self.ask(End::Abort(Reason::PROTOCOL_ERROR)),
+            Fault::Garbage => self.end_connection(End::Abort(Reason::PROTOCOL_ERROR)).await,
             Fault::CloseMidBody => {
                 self.context.shard.status(200);
                 let reply = Reply::text(200, "").header("content-length", "1000");
@@ -210,6 +210,13 @@ impl Exchange {
             }
         }
         Ok(())
+    }
+
+    /// Asks for the end and stays until it comes: a stream that is given up without an answer would be reset, and the
+    /// client could see that reset instead of the end of its connection.
+    async fn end_connection(&self, end: End) {
+        self.ask(end);
+        std::future::pending::<()>().await;
     }
 
     fn ask(&self, end: End) {
