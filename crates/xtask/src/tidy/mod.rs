@@ -49,7 +49,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         eprintln!("  error: {}: {}", finding.place, finding.rule);
     }
     if !report.errors.is_empty() {
-        bail!("{} rules are broken", report.errors.len());
+        bail!("broken rules: {}", report.errors.len());
     }
     Ok(())
 }
