@@ -6,6 +6,7 @@
 use hyperscale_plan::model::http::{Stream, StreamEvents};
 
 use super::cookies::CookieJar;
+use super::decode::Codings;
 use super::stream::StreamReader;
 use super::url::{self, Url};
 
@@ -57,6 +58,21 @@ fn fuzz_stream() {
                 reader.finish(0).events
             };
             assert_eq!(count([before, after]), count([body, b""]));
+        }
+    });
+}
+
+/// Whatever a body claims to be, no more than the limit comes out. The first byte chooses the coding.
+#[test]
+fn fuzz_decode() {
+    const LIMIT: usize = 64 << 10;
+    bolero::check!(name = "decode").for_each(|bytes: &[u8]| {
+        let Some((choice, body)) = bytes.split_first() else { return };
+        let fields: [&[u8]; 5] = [b"gzip", b"deflate", b"br", b"zstd", b"deflate, gzip"];
+        let mut codings = Codings::default();
+        codings.add(fields[usize::from(*choice) % fields.len()]).expect("known");
+        if let Ok(decoded) = codings.decode(body.to_vec(), LIMIT) {
+            assert!(decoded.len() <= LIMIT);
         }
     });
 }

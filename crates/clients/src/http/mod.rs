@@ -16,6 +16,7 @@ mod connection;
 pub mod cookies;
 mod core;
 mod deadline;
+pub mod decode;
 mod dns;
 mod errors;
 mod exchange;
