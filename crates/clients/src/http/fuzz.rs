@@ -7,6 +7,7 @@ use hyperscale_plan::model::http::{Stream, StreamEvents};
 
 use super::cookies::CookieJar;
 use super::decode::Codings;
+use super::digest::{Challenge, DigestSession};
 use super::stream::StreamReader;
 use super::url::{self, Url};
 
@@ -73,6 +74,19 @@ fn fuzz_decode() {
         codings.add(fields[usize::from(*choice) % fields.len()]).expect("known");
         if let Ok(decoded) = codings.decode(body.to_vec(), LIMIT) {
             assert!(decoded.len() <= LIMIT);
+        }
+    });
+}
+
+/// Whatever a server asks for, the credentials stay one line.
+#[test]
+fn fuzz_digest() {
+    bolero::check!(name = "digest").for_each(|bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        if let Ok(challenge) = Challenge::select(text.split('\0')) {
+            let mut session = DigestSession::new(challenge.clone(), "user", "password", "nonce");
+            assert!(!session.authorize("GET", "/").contains(char::is_control));
+            session.renew(challenge, "other");
         }
     });
 }

@@ -17,6 +17,7 @@ pub mod cookies;
 mod core;
 mod deadline;
 pub mod decode;
+pub mod digest;
 mod dns;
 mod errors;
 mod exchange;
