@@ -27,6 +27,7 @@ pub mod h2;
 mod head;
 mod io;
 mod memory;
+pub mod multipart;
 mod network;
 mod outcome;
 mod prepare;
