@@ -8,6 +8,7 @@ use hyperscale_plan::model::http::{Stream, StreamEvents};
 use super::cookies::CookieJar;
 use super::decode::Codings;
 use super::digest::{Challenge, DigestSession};
+use super::oauth2::Token;
 use super::stream::StreamReader;
 use super::url::{self, Url};
 
@@ -87,6 +88,16 @@ fn fuzz_digest() {
             let mut session = DigestSession::new(challenge.clone(), "user", "password", "nonce");
             assert!(!session.authorize("GET", "/").contains(char::is_control));
             session.renew(challenge, "other");
+        }
+    });
+}
+
+/// Whatever a token endpoint answers, a token can stand in a header field.
+#[test]
+fn fuzz_token() {
+    bolero::check!(name = "token").for_each(|bytes: &[u8]| {
+        if let Ok(token) = Token::parse(200, bytes, 1_000) {
+            assert!(token.authorization.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' '));
         }
     });
 }

@@ -29,6 +29,7 @@ mod io;
 mod memory;
 pub mod multipart;
 mod network;
+pub mod oauth2;
 mod outcome;
 mod prepare;
 mod proxy;
