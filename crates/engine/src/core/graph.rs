@@ -1,17 +1,13 @@
 //! HOT: running a step graph. A plain sequence is a loop; only real forks pay for a join.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Instant;
 
 use hyperscale_clients::http::Network;
-use hyperscale_plan::model::StepGraph;
 use hyperscale_plan::model::step::Stop;
 
-use super::Core;
 use super::step::{self, StepEnd};
 use super::vu::Vu;
+use super::{Core, forks};
 use crate::layout::Part;
 
 /// How one pass through a graph ended.
@@ -38,7 +34,7 @@ pub(crate) async fn run<N: Network>(
     if core.parts[part as usize].is_sequence {
         run_sequence(core, vu, part, intended).await
     } else {
-        Box::pin(run_forks(core, vu, part, intended)).await
+        Box::pin(forks::run(core, vu, part, intended)).await
     }
 }
 
@@ -63,135 +59,10 @@ async fn run_sequence<N: Network>(
 }
 
 #[cold]
-fn skip<N: Network>(core: &Core<N>, part: Part, steps: &[usize]) {
+pub(super) fn skip<N: Network>(core: &Core<N>, part: Part, steps: &[usize]) {
     let base = core.segment.bases[part as usize].step;
     let mut window = core.window.borrow_mut();
     for at in steps {
         window.skipped(base + at, 1);
-    }
-}
-
-/// Where each step of a forked graph stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Waiting,
-    Started,
-    Done,
-    /// Failed, or skipped because an ancestor failed.
-    Lost,
-}
-
-type StepFuture<'a> = Pin<Box<dyn Future<Output = StepEnd> + 'a>>;
-
-async fn run_forks<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
-    part: Part,
-    intended: Option<Instant>,
-) -> GraphEnd {
-    let graph = part.graph(core.workflow());
-    let mut states = vec![State::Waiting; graph.steps.len()];
-    let mut running: Vec<(usize, StepFuture<'_>)> = Vec::new();
-    let mut result = GraphEnd::Completed;
-    loop {
-        if matches!(result, GraphEnd::Completed | GraphEnd::Failed) {
-            for at in start_ready(graph, &mut states, |lost| skip(core, part, &[lost])) {
-                let begins = if graph.after[at].is_empty() { intended } else { None };
-                running.push((at, Box::pin(step::run(core, vu, part, at, begins))));
-            }
-        }
-        if running.is_empty() {
-            return result;
-        }
-        let (at, end) = next_end(&mut running).await;
-        states[at] = if matches!(end, StepEnd::Ok | StepEnd::Skipped) { State::Done } else { State::Lost };
-        result = worse(result, end);
-    }
-}
-
-/// Marks and returns the steps that can start now, in order; those that never can are handed to `lost`.
-fn start_ready(graph: &StepGraph, states: &mut [State], mut lost: impl FnMut(usize)) -> Vec<usize> {
-    let mut ready = Vec::new();
-    for &at in &graph.order {
-        if states[at] != State::Waiting {
-            continue;
-        }
-        let after = &graph.after[at];
-        if after.iter().any(|&before| states[before] == State::Lost) {
-            states[at] = State::Lost;
-            lost(at);
-        } else if after.iter().all(|&before| states[before] == State::Done) {
-            states[at] = State::Started;
-            ready.push(at);
-        }
-    }
-    ready
-}
-
-/// Waits for whichever running step ends first.
-async fn next_end(running: &mut Vec<(usize, StepFuture<'_>)>) -> (usize, StepEnd) {
-    poll_fn(|context| {
-        for position in 0..running.len() {
-            if let Poll::Ready(end) = running[position].1.as_mut().poll(context) {
-                let (at, _) = running.swap_remove(position);
-                return Poll::Ready((at, end));
-            }
-        }
-        Poll::Pending
-    })
-    .await
-}
-
-fn worse(so_far: GraphEnd, end: StepEnd) -> GraphEnd {
-    match (so_far, end) {
-        (GraphEnd::Cut, _) | (_, StepEnd::Cut) => GraphEnd::Cut,
-        (GraphEnd::Stop(a), StepEnd::Stop(b)) => GraphEnd::Stop(a.max(b)),
-        (stop @ GraphEnd::Stop(_), _) => stop,
-        (_, StepEnd::Stop(stop)) => GraphEnd::Stop(stop),
-        (_, StepEnd::Failed) => GraphEnd::Failed,
-        (so_far, StepEnd::Ok | StepEnd::Skipped) => so_far,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn graph(after: &[&[usize]]) -> StepGraph {
-        StepGraph {
-            steps: Vec::new(),
-            after: after.iter().map(|a| a.to_vec()).collect(),
-            order: (0..after.len()).collect(),
-        }
-    }
-
-    #[test]
-    fn steps_start_as_soon_as_their_predecessors_are_done() {
-        // 0 and 1 are roots, 2 waits for both, 3 only for 1: it must not wait for a "layer".
-        let graph = graph(&[&[], &[], &[0, 1], &[1]]);
-        let mut states = [State::Waiting; 4];
-        assert_eq!(start_ready(&graph, &mut states, |_| panic!("nothing is lost")), [0, 1]);
-        states[1] = State::Done;
-        assert_eq!(start_ready(&graph, &mut states, |_| panic!("nothing is lost")), [3]);
-        states[0] = State::Done;
-        assert_eq!(start_ready(&graph, &mut states, |_| panic!("nothing is lost")), [2]);
-    }
-
-    #[test]
-    fn all_descendants_of_a_failed_step_are_lost_and_others_run() {
-        let graph = graph(&[&[], &[], &[0], &[2], &[1]]);
-        let mut states = [State::Lost, State::Done, State::Waiting, State::Waiting, State::Waiting];
-        let mut lost = Vec::new();
-        assert_eq!(start_ready(&graph, &mut states, |at| lost.push(at)), [4]);
-        assert_eq!(lost, [2, 3]);
-    }
-
-    #[test]
-    fn the_worst_end_wins() {
-        assert_eq!(worse(GraphEnd::Completed, StepEnd::Failed), GraphEnd::Failed);
-        assert_eq!(worse(GraphEnd::Failed, StepEnd::Ok), GraphEnd::Failed);
-        assert_eq!(worse(GraphEnd::Failed, StepEnd::Stop(Stop::Vu)), GraphEnd::Stop(Stop::Vu));
-        assert_eq!(worse(GraphEnd::Stop(Stop::Test), StepEnd::Stop(Stop::Vu)), GraphEnd::Stop(Stop::Test));
-        assert_eq!(worse(GraphEnd::Stop(Stop::Test), StepEnd::Cut), GraphEnd::Cut);
     }
 }

@@ -9,6 +9,7 @@
 
 pub(crate) mod examine;
 pub(crate) mod flight;
+mod forks;
 pub(crate) mod graph;
 pub(crate) mod pacing;
 pub(crate) mod prepare;

@@ -1,0 +1,5 @@
+//! Tests of the engine through its public face: workflows on a network in memory, and whole runs.
+
+mod allocations;
+mod books;
+mod support;
