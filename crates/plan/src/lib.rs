@@ -9,6 +9,7 @@
 
 pub mod cores;
 pub mod document;
+pub mod explain;
 pub mod load;
 pub mod model;
 pub mod problem;

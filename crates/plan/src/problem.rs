@@ -12,6 +12,8 @@ use crate::document::{Place, Text};
 pub const SHOWN_MAX: usize = 100;
 /// Problems that are kept; a plan with more is broken enough.
 const KEPT_MAX: usize = 1_000;
+/// Known words that a hint lists.
+const LISTED_MAX: usize = 20;
 /// Characters of a source line that are shown.
 const SNIPPET_CHARS_MAX: usize = 160;
 
@@ -136,9 +138,15 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(&word, &candidate.to_ascii_lowercase()), candidate))
-        .filter(|(likeness, _)| *likeness > 0.8)
+        .filter(|(likeness, candidate)| *likeness > 0.8 || strsim::osa_distance(&word, candidate) <= 1)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, candidate)| candidate)
+}
+
+/// Words, the first [`LISTED_MAX`] of them.
+pub(crate) fn listed(words: &[&str]) -> String {
+    let shown = words[..words.len().min(LISTED_MAX)].join(", ");
+    if words.len() > LISTED_MAX { format!("{shown}, …") } else { shown }
 }
 
 /// Where the problems of one file are collected. The same problem at the same place is kept once: defaults are read
@@ -175,7 +183,7 @@ impl Reported<'_, '_> {
         match nearest(word, known.iter().copied()) {
             Some(name) => self.hint(format!("did you mean `{name}`?")),
             None if known.is_empty() => {}
-            None => self.hint(format!("known here: {}", known.join(", "))),
+            None => self.hint(format!("known here: {}", listed(&known))),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! aliases of a YAML file add to it is limited. It knows nothing of plans.
 
 mod json;
+mod schema;
 mod text;
 mod toml;
 mod yaml;
@@ -43,8 +44,8 @@ impl Format {
     pub fn of_text(text: &str) -> Format {
         let line =
             text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or("");
-        let key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '"' | ' ');
-        let assigns = line.split_once('=').is_some_and(|(left, _)| left.chars().all(key));
+        let key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '"');
+        let assigns = line.split_once('=').is_some_and(|(left, _)| left.trim_end().chars().all(key));
         if line.starts_with('{') {
             Format::Json
         } else if line.starts_with('[') || assigns {
@@ -136,14 +137,22 @@ impl Node {
 /// Reads a text into a tree. `None` if it is so broken that nothing can be said about its content.
 pub fn parse(text: &Text, format: Format, problems: &Problems) -> Option<Node> {
     if text.as_str().trim().is_empty() {
-        problems.error(Place::START, "the file is empty").hint("a plan needs at least `workflows`");
+        nothing(problems);
         return None;
     }
-    match format {
+    let root = match format {
         Format::Yaml => yaml::parse(text, problems),
         Format::Toml => toml::parse(text, problems),
         Format::Json => json::parse(text, problems),
+    };
+    if root.is_none() && !problems.any_error() {
+        nothing(problems); // nothing but comments
     }
+    root
+}
+
+fn nothing(problems: &Problems) {
+    problems.error(Place::START, "there is nothing in the file").hint("a plan needs at least `workflows`");
 }
 
 /// Appends an entry, or says that the key was there before.

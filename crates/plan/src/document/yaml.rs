@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
-use super::{DEPTH_MAX, Key, Kind, Node, Place, Seen, Text, push_entry, too_deep};
+use super::{DEPTH_MAX, Key, Kind, Node, Place, Seen, Text, push_entry, schema, too_deep};
 use crate::problem::Problems;
 
 /// Nodes that all aliases of a file may add up to: a small file must not become a large tree.
@@ -19,8 +19,10 @@ pub(super) fn parse(text: &Text, problems: &Problems) -> Option<Node> {
     for event in Parser::new_from_str(text.as_str()) {
         match event {
             Ok((event, span)) => {
-                let place = Place { start: bytes.at(span.start.index()), end: bytes.at(span.end.index()) };
-                builder.event(event, place)?;
+                let (start, end) = (bytes.at(span.start.index()), bytes.at(span.end.index()));
+                // The parser counts white space behind a value as part of it.
+                let written = text.as_str().get(start..end).unwrap_or("").trim_end();
+                builder.event(event, Place { start, end: start + written.len() })?;
             }
             Err(error) => {
                 let start = bytes.at(error.marker().index());
@@ -256,7 +258,7 @@ impl<'p> Builder<'p> {
                 self.problems.error(place, format!("the tag `{tag}` is not supported"));
                 None
             }
-            None if style == ScalarStyle::Plain => Some(plain(text)),
+            None if style == ScalarStyle::Plain => Some(schema::plain(text)),
             None => Some(Kind::Str(text.into())),
         }
     }
@@ -264,26 +266,6 @@ impl<'p> Builder<'p> {
 
 /// Stands for a merge key while a map is read. No plain or quoted key can be this: the text has no NUL.
 const MERGE: &str = "\0<<";
-
-/// The core schema (YAML 1.2.2, section 10.3.2).
-fn plain(text: &str) -> Kind {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Kind::Null,
-        "true" | "True" | "TRUE" => return Kind::Bool(true),
-        "false" | "False" | "FALSE" => return Kind::Bool(false),
-        _ => {}
-    }
-    let radix =
-        |prefix, radix| text.strip_prefix(prefix).and_then(|digits| i128::from_str_radix(digits, radix).ok());
-    if let Some(int) = radix("0x", 16).or_else(|| radix("0o", 8)).or_else(|| text.parse().ok()) {
-        return Kind::Int(int, text.into());
-    }
-    let numeric = text.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    match text.parse::<f64>() {
-        Ok(float) if numeric => Kind::Float(float, text.into()),
-        _ => Kind::Str(text.into()),
-    }
-}
 
 /// Nodes and bytes of a tree.
 fn weigh(node: &Node) -> (usize, usize) {

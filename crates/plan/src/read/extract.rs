@@ -87,8 +87,9 @@ impl Reader<'_> {
         match serde_json_path::JsonPath::parse(text) {
             Ok(path) => Some(path),
             Err(problem) => {
+                let place = self.text.within(node.place, text, problem.position());
                 self.problems
-                    .error(node.place, format!("`{text}` is not a JSON path: {}", problem.message()))
+                    .error(place, format!("`{text}` is not a JSON path"))
                     .hint("RFC 9535, for example `$.items[0].id` or `$..id`");
                 None
             }

@@ -4,7 +4,7 @@
 use hyperscale_types::limits::VUS_MAX;
 use hyperscale_types::{Rate, Span};
 
-use super::load::{constant, default_ramp};
+use super::load::default_ramp;
 use crate::load::Curve;
 use crate::model::workflow::{IterationCount, Load, default_max_vus};
 use crate::model::{Plan, Workflow};
@@ -52,7 +52,7 @@ fn apply(workflow: &mut Workflow, overrides: &Overrides, problems: &mut Vec<Prob
         match &mut workflow.load {
             _ if vus == 0 || vus > VUS_MAX => refuse("--vus", &format!("it must be 1 … {VUS_MAX}")),
             Load::Closed { vus: curve } => match flat(curve) {
-                Some((_, length)) => *curve = constant(f64::from(vus), length),
+                Some((_, length)) => *curve = Curve::constant(f64::from(vus), length),
                 None => refuse("--vus", "its VUs are given by stages"),
             },
             Load::Iterations { vus: number, .. } | Load::Paced { vus: number, .. } => *number = vus,
@@ -63,7 +63,7 @@ fn apply(workflow: &mut Workflow, overrides: &Overrides, problems: &mut Vec<Prob
         match &mut workflow.load {
             _ if span.is_zero() => refuse("--duration", "it must be longer than nothing"),
             Load::Closed { vus: curve } | Load::Open { rate: curve, .. } => match flat(curve) {
-                Some((value, _)) => *curve = constant(value, span),
+                Some((value, _)) => *curve = Curve::constant(value, span),
                 None => refuse("--duration", "its length is given by stages"),
             },
             Load::Paced { duration, .. } => *duration = span,
@@ -78,7 +78,7 @@ fn apply(workflow: &mut Workflow, overrides: &Overrides, problems: &mut Vec<Prob
                     if *max_vus == default_max_vus(Rate::per_second(before)) {
                         *max_vus = default_max_vus(rate);
                     }
-                    *curve = constant(rate.as_per_second(), length);
+                    *curve = Curve::constant(rate.as_per_second(), length);
                 }
                 None => refuse("--rate", "its rate is given by stages"),
             },

@@ -39,7 +39,11 @@ impl Reader<'_> {
         if let Kind::Bool(value) = node.kind {
             return Some(value);
         }
-        self.problems.error(node.place, format!("true or false is expected here, not {}", node.what()));
+        let message = format!("true or false is expected here, not {}", node.what());
+        let problem = self.problems.error(node.place, message);
+        if let Some("yes" | "no" | "on" | "off") = node.scalar() {
+            problem.hint("YAML 1.2 knows only `true` and `false`");
+        }
         None
     }
 

@@ -8,7 +8,6 @@ use super::fields::Named;
 use super::graph::Ordered;
 use super::names::{Gives, Part, PlanNames, StepNames, WorkflowNames};
 use super::plan::Defaults;
-use super::scalar::any_of;
 use super::view::{Sees, View};
 use crate::document::{Kind, Node};
 use crate::model::step::{Action, Needs, Think};
@@ -59,10 +58,11 @@ impl PartSteps<'_> {
             let has = |key| step.fields.take(key).is_some();
             let gives = if has("http") {
                 Gives::Answer(extraction_names(step.fields.take("extract")))
-            } else if has("set") || step.fields.take("action").is_some_and(|node| node.get("set").is_some()) {
+            } else if has("set")
+                || has("metric")
+                || step.fields.take("action").is_some_and(|node| node.get("set").is_some())
+            {
                 Gives::Value
-            } else if has("metric") {
-                Gives::Nothing("metric")
             } else if has("sleep") || has("action") {
                 Gives::Nothing("sleep")
             } else if has("check") {
@@ -150,7 +150,7 @@ impl Reader<'_> {
                 let message = format!("step `{}` does nothing", named.name);
                 self.problems
                     .error(named.place, message)
-                    .hint(format!("it needs {} or `check`", any_of(&KINDS)));
+                    .hint("it needs http, metric, sleep, set, action or check");
                 return None;
             }
             [one] => *one,

@@ -6,7 +6,7 @@ use minijinja::Value;
 
 use super::names::{ANSWER_FIELDS, Gives, Part, PlanNames, StepNames, WorkflowNames};
 use super::value::HINT;
-use crate::problem::nearest;
+use crate::problem::{listed, nearest};
 use crate::template::{Resolver, Root};
 
 /// Which steps of the running graph are seen.
@@ -247,7 +247,7 @@ fn gives(step: &StepNames, field: Option<&str>) -> Result<(), String> {
 }
 
 fn only_variables(name: &str) -> String {
-    format!("`{name}` is not known yet when the plan is read; only variables written before this are")
+    format!("`{name}` is not known when the plan is read; only variables are")
 }
 
 fn with_nearest<'a>(message: String, word: &str, known: impl Iterator<Item = &'a str>) -> String {
@@ -255,6 +255,6 @@ fn with_nearest<'a>(message: String, word: &str, known: impl Iterator<Item = &'a
     match nearest(word, known.iter().copied()) {
         Some(name) => format!("{message}{HINT}did you mean `{name}`?"),
         None if known.is_empty() => message,
-        None => format!("{message}{HINT}known here: {}", known.join(", ")),
+        None => format!("{message}{HINT}known here: {}", listed(&known)),
     }
 }

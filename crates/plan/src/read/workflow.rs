@@ -53,7 +53,7 @@ impl Reader<'_> {
         let view = View::new(plan, &names, Part::Steps, Sees::All);
         let keep = self.keep(keep, view);
         let provides = self.provides(links, view);
-        let (load, timing) = self.load(fields, &what);
+        let (load, timing) = self.load(fields, me.place, &what);
         let priority = fields.take("priority").and_then(|node| self.word(node, &Priority::WORDS));
         fields.finish(self, &what);
         self.data_and_steps(&names, plan.data, &parts);

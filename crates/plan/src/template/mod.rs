@@ -65,6 +65,14 @@ impl Root {
     pub const fn is_constant(self) -> bool {
         matches!(self, Root::Var(_))
     }
+
+    /// Whether the value is known on a worker before its VUs run: what refers to nothing else is prepared once.
+    pub const fn is_known_before_load(self) -> bool {
+        matches!(
+            self,
+            Root::Var(_) | Root::Context(_) | Root::Setup(_) | Root::WorkerId | Root::JobId | Root::RunSeed
+        )
+    }
 }
 
 /// What templates see. One implementation per place where templates are rendered.

@@ -1,7 +1,12 @@
 //! Plans that are right.
 
+use hyperscale_plan::explain::explain;
 use hyperscale_plan::model::Plan;
+use hyperscale_plan::model::http::Body;
+use hyperscale_plan::model::step::{Action, StepKind};
+use hyperscale_plan::model::workflow::{IterationCount, Load};
 use hyperscale_plan::render;
+use hyperscale_types::Span;
 
 use crate::common::{folder, load_file};
 
@@ -27,4 +32,90 @@ fn the_example_of_the_contract_is_read_as_it_means() {
     assert!(!browse.steps.steps[1].needs.result, "nobody looks at the answer of `config`");
     assert_eq!(plan.thresholds.len(), 2);
     assert!(plan.thresholds[1].abort);
+}
+
+#[test]
+fn yaml_toml_and_json_give_the_same_plan() {
+    for name in ["checkout", "everything"] {
+        let [yaml, toml, json] =
+            ["yaml", "toml", "json"].map(|format| format!("{:#?}", good(&format!("{name}.{format}"))));
+        assert!(yaml == toml, "{name}: TOML differs\n{}", difference(&yaml, &toml));
+        assert!(yaml == json, "{name}: JSON differs\n{}", difference(&yaml, &json));
+    }
+}
+
+fn difference(a: &str, b: &str) -> String {
+    let lines = a.lines().zip(b.lines()).find(|(a, b)| a != b);
+    lines.map_or_else(|| "one is longer".to_owned(), |(a, b)| format!("{a}\n{b}"))
+}
+
+#[test]
+fn every_load_model_is_read() {
+    let plan = good("everything.yaml");
+    let load = |at: usize| &plan.workflows[at].load;
+    assert!(matches!(
+        load(0),
+        Load::Iterations { vus: 1, count: IterationCount::Shared(1), max_duration: None }
+    ));
+    assert!(
+        matches!(load(1), Load::Closed { vus } if vus.peak_vus() == 100 && vus.length() == Span::from_secs(90))
+    );
+    assert!(matches!(load(2), Load::Open { rate, max_vus: 7, .. } if (rate.peak() - 1.5).abs() < 1e-9));
+    assert!(matches!(load(3), Load::Iterations { vus: 3, count: IterationCount::PerVu(4), .. }));
+    assert!(matches!(load(4), Load::Paced { vus: 2, interval, .. } if *interval == Span::from_millis(500)));
+    assert_eq!(plan.workflows[4].ramp, Span::from_secs(1), "a tenth of the duration, at most a second");
+}
+
+#[test]
+fn defaults_are_merged_from_plan_and_workflow() {
+    let plan = good("everything.yaml");
+    let request = |step: usize| match &plan.workflows[1].steps.steps[step].kind {
+        StepKind::Http(request) => request,
+        other => panic!("{other:?}"),
+    };
+    let headers = |step: usize| -> Vec<(&str, &str)> {
+        request(step).headers.iter().map(|(name, value)| (name.as_str(), value.source())).collect()
+    };
+    assert_eq!(headers(0), [("accept", "text/html"), ("x-region", "{{ region }}")]);
+    assert_eq!(headers(1), [("x-region", "{{ region }}")], "an empty list takes a default away");
+    assert_eq!(request(0).transport.connections, Some(4));
+    assert_eq!(request(0).timeout, Span::from_secs(10));
+    assert!(request(0).transport.tls.no_resumption);
+    assert!(matches!(request(1).body, Body::Multipart(_)));
+    assert_eq!(request(1).method, "POST", "a request with a body posts unless told otherwise");
+}
+
+#[test]
+fn needs_follow_from_everything_that_refers_to_a_step() {
+    let plan = good("everything.yaml");
+    let shop = &plan.workflows[1];
+    let cart = shop.steps.steps[0].needs;
+    assert!(cart.result && cart.headers && cart.body);
+    let enter = shop.vu_setup.steps[0].needs;
+    assert!(enter.result && enter.headers && enter.body, "cookie, regex and JSON are extracted");
+    let upload = shop.steps.steps[1].needs;
+    assert!(!upload.result && !upload.headers && !upload.body);
+    assert!(shop.setup.steps[0].needs.body, "`vu_setup` and `teardown` read its JSON");
+    assert!(plan.workflows[0].steps.steps[0].needs.body, "`provide` reads its JSON");
+    assert_eq!(shop.data, [0, 1]);
+    assert!(plan.workflows[0].provides[1].from_stats);
+}
+
+#[test]
+fn a_list_of_steps_keeps_its_order_and_forks_where_it_says() {
+    let plan = good("everything.yaml");
+    let graph = &plan.workflows[1].steps;
+    assert_eq!(graph.after[4], [1, 2, 3]);
+    assert!(!graph.is_sequence());
+    assert!(matches!(&graph.steps[4].kind, StepKind::Action(Action::Set(_))));
+    assert_eq!(graph.order, [0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn explanations_say_what_is_prepared_and_what_is_filled() {
+    for name in ["checkout", "everything"] {
+        insta::assert_snapshot!(format!("explain_{name}"), explain(&good(&format!("{name}.yaml")), 8));
+    }
+    let json = serde_json::to_string_pretty(&explain(&good("checkout.yaml"), 8)).expect("it is data");
+    insta::assert_snapshot!("explain_checkout_json", json);
 }

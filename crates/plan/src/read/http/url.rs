@@ -28,7 +28,7 @@ impl Reader<'_> {
     /// A constant URL (a proxy, a token server).
     pub(super) fn constant_url(&self, node: &Node, view: View<'_>) -> Option<String> {
         let url = self.constant(node, &view)?;
-        self.check_url(&url, true, node.place, true)?;
+        self.check_url(&url, true, node.place)?;
         Some(url)
     }
 
@@ -69,13 +69,13 @@ impl Reader<'_> {
             }
         };
         match known.pieces() {
-            [] => self.check_url("", true, place, false),
-            [Piece::Const(start), rest @ ..] => self.check_url(start, rest.is_empty(), place, false),
+            [] => self.check_url("", true, place),
+            [Piece::Const(start), rest @ ..] => self.check_url(start, rest.is_empty(), place),
             [Piece::Hole(_), ..] => Some(()),
         }
     }
 
-    fn check_url(&self, start: &str, whole: bool, place: Place, user_allowed: bool) -> Option<()> {
+    fn check_url(&self, start: &str, whole: bool, place: Place) -> Option<()> {
         let wrong = |message: String, hint: &str| {
             let problem = self.problems.error(place, message);
             if !hint.is_empty() {
@@ -103,16 +103,7 @@ impl Reader<'_> {
             return Some(());
         }
         let authority = &rest[..end.unwrap_or(rest.len())];
-        let host = match authority.rsplit_once('@') {
-            Some((_, host)) if user_allowed => host,
-            Some(_) => {
-                return wrong(
-                    "a URL in a plan carries no user".to_owned(),
-                    "use `auth: { basic: { user, password } }`",
-                );
-            }
-            None => authority,
-        };
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         match check_authority(host) {
             Ok(()) => Some(()),
             Err(message) => wrong(message, ""),

@@ -10,11 +10,8 @@ use super::Reader;
 use super::fields::Fields;
 use super::scalar::any_of;
 use crate::document::{Key, Node, Place};
-use crate::load::{Curve, Stage};
+use crate::load::closed;
 use crate::model::workflow::{IterationCount, Load};
-
-/// VUs start spread over at most this, unless the plan says otherwise.
-pub(super) const RAMP_MAX: Span = Span::from_secs(1);
 
 const KEYS: [&str; 12] = [
     "vus",
@@ -103,7 +100,7 @@ fn nothing() -> Load {
 
 impl Reader<'_> {
     /// The load of a workflow.
-    pub(super) fn load(&self, workflow: &Fields<'_>, what: &str) -> (Load, Timing) {
+    pub(super) fn load(&self, workflow: &Fields<'_>, place: Place, what: &str) -> (Load, Timing) {
         let under = workflow.entry("load").and_then(|(_, node)| self.fields(node, "`load`"));
         let either = |key: &'static str| {
             let (here, there) = (workflow.entry(key), under.as_ref().and_then(|fields| fields.entry(key)));
@@ -119,7 +116,7 @@ impl Reader<'_> {
         if let Some(fields) = &under {
             fields.finish(self, "`load`");
         }
-        let keys = LoadKeys { found, place: workflow.place };
+        let keys = LoadKeys { found, place };
         let load = self.model(model, &keys, what).and_then(|model| self.load_of(model, &keys, what));
         let load = load.unwrap_or_else(nothing);
         let timing = Timing {
@@ -139,14 +136,15 @@ impl Reader<'_> {
             (None, []) => Model::Closed,
             (None, [model]) => *model,
             (None, several) => {
-                let of = |model: &Model| {
-                    let key = model.telling().iter().find(|key| keys.has(key)).unwrap_or(&"");
-                    format!("`{key}` ({})", model.word())
-                };
-                let keys_of: Vec<String> = several.iter().map(of).collect();
-                let place = keys.found.first().map_or(keys.place, |(key, _)| key.place);
-                let message =
-                    format!("the load keys of {what} contradict each other: {}", keys_of.join(" and "));
+                let telling = several.iter().filter_map(|model| {
+                    let found = |(key, _): &&(&Key, _)| model.telling().contains(&&*key.text);
+                    Some((keys.found.iter().find(found)?.0, model.word()))
+                });
+                let telling: Vec<(&Key, &str)> = telling.collect();
+                let words = telling.iter().map(|(key, model)| format!("`{}` ({model})", key.text));
+                let words = words.collect::<Vec<_>>().join(" and ");
+                let place = telling.last().map_or(keys.place, |(key, _)| key.place);
+                let message = format!("the load keys of {what} contradict each other: {words}");
                 self.problems.error(place, message).hint("a workflow has one load model");
                 return None;
             }
@@ -168,19 +166,14 @@ impl Reader<'_> {
     }
 }
 
-/// The same value all the time.
-pub(super) fn constant(value: f64, over: Span) -> Curve {
-    Curve { start: value, stages: vec![Stage { to: value, over }] }
-}
-
-/// min(1 s, duration / 10).
+/// The ramp of a plan that says nothing; without a planned end, as if it were long.
 pub(super) fn default_ramp(load: &Load) -> Span {
     let planned = match load {
         Load::Closed { vus: curve } | Load::Open { rate: curve, .. } => Some(curve.length()),
         Load::Iterations { max_duration, .. } => *max_duration,
         Load::Paced { duration, .. } => Some(*duration),
     };
-    planned.map_or(RAMP_MAX, |planned| RAMP_MAX.min(Span::from_nanos(planned.as_nanos() / 10)))
+    closed::default_ramp(planned.unwrap_or(Span::MAX))
 }
 
 fn instead(key: &str, model: Model) -> String {

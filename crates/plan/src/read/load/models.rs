@@ -4,8 +4,10 @@ use hyperscale_types::limits::VUS_MAX;
 use hyperscale_types::{Rate, Span};
 
 use super::super::Reader;
-use super::{LoadKeys, constant};
+use super::LoadKeys;
+
 use crate::document::{Node, Place};
+use crate::load::Curve;
 use crate::model::workflow::{ArrivalKind, IterationCount, Late, Load, default_max_vus};
 
 impl Reader<'_> {
@@ -20,15 +22,12 @@ impl Reader<'_> {
             self.problems
                 .error(node.place, "`start` is the number of VUs at the start of `stages`; there are none");
         }
-        let vus = self.vus(keys)?;
-        let Some(over) = self.length(keys, "duration") else {
-            if !keys.has("duration") {
-                let message = format!("{what} does not say how long its load lasts");
-                self.problems.error(keys.place, message).hint("add `duration`, `iterations` or `stages`");
-            }
-            return None;
-        };
-        Some(Load::Closed { vus: constant(f64::from(vus), over) })
+        let (vus, over) = (self.vus(keys), self.length(keys, "duration"));
+        if !keys.has("duration") {
+            let message = format!("{what} does not say how long its load lasts");
+            self.problems.error(keys.place, message).hint("add `duration`, `iterations` or `stages`");
+        }
+        Some(Load::Closed { vus: Curve::constant(f64::from(vus?), over?) })
     }
 
     pub(super) fn iterations(&self, keys: &LoadKeys<'_>, what: &str) -> Option<Load> {
@@ -70,7 +69,7 @@ impl Reader<'_> {
                     self.problems.error(keys.place, message).hint("add `duration` or `stages`");
                 }
                 let rate = rate.filter(|rate| self.some_load(*rate, node.place))?;
-                constant(rate, over?)
+                Curve::constant(rate, over?)
             }
             (None, None) => {
                 self.problems

@@ -24,13 +24,16 @@ impl Reader<'_> {
                 .error(node.place, format!("`stages` has 1 … {STAGES_MAX} entries, not {}", items.len()));
             return None;
         }
-        let mut curve = Curve { start, stages: Vec::with_capacity(items.len()) };
         let mut last = start;
-        for item in items {
-            let stage = self.stage(last, item, value)?;
-            last = stage.to;
-            curve.stages.push(stage);
-        }
+        let stages: Vec<Option<Stage>> = items
+            .iter()
+            .map(|item| {
+                let stage = self.stage(last, item, value);
+                last = stage.map_or(last, |stage| stage.to);
+                stage
+            })
+            .collect();
+        let curve = Curve { start, stages: stages.into_iter().collect::<Option<_>>()? };
         if curve.length().is_zero() {
             self.problems.error(node.place, "the stages together take no time");
             return None;
