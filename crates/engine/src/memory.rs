@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc as std_mpsc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hyperscale_clients::http::MemoryNetwork;
 use hyperscale_plan::load::Share;
@@ -20,8 +20,10 @@ use crate::core::thread::{self, Work};
 use crate::core::{JobFacts, Message, Segment};
 use crate::layout::layout;
 
-/// Windows that can wait; more than a second of them.
-const MESSAGES_MAX: usize = 64;
+/// Words that can wait: one window and a few more.
+const MESSAGES_MAX: usize = 8;
+/// There is one window, at the end: the cost of a request must not depend on how long it took.
+const NEVER: Duration = Duration::from_secs(86_400);
 
 /// Why a run in memory failed.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +62,7 @@ pub fn run(plan: Plan, network: MemoryNetwork, seed: u64) -> Result<Totals, Memo
         data: plan.data.iter().map(|_| None).collect(),
         directive: directive.subscribe(),
         messages,
+        tick: NEVER,
         spare,
         plan: Arc::new(plan),
     };

@@ -10,7 +10,7 @@ use hyperscale_plan::load::Share;
 use hyperscale_plan::model::{Load, Plan};
 use hyperscale_stats::result::Status;
 use hyperscale_stats::{Series, evaluate};
-use hyperscale_types::Name;
+use hyperscale_types::{Name, limits};
 use tokio::sync::mpsc;
 
 use super::context;
@@ -193,6 +193,7 @@ impl Job {
             data: Arc::clone(&self.data),
             directive: run.directive.subscribe(),
             messages: self.messages.clone(),
+            tick: limits::WINDOW.to_duration(),
             spare,
         };
         match core_thread::spawn(segment, work) {

@@ -63,6 +63,8 @@ pub(crate) struct Segment {
     pub(crate) data: Arc<[Option<Arc<DataFile>>]>,
     pub(crate) directive: watch::Receiver<Directive>,
     pub(crate) messages: mpsc::Sender<Message>,
+    /// How often the window is swapped.
+    pub(crate) tick: Duration,
     /// Cleared windows coming back from the conductor.
     pub(crate) spare: std::sync::mpsc::Receiver<Box<Window>>,
 }

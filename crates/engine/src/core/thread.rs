@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use hyperscale_clients::http::{CoreOptions, HttpCore, Network, TokioNetwork};
 use hyperscale_stats::Window;
-use hyperscale_types::limits;
 use tokio::runtime::{self, LocalOptions};
 use tokio::time;
 
@@ -199,9 +198,9 @@ async fn listen<N: Network>(core: Rc<Core<N>>) {
     core.advance(StopPhase::Aborted);
 }
 
-/// Swaps the window every 100 ms.
+/// Swaps the window again and again.
 async fn tick<N: Network>(core: Rc<Core<N>>) {
-    let mut interval = time::interval(limits::WINDOW.to_duration());
+    let mut interval = time::interval(core.segment.tick);
     interval.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     interval.tick().await; // the first one is immediate
     loop {

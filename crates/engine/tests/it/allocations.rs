@@ -47,8 +47,7 @@ fn allocations(iterations: u32) -> u64 {
 #[test]
 fn a_request_of_the_steady_state_allocates_nothing() {
     allocations(100); // what is made once per process
-    // Windows are swapped by the clock, so that a slower run may make a few more; a request may make none. If each
-    // made only one, the difference would be 20 000.
     let (few, many) = (allocations(1_000), allocations(21_000));
-    assert!(many.saturating_sub(few) < 400, "{few} for 1 000 requests, {many} for 21 000");
+    // A slow request may be the first to use a power of two of a histogram, which is made then: at most 40 each.
+    assert!(many.saturating_sub(few) < 200, "{few} for 1 000 requests, {many} for 21 000");
 }
