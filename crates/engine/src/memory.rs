@@ -23,7 +23,7 @@ use crate::layout::layout;
 /// Words that can wait: one window and a few more.
 const MESSAGES_MAX: usize = 8;
 /// There is one window, at the end: the cost of a request must not depend on how long it took.
-const NEVER: Duration = Duration::from_secs(86_400);
+const NEVER: Duration = Duration::from_hours(24);
 
 /// Why a run in memory failed.
 #[derive(Debug, thiserror::Error)]
