@@ -1,10 +1,14 @@
 //! Request bodies in preparation.
 
+use std::path::Path;
+
 use hyperscale_plan::model::HttpRequest;
-use hyperscale_plan::model::http::Body;
+use hyperscale_plan::model::http::{Body, Part, PartContent};
 use hyperscale_plan::template::{Escape, JsonPiece, Scope, Template};
 
-use super::prepare::{Known, PrepareError, has};
+use super::encode::has;
+use super::multipart::{Multipart, PartHead};
+use super::prepare::{Known, PrepareError};
 use super::wire::{Builder, Piece};
 
 /// A body and what its header fields say.
@@ -14,13 +18,17 @@ pub(crate) struct Encoded {
 }
 
 /// Encodes a body as far as it is known.
-pub(crate) fn encode<S: Scope>(body: &Body, known: &Known<'_, S>) -> Result<Encoded, PrepareError> {
+pub(crate) fn encode<S: Scope>(
+    body: &Body,
+    boundary: &str,
+    known: &Known<'_, S>,
+) -> Result<Encoded, PrepareError> {
     let mut parts = Builder::default();
     let media_type = match body {
         Body::Empty => None,
         Body::Text(text) => {
             known.append(text, Escape::None, Escape::None, &mut parts)?;
-            Some("text/plain; charset=utf-8")
+            Some("text/plain; charset=utf-8".to_owned())
         }
         Body::Json(document) => {
             for piece in document.pieces() {
@@ -29,20 +37,19 @@ pub(crate) fn encode<S: Scope>(body: &Body, known: &Known<'_, S>) -> Result<Enco
                     JsonPiece::Hole(hole, escape) => known.append_hole(hole, *escape, &mut parts)?,
                 }
             }
-            Some("application/json")
+            Some("application/json".to_owned())
         }
         Body::Form(pairs) => {
             form(pairs, known, &mut parts)?;
-            Some("application/x-www-form-urlencoded")
+            Some("application/x-www-form-urlencoded".to_owned())
         }
         Body::File(path) => {
-            let file = |source| PrepareError::File { path: path.clone(), source };
-            parts.bytes(std::fs::read(path).map_err(file)?);
-            Some("application/octet-stream")
+            parts.bytes(read(path)?);
+            Some("application/octet-stream".to_owned())
         }
-        Body::Multipart(_) => None,
+        Body::Multipart(list) => Some(multipart(list, boundary, known, &mut parts)?),
     };
-    Ok(Encoded { media_type: media_type.map(str::to_owned), parts })
+    Ok(Encoded { media_type, parts })
 }
 
 fn form<S: Scope>(
@@ -59,6 +66,38 @@ fn form<S: Scope>(
         known.append(value, Escape::Form, Escape::Form, to)?;
     }
     Ok(())
+}
+
+/// Appends the parts of a body; returns its media type.
+fn multipart<S: Scope>(
+    parts: &[Part],
+    boundary: &str,
+    known: &Known<'_, S>,
+    to: &mut Builder,
+) -> Result<String, PrepareError> {
+    let writer = Multipart::new(boundary)?;
+    let mut bytes = Vec::new();
+    for part in parts {
+        let filename = match &part.content {
+            PartContent::Text(_) => None,
+            PartContent::File { filename, .. } => Some(filename.as_str()),
+        };
+        let head = PartHead { name: &part.name, filename, media_type: part.content_type.as_deref() };
+        writer.begin_part(&head, &mut bytes)?;
+        to.bytes(std::mem::take(&mut bytes));
+        match &part.content {
+            PartContent::Text(text) => known.append(text, Escape::None, Escape::None, to)?,
+            PartContent::File { path, .. } => to.bytes(read(path)?),
+        }
+        writer.end_part(&mut bytes);
+    }
+    writer.finish(&mut bytes);
+    to.bytes(bytes);
+    Ok(writer.media_type())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, PrepareError> {
+    std::fs::read(path).map_err(|source| PrepareError::File { path: path.to_owned(), source })
 }
 
 impl Encoded {

@@ -1,5 +1,5 @@
-//! Hot: one call, from the prepared request to the outcome. Opening connections is boxed away, so that the future of a
-//! waiting call stays small.
+//! Hot: one call, from the prepared request to the outcome. What is not needed for every request – opening connections,
+//! HTTP/2, redirects, cookies to keep – is boxed away, so that the future of a waiting call stays small.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -11,6 +11,9 @@ use super::collect::Collector;
 use super::connection::{self, Connection};
 use super::core::{HttpCore, Scratch};
 use super::exchange::{self, Meter, Request};
+use super::extra;
+use super::follow;
+use super::multiplex;
 use super::network::Network;
 use super::outcome::{CallError, Outcome, Phases, Progress};
 use super::prepare::{Prepared, Target};
@@ -18,7 +21,27 @@ use super::reader::Reader;
 use super::route::Route;
 use super::session::Session;
 use super::url::Url;
-use super::wire::Given;
+use super::wire::{self, Given};
+
+/// A request and where it goes.
+pub(crate) struct Dispatch<'a> {
+    /// Where.
+    pub(crate) route: Rc<Route>,
+    /// What.
+    pub(crate) request: Request<'a>,
+    /// A copy without extra fields, if the request cannot be filled again.
+    pub(crate) kept: Option<Vec<u8>>,
+}
+
+/// The state of a call that its hops share.
+pub(crate) struct Flight<'a, N: Network> {
+    pub(crate) core: &'a HttpCore<N>,
+    pub(crate) session: &'a Session<N>,
+    pub(crate) prepared: &'a Prepared,
+    pub(crate) reader: Reader,
+    pub(crate) collector: Collector<'a>,
+    pub(crate) meter: Meter<'a>,
+}
 
 /// Performs one call. Dropping the future cancels it: the connection in use is closed, `progress` tells how far it got.
 pub async fn call<N: Network, S: Scope>(
@@ -30,51 +53,56 @@ pub async fn call<N: Network, S: Scope>(
 ) -> Outcome {
     let started = Instant::now();
     progress.start(started);
-    let deadline = session.deadline((started + prepared.timeout).into());
-    let mut meter = Meter { progress, deadline, phases: Phases::default(), since: started, reading: false };
-    let mut reader = Reader::new(prepared.is_head, prepared.max_body);
-    let mut collector = Collector::new(prepared.needs);
-    let result = first_hop(core, session, prepared, scope, &mut reader, &mut collector, &mut meter).await;
-    // A successful call ends with the last byte, whose time is already taken.
-    let ended = if result.is_ok() { meter.since } else { Instant::now() };
-    session.put_deadline(meter.deadline);
-    let status = reader.status();
-    Outcome {
-        started,
-        ended,
-        status,
-        error: result.err().or_else(|| unexpected_status(prepared, status)),
-        phases: meter.phases,
-        response: collector.into_response(),
-        stream: None,
-    }
+    let deadline = session.deadline(prepared.end(started).into());
+    let mut flight = Flight {
+        core,
+        session,
+        prepared,
+        reader: Reader::new(prepared.is_head, prepared.max_body),
+        collector: Collector::new(prepared, started),
+        meter: Meter { progress, deadline, phases: Phases::default(), since: started, reading: false },
+    };
+    let result = match fill(core, session, prepared, scope, started) {
+        Ok(dispatch) => hops(&mut flight, dispatch, scope).await,
+        Err(error) => Err(error),
+    };
+    conclude(flight, started, result)
 }
 
-async fn first_hop<N: Network, S: Scope>(
-    core: &HttpCore<N>,
-    session: &Session<N>,
-    prepared: &Prepared,
+/// The first hop, and what it asks for.
+async fn hops<N: Network, S: Scope>(
+    flight: &mut Flight<'_, N>,
+    mut dispatch: Dispatch<'_>,
     scope: &S,
-    reader: &mut Reader,
-    collector: &mut Collector,
-    meter: &mut Meter<'_>,
 ) -> Result<(), CallError> {
-    let (mut request, route) = fill(core, prepared, scope)?;
-    let mut connection = if let Some(connection) = idle(session, route.id).await {
-        connection
-    } else {
-        if let Request::Scratch = request {
-            request = Request::Owned(core.scratch.borrow().request.clone());
-        }
-        let (limit, end) = (prepared.connect_timeout, meter.deadline.at());
-        let connection = Box::pin(connection::open(core, &route, limit, end, &mut meter.phases)).await?;
-        meter.since = Instant::now();
-        connection
+    send(flight, &mut dispatch).await?;
+    if flight.collector.has_found() {
+        Box::pin(follow::follow(flight, dispatch, scope)).await?;
+    }
+    Ok(())
+}
+
+/// Sends one request and reads its answer.
+pub(crate) async fn send<N: Network>(
+    flight: &mut Flight<'_, N>,
+    dispatch: &mut Dispatch<'_>,
+) -> Result<(), CallError> {
+    let mut connection = match idle(flight.session, &dispatch.route).await {
+        Some(connection) => connection,
+        None => Box::pin(open(flight, dispatch)).await?,
     };
-    let Connection::H1(io) = &mut connection;
-    exchange::exchange(core, io, &request, reader, collector, meter).await?;
-    if reader.keep_alive() {
-        session.put(route.id, prepared.reuse, connection);
+    match &mut connection {
+        Connection::H1(io) => {
+            let Flight { core, reader, collector, meter, .. } = flight;
+            exchange::exchange(core, io, &dispatch.request, reader, collector, meter).await?;
+        }
+        Connection::H2(shared) => {
+            let request = h2_request(flight, dispatch)?;
+            Box::pin(multiplex::exchange(shared, request, flight)).await?;
+        }
+    }
+    if flight.reader.keep_alive() && dispatch.route.shared.is_none() {
+        flight.session.put(dispatch.route.id, flight.prepared.reuse, connection);
     }
     Ok(())
 }
@@ -82,15 +110,36 @@ async fn first_hop<N: Network, S: Scope>(
 /// The request's bytes and where they go. Nothing may be awaited before bytes in the scratch buffer are written.
 fn fill<'a, N: Network>(
     core: &HttpCore<N>,
+    session: &Session<N>,
     prepared: &'a Prepared,
     scope: &impl Scope,
-) -> Result<(Request<'a>, Rc<Route>), CallError> {
-    if let (Some(bytes), Target::Fixed(route)) = (prepared.wire.as_constant(), &prepared.target) {
-        return Ok((Request::Constant(bytes), Rc::clone(route)));
+    started: Instant,
+) -> Result<Dispatch<'a>, CallError> {
+    let has_extra = extra::is_needed(session, prepared);
+    if !has_extra && let (Some(bytes), Target::Fixed(route)) = (prepared.wire.as_constant(), &prepared.target)
+    {
+        return Ok(Dispatch { route: Rc::clone(route), request: Request::Constant(bytes), kept: None });
     }
+    let (route, extra_at) = fill_scratch(core, prepared, scope)?;
+    let scratch = &mut *core.scratch.borrow_mut();
+    let kept = prepared.keeps_request().then(|| scratch.request.clone());
+    if has_extra {
+        let call = extra::Call { session, prepared, route: &route, now_s: core.unix_s(started) };
+        call.write(scope, scratch)?;
+        wire::insert_extra(&mut scratch.request, extra_at, &scratch.extra);
+    }
+    Ok(Dispatch { route, request: Request::Scratch, kept })
+}
+
+/// Fills the request into the scratch buffer; says where it goes and where extra fields belong.
+pub(crate) fn fill_scratch<N: Network>(
+    core: &HttpCore<N>,
+    prepared: &Prepared,
+    scope: &impl Scope,
+) -> Result<(Rc<Route>, usize), CallError> {
     let scratch = &mut *core.scratch.borrow_mut();
     scratch.clear();
-    let Scratch { request, body, url } = scratch;
+    let Scratch { request, body, url, .. } = scratch;
     let (given, route) = match &prepared.target {
         Target::Fixed(route) => (Given { url: None, forwarded: false }, Rc::clone(route)),
         Target::Filled(template, link) => {
@@ -101,30 +150,96 @@ fn fill<'a, N: Network>(
             (Given { url: Some(url), forwarded: route.is_forwarded() }, route)
         }
     };
-    prepared.wire.fill(scope, &given, request, body).map_err(|error| unfilled(&error))?;
-    Ok((Request::Scratch, route))
+    let extra_at = prepared.wire.fill(scope, &given, request, body).map_err(|error| unfilled(&error))?;
+    Ok((route, extra_at))
 }
 
 /// The best idle connection of the session; those found dead are closed.
-async fn idle<N: Network>(session: &Session<N>, route: u32) -> Option<Connection<N::Stream>> {
+async fn idle<N: Network>(session: &Session<N>, route: &Route) -> Option<Connection<N::Stream>> {
+    if route.shared.is_some() {
+        return None;
+    }
     loop {
-        let mut connection = session.take(route)?;
-        let Connection::H1(io) = &mut connection;
-        if exchange::is_alive(io).await {
+        let mut connection = session.take(route.id)?;
+        let alive = match &mut connection {
+            Connection::H2(_) => true,
+            Connection::H1(io) => exchange::is_alive(io).await,
+        };
+        if alive {
             return Some(connection);
         }
     }
 }
 
-fn unfilled(error: &FillError) -> CallError {
+/// A connection that is not at hand: one of those that all share, or a new one. A filled request is copied first,
+/// because others fill theirs meanwhile.
+async fn open<N: Network>(
+    flight: &mut Flight<'_, N>,
+    dispatch: &mut Dispatch<'_>,
+) -> Result<Connection<N::Stream>, CallError> {
+    let Flight { core, prepared, meter, .. } = flight;
+    if let Request::Scratch = dispatch.request {
+        dispatch.request = Request::Owned(core.scratch.borrow().request.clone());
+    }
+    let route = &dispatch.route;
+    let (limit, end) = (prepared.connect_timeout, meter.deadline.at());
+    let mut dial = async || connection::open(core, route, limit, end, &mut meter.phases).await;
+    let connection = match &route.shared {
+        None => dial().await?,
+        Some(pool) => Connection::H2(pool.connection(async || multiplex::only_h2(dial().await?)).await?),
+    };
+    meter.since = Instant::now();
+    Ok(connection)
+}
+
+/// The request as HTTP/2 wants it. A constant one is turned once.
+fn h2_request<N: Network>(
+    flight: &Flight<'_, N>,
+    dispatch: &Dispatch<'_>,
+) -> Result<multiplex::Parts, CallError> {
+    let tls = dispatch.route.is_tls();
+    match &dispatch.request {
+        Request::Owned(bytes) => multiplex::request(bytes, tls),
+        Request::Scratch => multiplex::request(&flight.core.scratch.borrow().request, tls),
+        Request::Constant(bytes) => {
+            if let Some(parts) = flight.prepared.h2.get() {
+                return Ok(parts.clone());
+            }
+            let parts = multiplex::request(bytes, tls)?;
+            Ok(flight.prepared.h2.get_or_init(|| parts).clone())
+        }
+    }
+}
+
+/// The outcome of a call. One that succeeded ended with its last byte, whose time is already taken.
+fn conclude<N: Network>(
+    mut flight: Flight<'_, N>,
+    started: Instant,
+    result: Result<(), CallError>,
+) -> Outcome {
+    let (prepared, status) = (flight.prepared, flight.reader.status());
+    let ended = if result.is_ok() { flight.meter.since } else { Instant::now() };
+    let (complete, error) = match result {
+        Ok(()) => (true, flight.collector.take_error()),
+        // A stream that is left when its time is over is a success.
+        Err(error) if error.kind == ErrorKind::Timeout && status != 0 && prepared.stream_time().is_some() => {
+            (false, None)
+        }
+        Err(error) => (false, Some(error)),
+    };
+    let error = error.or_else(|| {
+        let unexpected = !prepared.expect.contains(status);
+        unexpected.then(|| CallError::new(ErrorKind::Status, format!("status {status}")))
+    });
+    flight.session.put_deadline(flight.meter.deadline);
+    let (response, stream) = flight.collector.finish(ended, complete);
+    Outcome { started, ended, status, error, phases: flight.meter.phases, response, stream }
+}
+
+pub(crate) fn unfilled(error: &FillError) -> CallError {
     CallError::new(ErrorKind::Template, error.to_string())
 }
 
-fn bad_url(what: &str) -> CallError {
+pub(crate) fn bad_url(what: &str) -> CallError {
     CallError::new(ErrorKind::Template, format!("the filled URL is no URL: {what}"))
-}
-
-fn unexpected_status(prepared: &Prepared, status: u16) -> Option<CallError> {
-    let unexpected = !prepared.expect.contains(status);
-    unexpected.then(|| CallError::new(ErrorKind::Status, format!("status {status}")))
 }

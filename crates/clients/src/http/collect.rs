@@ -1,46 +1,190 @@
 //! Hot: sees every answer. Keeps what somebody needs; allocates only for that.
 
-use hyperscale_plan::model::step::Needs;
+use std::time::Instant;
 
-use super::head::Head;
-use super::reader::Sink;
+use hyperscale_plan::model::step::Needs;
+use hyperscale_types::ErrorKind;
+
+use super::decode::CODINGS_MAX;
+use super::outcome::CallError;
+use super::prepare::Prepared;
+use super::reader::{Flow, Sink};
 use super::response::Response;
+use super::stream::{self, StreamReader, StreamStats};
+
+/// Cookies taken from one answer; more are ignored.
+const SET_COOKIES_MAX: usize = 64;
+/// Challenges taken from one answer; more are ignored.
+const CHALLENGES_MAX: usize = 8;
 
 /// Keeps the parts of an answer that are needed.
-pub(crate) struct Collector {
+pub(crate) struct Collector<'a> {
     needs: Needs,
+    /// Redirects are followed.
+    redirects: bool,
+    /// Cookies are kept.
+    cookies: bool,
+    /// Challenges are answered.
+    challenges: bool,
     response: Option<Box<Response>>,
+    found: Option<Box<Found>>,
+    stream: Option<Box<Streaming<'a>>>,
 }
 
-impl Collector {
-    /// Keeps what is needed and nothing else.
-    pub(crate) fn new(needs: Needs) -> Self {
-        Collector { needs, response: None }
-    }
+/// What in an answer asks the client to do something.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Where a redirect leads.
+    pub(crate) location: Option<Box<[u8]>>,
+    /// Cookies to keep.
+    pub(crate) set_cookies: Vec<Box<[u8]>>,
+    /// What a server wants to know before it answers.
+    pub(crate) challenges: Vec<Box<[u8]>>,
+    /// How the body is coded.
+    pub(crate) encodings: Vec<Box<[u8]>>,
+}
 
-    /// What was kept, if anything was to be kept.
-    pub(crate) fn into_response(self) -> Option<Box<Response>> {
-        self.response
+impl Found {
+    /// Whether another request follows: the body of this answer is not the one that the plan wants.
+    fn asks_for_another(&self) -> bool {
+        self.location.is_some() || !self.challenges.is_empty()
     }
 }
 
-impl Sink for Collector {
-    fn head(&mut self, head: &Head<'_, '_>) {
-        if self.needs == Needs::default() {
-            return;
-        }
-        let response = self.response.insert(Box::new(Response::new(head.status)));
-        if self.needs.headers {
-            response.reserve(head.fields.len(), head.length);
-            head.fields.iter().for_each(|field| response.push(field.name, field.value));
+/// An answer that is read as a stream.
+struct Streaming<'a> {
+    reader: StreamReader<'a>,
+    started: Instant,
+    /// Why its events cannot be read on.
+    error: Option<CallError>,
+}
+
+impl<'a> Collector<'a> {
+    /// Keeps what this request needs. `started` is the start of the call.
+    pub(crate) fn new(prepared: &'a Prepared, started: Instant) -> Self {
+        let stream = prepared
+            .stream
+            .as_ref()
+            .map(|stream| Box::new(Streaming { reader: StreamReader::new(stream), started, error: None }));
+        Collector {
+            needs: prepared.needs,
+            redirects: prepared.redirects > 0,
+            cookies: prepared.cookie_jar,
+            challenges: prepared.digest.is_some(),
+            response: None,
+            found: None,
+            stream,
         }
     }
 
-    fn body(&mut self, bytes: &[u8]) {
+    /// Forgets the answer so far: another one follows.
+    pub(crate) fn reset(&mut self) {
+        self.response = None;
+        self.found = None;
+    }
+
+    /// What asks the client to do something, if anything does.
+    pub(crate) fn take_found(&mut self) -> Option<Box<Found>> {
+        self.found.take()
+    }
+
+    /// Whether anything asks the client to do something.
+    pub(crate) fn has_found(&self) -> bool {
+        self.found.is_some()
+    }
+
+    /// What went wrong with the stream's events, if anything.
+    pub(crate) fn take_error(&mut self) -> Option<CallError> {
+        self.stream.as_mut().and_then(|stream| stream.error.take())
+    }
+
+    /// The kept body, to be decoded in place.
+    pub(crate) fn body_mut(&mut self) -> Option<&mut Vec<u8>> {
+        self.response.as_mut().map(|response| &mut response.body)
+    }
+
+    /// What was kept. `complete`: the stream came to its own end.
+    pub(crate) fn finish(
+        self,
+        ended: Instant,
+        complete: bool,
+    ) -> (Option<Box<Response>>, Option<Box<StreamStats>>) {
+        let stats = self.stream.map(|stream| {
+            let at_ns = nanos(stream.started, ended);
+            Box::new(if complete { stream.reader.finish(at_ns) } else { stream.reader.into_stats() })
+        });
+        (self.response, stats)
+    }
+
+    fn found(&mut self) -> &mut Found {
+        self.found.get_or_insert_default()
+    }
+}
+
+impl Sink for Collector<'_> {
+    fn head<'b>(&mut self, status: u16, fields: impl Iterator<Item = (&'b str, &'b [u8])>) {
+        if self.needs != Needs::default() {
+            self.response = Some(Box::new(Response::new(status)));
+        }
+        let redirect = self.redirects && matches!(status, 301 | 302 | 303 | 307 | 308);
+        let challenged = self.challenges && status == 401;
+        for (name, value) in fields {
+            match name.len() {
+                8 if redirect && name.eq_ignore_ascii_case("location") => {
+                    self.found().location = Some(value.into());
+                }
+                10 if self.cookies && name.eq_ignore_ascii_case("set-cookie") => {
+                    push_bounded(&mut self.found().set_cookies, value, SET_COOKIES_MAX);
+                }
+                16 if challenged && name.eq_ignore_ascii_case("www-authenticate") => {
+                    push_bounded(&mut self.found().challenges, value, CHALLENGES_MAX);
+                }
+                16 if self.needs.body && name.eq_ignore_ascii_case("content-encoding") => {
+                    push_bounded(&mut self.found().encodings, value, CODINGS_MAX);
+                }
+                _ => {}
+            }
+            if self.needs.headers
+                && let Some(response) = &mut self.response
+            {
+                response.push(name, value);
+            }
+        }
+    }
+
+    fn body(&mut self, bytes: &[u8]) -> Flow {
         if self.needs.body
             && let Some(response) = &mut self.response
         {
             response.body.extend_from_slice(bytes);
         }
+        match &mut self.stream {
+            None => Flow::Read,
+            Some(_) if self.found.as_ref().is_some_and(|found| found.asks_for_another()) => Flow::Read,
+            Some(stream) => stream.feed(bytes),
+        }
     }
+}
+
+impl Streaming<'_> {
+    fn feed(&mut self, bytes: &[u8]) -> Flow {
+        match self.reader.feed(bytes, nanos(self.started, Instant::now())) {
+            Ok(stream::Flow::Continue) => Flow::Read,
+            Ok(stream::Flow::Stop) => Flow::Stop,
+            Err(error) => {
+                self.error = Some(CallError::new(ErrorKind::TooLarge, error.to_string()));
+                Flow::Stop
+            }
+        }
+    }
+}
+
+fn push_bounded(list: &mut Vec<Box<[u8]>>, value: &[u8], max: usize) {
+    if list.len() < max {
+        list.push(value.into());
+    }
+}
+
+fn nanos(from: Instant, to: Instant) -> u64 {
+    to.saturating_duration_since(from).as_nanos() as u64
 }

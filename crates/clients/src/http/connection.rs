@@ -1,15 +1,20 @@
 //! Opening connections: the cold part of a call. Resolves, dials, passes the proxy, shakes hands.
 
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use hyperscale_plan::model::http::HttpVersion;
 use hyperscale_types::ErrorKind;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout_at;
 use tokio_rustls::TlsConnector;
 
 use super::core::HttpCore;
 use super::errors;
+use super::h2::H2Connection;
 use super::io::Io;
+use super::multiplex::h2_error;
 use super::network::{Endpoint, Network};
 use super::outcome::{CallError, Phases, add};
 use super::proxy;
@@ -18,8 +23,10 @@ use super::tls;
 
 /// An open connection and the protocol spoken on it.
 pub(crate) enum Connection<S> {
-    /// HTTP/1.1.
+    /// HTTP/1.1: one exchange at a time.
     H1(Io<S>),
+    /// HTTP/2: exchanges side by side.
+    H2(Rc<H2Connection>),
 }
 
 /// Opens a connection within `connect_timeout` and the call's own deadline.
@@ -62,7 +69,7 @@ async fn dial<N: Network>(
     let connected = Instant::now();
     add(&mut phases.connect, connected - begin);
     if !route.is_tls() {
-        return Ok(Connection::H1(Io::Plain(stream)));
+        return speak(Io::Plain(stream), route.link.settings.version == HttpVersion::Http2).await;
     }
     let config = route.link.tls().map_err(|error| CallError::new(ErrorKind::Tls, error.to_string()))?;
     let name = tls::server_name(&route.link.settings.tls, &route.origin.host)
@@ -70,7 +77,23 @@ async fn dial<N: Network>(
     let stream =
         TlsConnector::from(config).connect(name, stream).await.map_err(|error| errors::handshake(&error))?;
     add(&mut phases.tls, connected.elapsed());
-    Ok(Connection::H1(Io::Tls(Box::new(stream))))
+    let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    if !h2 && route.link.settings.version == HttpVersion::Http2 {
+        return Err(CallError::new(ErrorKind::Tls, "the peer does not speak HTTP/2 (ALPN)"));
+    }
+    speak(Io::Tls(Box::new(stream)), h2).await
+}
+
+/// Begins to speak the protocol that was agreed on.
+async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+    io: Io<S>,
+    h2: bool,
+) -> Result<Connection<S>, CallError> {
+    if !h2 {
+        return Ok(Connection::H1(io));
+    }
+    let connection = H2Connection::handshake(io).await.map_err(h2_error)?;
+    Ok(Connection::H2(Rc::new(connection)))
 }
 
 /// Tries the addresses of a host, beginning with the next one in turn, until one answers.

@@ -2,10 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::{Instant, SystemTime};
 
 use super::dns::Names;
 use super::network::{Network, TokioNetwork};
 use super::route::Routes;
+use super::token::Tokens;
 
 /// Bytes that one read takes at most. Shared by all connections of a core, so an idle connection holds no buffer.
 const READ_BYTES: usize = 64 << 10;
@@ -27,7 +29,10 @@ pub struct HttpCore<N: Network = TokioNetwork> {
     pub(crate) read: RefCell<Box<[u8]>>,
     pub(crate) names: Names,
     pub(crate) routes: Routes,
+    pub(crate) tokens: Tokens,
     random: Cell<u64>,
+    /// One point in time on both clocks.
+    epoch: (Instant, SystemTime),
 }
 
 /// Buffers that a request is filled into. Borrowed within one poll only: the next call overwrites them.
@@ -39,12 +44,14 @@ pub(crate) struct Scratch {
     pub(crate) body: Vec<u8>,
     /// Its URL, while its origin is not known.
     pub(crate) url: Vec<u8>,
+    /// Fields that only the call knows.
+    pub(crate) extra: Vec<u8>,
 }
 
 impl Scratch {
     /// Makes the buffers empty, and small if they have become huge.
     pub(crate) fn clear(&mut self) {
-        for buffer in [&mut self.request, &mut self.body, &mut self.url] {
+        for buffer in [&mut self.request, &mut self.body, &mut self.url, &mut self.extra] {
             buffer.clear();
             if buffer.capacity() > SCRATCH_BYTES_KEPT {
                 buffer.shrink_to(SCRATCH_BYTES_KEPT);
@@ -62,8 +69,16 @@ impl<N: Network> HttpCore<N> {
             read: RefCell::new(vec![0; READ_BYTES].into()),
             names: Names::default(),
             routes: Routes::default(),
+            tokens: Tokens::default(),
             random: Cell::new(options.seed),
+            epoch: (Instant::now(), SystemTime::now()),
         })
+    }
+
+    /// A point in time in Unix seconds, for cookies.
+    pub(crate) fn unix_s(&self, at: Instant) -> u64 {
+        let time = self.epoch.1 + at.saturating_duration_since(self.epoch.0);
+        time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
     }
 
     /// The next number of the core's generator (SplitMix64). Not for secrets.

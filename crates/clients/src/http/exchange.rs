@@ -21,7 +21,7 @@ use super::head::Malformed;
 use super::io::Io;
 use super::network::Network;
 use super::outcome::{CallError, Phases, Progress, add};
-use super::reader::{Reader, Sink};
+use super::reader::{Fed, Reader, Sink};
 
 /// Where the bytes of a request are.
 pub(crate) enum Request<'a> {
@@ -172,7 +172,7 @@ fn take(
         true
     } else {
         meter.progress.count_received(bytes.len());
-        reader.feed(bytes, sink).map_err(malformed)?
+        reader.feed(bytes, sink).map_err(malformed)? != Fed::More
     };
     match (complete, meter.reading) {
         // All of the answer in one read: reading took no time of its own.
@@ -198,7 +198,7 @@ fn mark(meter: &mut Meter<'_>) {
     meter.since = now;
 }
 
-fn malformed(error: Malformed) -> CallError {
+pub(crate) fn malformed(error: Malformed) -> CallError {
     let kind = if error == Malformed::BodyLength { ErrorKind::TooLarge } else { ErrorKind::Protocol };
     CallError::new(kind, error.to_string())
 }

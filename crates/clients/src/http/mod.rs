@@ -19,15 +19,20 @@ mod deadline;
 pub mod decode;
 pub mod digest;
 mod dns;
+mod encode;
 mod errors;
 mod exchange;
+mod extra;
+mod follow;
 #[cfg(test)]
 mod fuzz;
 pub mod h2;
 mod head;
 mod io;
 mod memory;
+mod message;
 pub mod multipart;
+mod multiplex;
 mod network;
 pub mod oauth2;
 mod outcome;
@@ -40,6 +45,7 @@ mod session;
 pub mod stream;
 mod target;
 mod tls;
+mod token;
 pub mod url;
 mod wire;
 

@@ -1,29 +1,32 @@
 //! Preparation: once per step and core, before measuring starts. Everything that does not depend on the iteration is
 //! done here: names resolved, TLS configured, files read, URL, header block and body encoded.
 
+use std::cell::OnceCell;
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use hyperscale_plan::model::HttpRequest;
-use hyperscale_plan::model::http::{Auth, Reuse, StatusSet};
+use hyperscale_plan::model::http::{Auth, Reuse, StatusSet, Stream};
 use hyperscale_plan::model::step::Needs;
 use hyperscale_plan::template::{Escape, FillError, Hole, Piece as TemplatePiece, Root, Scope, Template};
+use hyperscale_types::ErrorKind;
 
-use super::auth::basic;
-use super::body;
 use super::core::HttpCore;
+use super::encode;
+use super::multipart::{self, MultipartError};
 use super::network::Network;
+use super::oauth2::TokenError;
+use super::outcome::CallError;
 use super::proxy::Proxy;
 use super::route::{Link, Route};
-use super::target::{FixedOrigin, UrlPiece, UrlTemplate};
+use super::target::{FixedOrigin, UrlTemplate};
 use super::tls::TlsError;
+use super::token;
 use super::url::{Url, UrlError};
 use super::wire::{Builder, Piece, Wire};
-
-const USER_AGENT: &str =
-    concat!("hyperscale/", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
 
 /// Why a request cannot be prepared. Nothing was sent; the plan or its files must change.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +61,25 @@ pub enum PrepareError {
     /// TLS cannot be configured.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
+    /// A multipart body cannot be written.
+    #[error(transparent)]
+    Multipart(#[from] MultipartError),
+    /// The token endpoint gave no answer.
+    #[error("no token from {url}: {error}")]
+    TokenCall {
+        /// Who was asked.
+        url: String,
+        /// Why there is no answer.
+        error: CallError,
+    },
+    /// The token endpoint gave no token.
+    #[error("no token from {url}: {error}")]
+    Token {
+        /// Who was asked.
+        url: String,
+        /// What is wrong.
+        error: TokenError,
+    },
 }
 
 impl PrepareError {
@@ -68,7 +90,13 @@ impl PrepareError {
             | PrepareError::Url { .. }
             | PrepareError::Proxy { .. }
             | PrepareError::File { .. }
-            | PrepareError::Tls(_) => false,
+            | PrepareError::Tls(_)
+            | PrepareError::Multipart(_)
+            | PrepareError::Token { .. } => false,
+            PrepareError::TokenCall { error, .. } => matches!(
+                error.kind,
+                ErrorKind::Dns | ErrorKind::ConnectRefused | ErrorKind::ConnectTimeout | ErrorKind::Timeout
+            ),
         }
     }
 }
@@ -84,6 +112,14 @@ pub struct Prepared {
     pub(crate) reuse: Reuse,
     pub(crate) expect: StatusSet,
     pub(crate) needs: Needs,
+    pub(crate) redirects: u32,
+    pub(crate) cookie_jar: bool,
+    pub(crate) stream: Option<Stream>,
+    /// User and password for a server that asks.
+    pub(crate) digest: Option<Box<(Template, Template)>>,
+    /// The request as HTTP/2 wants it, if it is constant.
+    pub(crate) h2: OnceCell<(http::Request<()>, Bytes)>,
+    is_pure: bool,
 }
 
 /// Where a prepared request goes.
@@ -143,7 +179,7 @@ impl<S: Scope> Known<'_, S> {
     }
 
     /// The template's text, if all of it is known.
-    fn text(&self, template: &Template) -> Result<Option<String>, FillError> {
+    pub(crate) fn text(&self, template: &Template) -> Result<Option<String>, FillError> {
         let prepared = template.prepare(self.scope, self.known, Escape::None)?;
         Ok(prepared.as_constant().map(str::to_owned))
     }
@@ -162,13 +198,23 @@ impl Prepared {
         let url = UrlTemplate::build(request, &known)?;
         let proxy = read_proxy(request)?;
         let link = core.routes.link(&request.transport, proxy);
-        let (wire, target) = match url.fixed_origin() {
-            None => (encode(request, &known, None, &link)?, Target::Filled(url, link)),
-            Some(fixed) => {
-                let route = fixed_route(core, &link, &fixed).await?;
-                (encode(request, &known, Some((&fixed, &route)), &link)?, Target::Fixed(route))
-            }
+        let url_is_pure = url.is_pure();
+        let route = match url.fixed_origin() {
+            None => None,
+            Some(fixed) => Some(fixed_route(core, &link, &fixed).await?),
         };
+        let token = match &request.auth {
+            Some(Auth::OAuth2(settings)) => Some(token::token(core, settings, &request.transport).await?),
+            _ => None,
+        };
+        let boundary = multipart::boundary([core.random(), core.random()]);
+        let plan = encode::Plan { request, known: &known, link: &link, token, boundary: &boundary };
+        let wire = plan.encode(url.fixed_origin().as_ref().zip(route.as_deref()))?;
+        let target = match route {
+            Some(route) => Target::Fixed(route),
+            None => Target::Filled(url, link),
+        };
+        let is_pure = wire.is_pure() && url_is_pure;
         Ok(Prepared {
             wire,
             target,
@@ -179,7 +225,30 @@ impl Prepared {
             reuse: request.transport.reuse,
             expect: request.expect.clone(),
             needs,
+            redirects: request.redirects,
+            cookie_jar: request.cookie_jar,
+            stream: request.stream.clone(),
+            digest: digest(request),
+            h2: OnceCell::new(),
+            is_pure,
         })
+    }
+
+    /// Whether the filled request must be kept while it is answered, because filling it again for a redirect would
+    /// give something else.
+    pub(crate) fn keeps_request(&self) -> bool {
+        !self.is_pure && (self.redirects > 0 || self.cookie_jar || self.digest.is_some())
+    }
+
+    /// When a call that started then must end.
+    pub(crate) fn end(&self, started: Instant) -> Instant {
+        started + self.stream_time().map_or(self.timeout, |time| time.min(self.timeout))
+    }
+
+    /// How long a stream is read before it is left, if that is earlier than the time-out.
+    pub(crate) fn stream_time(&self) -> Option<Duration> {
+        let time = self.stream.as_ref()?.max_time?.to_duration();
+        (time < self.timeout).then_some(time)
     }
 }
 
@@ -209,164 +278,13 @@ async fn fixed_route<N: Network>(
     Ok(route)
 }
 
-fn parse(url: &str) -> Result<Url<'_>, PrepareError> {
-    Url::parse(url).map_err(|source| PrepareError::Url { url: url.to_owned(), source })
-}
-
-/// The request in wire form.
-fn encode<S: Scope>(
-    request: &HttpRequest,
-    known: &Known<'_, S>,
-    fixed: Option<(&FixedOrigin<'_>, &Route)>,
-    link: &Link,
-) -> Result<Wire, PrepareError> {
-    let body = body::encode(&request.body, known)?;
-    let url = fixed.map(|(fixed, _)| parse(fixed.origin)).transpose()?;
-    let mut head = Builder::default();
-    head.bytes(&request.method);
-    head.bytes(" ");
-    match fixed {
-        None => head.piece(Piece::Target),
-        Some((fixed, route)) => request_target(fixed, route, url.as_ref(), &mut head),
-    }
-    head.bytes(" HTTP/1.1\r\n");
-    if !has(request, "host") {
-        head.bytes("host: ");
-        match &url {
-            None => head.piece(Piece::Authority),
-            Some(url) => head.bytes(authority(url)),
-        }
-        head.bytes("\r\n");
-    }
-    for (name, value) in &request.headers {
-        field(name, value, known, &mut head)?;
-    }
-    default_fields(request, &mut head);
-    proxy_authorization(fixed.map(|(_, route)| route), link, &mut head);
-    authorization(request, url.as_ref(), known, &mut head)?;
-    body.fields(request, &mut head);
-    cookies(request, known, &mut head)?;
-    head.bytes("\r\n");
-    let pieces = head.end_head();
-    body.append(&mut head);
-    Ok(head.finish(pieces))
-}
-
-fn request_target(fixed: &FixedOrigin<'_>, route: &Route, url: Option<&Url<'_>>, to: &mut Builder) {
-    if let Some(url) = url.filter(|_| route.is_forwarded()) {
-        to.bytes("http://");
-        to.bytes(authority(url));
-    }
-    to.bytes(&fixed.begin);
-    for piece in fixed.rest {
-        match piece {
-            UrlPiece::Text(text) => to.bytes(text),
-            UrlPiece::Hole(hole, escape) => to.piece(Piece::Hole(hole.clone(), *escape)),
-        }
-    }
-}
-
-fn authority(url: &Url<'_>) -> Vec<u8> {
-    let mut text = Vec::new();
-    url.write_authority(&mut text);
-    text
-}
-
-/// Whether the plan itself has this header field.
-pub(crate) fn has(request: &HttpRequest, name: &str) -> bool {
-    request.headers.iter().any(|(given, _)| given == name)
-}
-
-fn field<S: Scope>(
-    name: &str,
-    value: &Template,
-    known: &Known<'_, S>,
-    to: &mut Builder,
-) -> Result<(), PrepareError> {
-    to.bytes(name);
-    to.bytes(": ");
-    known.append(value, Escape::Header, Escape::Header, to)?;
-    to.bytes("\r\n");
-    Ok(())
-}
-
-fn default_fields(request: &HttpRequest, to: &mut Builder) {
-    let mut default = |name: &str, value: &str| {
-        if !has(request, name) {
-            to.bytes(format!("{name}: {value}\r\n"));
-        }
-    };
-    default("user-agent", USER_AGENT);
-    default("accept", "*/*");
-    if request.compression {
-        default("accept-encoding", "gzip, deflate, br, zstd");
-    }
-    if request.transport.reuse == Reuse::Call {
-        default("connection", "close");
-    }
-}
-
-/// A proxy that forwards requests wants its credentials with each; one that tunnels got them with `CONNECT`.
-fn proxy_authorization(route: Option<&Route>, link: &Link, to: &mut Builder) {
-    let Some(value) = link.proxy.as_ref().and_then(|proxy| proxy.authorization.as_deref()) else {
-        return;
-    };
-    match route {
-        None => to.piece(Piece::ProxyAuthorization(value.into())),
-        Some(route) if route.is_forwarded() => to.bytes(format!("proxy-authorization: {value}\r\n")),
-        Some(_) => {}
-    }
-}
-
-fn authorization<S: Scope>(
-    request: &HttpRequest,
-    url: Option<&Url<'_>>,
-    known: &Known<'_, S>,
-    to: &mut Builder,
-) -> Result<(), PrepareError> {
-    if has(request, "authorization") {
-        return Ok(());
-    }
+fn digest(request: &HttpRequest) -> Option<Box<(Template, Template)>> {
     match &request.auth {
-        None => {
-            if let Some((user, password)) = url.and_then(Url::credentials) {
-                to.bytes(format!("authorization: {}\r\n", basic(&user, &password)));
-            }
-        }
-        Some(Auth::Basic { user, password }) => {
-            to.bytes("authorization: ");
-            match (known.text(user)?, known.text(password)?) {
-                (Some(user), Some(password)) => to.bytes(basic(&user, &password)),
-                _ => to.piece(Piece::Basic(Box::new((user.clone(), password.clone())))),
-            }
-            to.bytes("\r\n");
-        }
-        Some(Auth::Bearer(token)) => {
-            to.bytes("authorization: Bearer ");
-            known.append(token, Escape::Header, Escape::Header, to)?;
-            to.bytes("\r\n");
-        }
-        Some(Auth::Digest { .. } | Auth::OAuth2(_)) => {}
+        Some(Auth::Digest { user, password }) => Some(Box::new((user.clone(), password.clone()))),
+        _ => None,
     }
-    Ok(())
 }
 
-/// The plan's cookies. They come last so that those of the jar can follow in the same field.
-fn cookies<S: Scope>(
-    request: &HttpRequest,
-    known: &Known<'_, S>,
-    to: &mut Builder,
-) -> Result<(), PrepareError> {
-    let mut separator = "cookie: ";
-    for (name, value) in &request.cookies {
-        to.bytes(separator);
-        to.bytes(name.as_str());
-        to.bytes("=");
-        known.append(value, Escape::Header, Escape::Header, to)?;
-        separator = "; ";
-    }
-    if !request.cookies.is_empty() {
-        to.bytes("\r\n");
-    }
-    Ok(())
+pub(crate) fn parse(url: &str) -> Result<Url<'_>, PrepareError> {
+    Url::parse(url).map_err(|source| PrepareError::Url { url: url.to_owned(), source })
 }

@@ -14,10 +14,30 @@ const INTERIM_MAX: u8 = 32;
 /// Who wants the parts of an answer.
 pub(crate) trait Sink {
     /// The final head.
-    fn head(&mut self, head: &Head<'_, '_>);
+    fn head<'b>(&mut self, status: u16, fields: impl Iterator<Item = (&'b str, &'b [u8])>);
 
     /// Bytes of the body, still content-coded.
-    fn body(&mut self, bytes: &[u8]);
+    fn body(&mut self, bytes: &[u8]) -> Flow;
+}
+
+/// Whether the rest of a body is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// There may be more.
+    Read,
+    /// It is not wanted.
+    Stop,
+}
+
+/// What became of bytes that were fed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fed {
+    /// The answer goes on.
+    More,
+    /// The answer is complete.
+    Complete,
+    /// The sink wants no more of it; the connection is of no use any more.
+    Stopped,
 }
 
 /// Where reading an answer is.
@@ -69,13 +89,20 @@ impl Reader {
         self.keep_alive
     }
 
+    /// Takes over what another protocol read.
+    pub(crate) fn set_answer(&mut self, status: u16, keep_alive: bool) {
+        self.state = State::Done;
+        self.status = status;
+        self.keep_alive = keep_alive;
+    }
+
     /// Whether any byte of an answer has come.
     pub(crate) fn has_begun(&self) -> bool {
         self.state != State::Head || !self.partial.is_empty() || self.interim > 0
     }
 
-    /// Takes the next bytes; whether the answer is complete. Not to be called again after that.
-    pub(crate) fn feed(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<bool, Malformed> {
+    /// Takes the next bytes. Not to be called again unless there is more.
+    pub(crate) fn feed(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<Fed, Malformed> {
         if self.state != State::Head {
             return self.body(input, sink);
         }
@@ -84,7 +111,7 @@ impl Reader {
         }
         self.partial.extend_from_slice(input);
         if memchr::memchr(b'\n', input).is_none() {
-            return self.check_partial().map(|()| false);
+            return self.check_partial();
         }
         let bytes = std::mem::take(&mut self.partial);
         self.heads(&bytes, sink)
@@ -100,12 +127,12 @@ impl Reader {
     }
 
     /// Reads heads until the final one, then its body.
-    fn heads(&mut self, mut input: &[u8], sink: &mut impl Sink) -> Result<bool, Malformed> {
+    fn heads(&mut self, mut input: &[u8], sink: &mut impl Sink) -> Result<Fed, Malformed> {
         loop {
             let mut room = head::fields();
             let Some(head) = Head::parse(input, &mut room)? else {
                 self.partial = input.to_vec();
-                return self.check_partial().map(|()| false);
+                return self.check_partial();
             };
             let rest = &input[head.length..];
             if matches!(head.status, 100..=199) && head.status != 101 {
@@ -119,7 +146,7 @@ impl Reader {
             let meaning = head.meaning(self.to_head)?;
             self.status = head.status;
             self.keep_alive = meaning.keep_alive;
-            sink.head(&head);
+            sink.head(head.status, head.fields.iter().map(|field| (field.name, field.value)));
             self.state = match meaning.framing {
                 Framing::Length(length) if length > self.body_left => return Err(Malformed::BodyLength),
                 Framing::Length(length) => State::Length(length),
@@ -131,46 +158,54 @@ impl Reader {
         }
     }
 
-    fn body(&mut self, mut input: &[u8], sink: &mut impl Sink) -> Result<bool, Malformed> {
+    fn body(&mut self, mut input: &[u8], sink: &mut impl Sink) -> Result<Fed, Malformed> {
         match &mut self.state {
             State::Length(left) => {
                 let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 *left -= taken as u64;
                 let complete = *left == 0;
-                if taken > 0 {
-                    sink.body(&input[..taken]);
+                if taken > 0 && sink.body(&input[..taken]) == Flow::Stop && !complete {
+                    return Ok(self.stop());
                 }
-                if complete { self.done(&input[taken..]) } else { Ok(false) }
+                if complete { self.done(&input[taken..]) } else { Ok(Fed::More) }
             }
             State::Chunked(chunked) => loop {
                 match chunked.next(input)? {
-                    Item::More => return Ok(false),
+                    Item::More => return Ok(Fed::More),
                     Item::End(rest) => return self.done(rest),
                     Item::Data(data, rest) => {
                         self.body_left = shrink(self.body_left, data)?;
-                        sink.body(data);
+                        if sink.body(data) == Flow::Stop {
+                            return Ok(self.stop());
+                        }
                         input = rest;
                     }
                 }
             },
             State::Close => {
                 self.body_left = shrink(self.body_left, input)?;
-                if !input.is_empty() {
-                    sink.body(input);
+                if !input.is_empty() && sink.body(input) == Flow::Stop {
+                    return Ok(self.stop());
                 }
-                Ok(false)
+                Ok(Fed::More)
             }
-            State::Head | State::Done => Ok(self.state == State::Done),
+            State::Head | State::Done => Ok(Fed::More),
         }
     }
 
-    fn done(&mut self, rest: &[u8]) -> Result<bool, Malformed> {
+    fn stop(&mut self) -> Fed {
         self.state = State::Done;
-        if rest.is_empty() { Ok(true) } else { Err(Malformed::Surplus) }
+        self.keep_alive = false;
+        Fed::Stopped
     }
 
-    fn check_partial(&self) -> Result<(), Malformed> {
-        if self.partial.len() > RESPONSE_HEAD_MAX { Err(Malformed::HeadLength) } else { Ok(()) }
+    fn done(&mut self, rest: &[u8]) -> Result<Fed, Malformed> {
+        self.state = State::Done;
+        if rest.is_empty() { Ok(Fed::Complete) } else { Err(Malformed::Surplus) }
+    }
+
+    fn check_partial(&self) -> Result<Fed, Malformed> {
+        if self.partial.len() > RESPONSE_HEAD_MAX { Err(Malformed::HeadLength) } else { Ok(Fed::More) }
     }
 }
 

@@ -20,12 +20,6 @@ impl Response {
         Response { status, ..Response::default() }
     }
 
-    /// Makes room for header fields.
-    pub(crate) fn reserve(&mut self, fields: usize, bytes: usize) {
-        self.ends.reserve_exact(fields);
-        self.fields.reserve_exact(bytes);
-    }
-
     /// Appends a header field.
     pub(crate) fn push(&mut self, name: &str, value: &[u8]) {
         self.fields.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
@@ -72,7 +66,9 @@ mod tests {
 
     fn response(fields: &[(&str, &[u8])]) -> Response {
         let mut response = Response::new(200);
-        fields.iter().for_each(|(name, value)| response.push(name, value));
+        for (name, value) in fields {
+            response.push(name, value);
+        }
         response
     }
 

@@ -2,12 +2,14 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hyperscale_plan::model::http::Transport;
+use hyperscale_plan::model::http::{HttpVersion, Transport};
 use rustls::ClientConfig;
 
+use super::h2::H2Pool;
 use super::proxy::Proxy;
 use super::tls::{self, TlsError};
 use super::url::{Origin, Scheme, Url};
@@ -39,8 +41,12 @@ pub(crate) struct Route {
     pub(crate) id: u32,
     /// Where it leads.
     pub(crate) origin: Origin,
+    /// The same as text.
+    pub(crate) text: Box<str>,
     /// How.
     pub(crate) link: Rc<Link>,
+    /// HTTP/2 connections shared by the virtual users of the core, if the plan wants that.
+    pub(crate) shared: Option<H2Pool>,
     next_address: Cell<usize>,
 }
 
@@ -76,7 +82,15 @@ impl Routes {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         let next_address = Cell::new(begin() as usize);
-        let route = Rc::new(Route { id, origin: url.origin(), link: Rc::clone(link), next_address });
+        let origin = url.origin();
+        let route = Rc::new(Route {
+            id,
+            text: origin.to_string().into(),
+            origin,
+            link: Rc::clone(link),
+            shared: link.pool(),
+            next_address,
+        });
         routes.push(Rc::clone(&route));
         route
     }
@@ -90,6 +104,13 @@ impl Link {
         }
         let config = Arc::new(tls::config(&self.settings.tls, self.settings.version)?);
         Ok(Arc::clone(self.tls.get_or_init(|| config)))
+    }
+
+    /// Connections that virtual users share: only where it is certain that they speak HTTP/2.
+    fn pool(&self) -> Option<H2Pool> {
+        let certain = self.settings.version == HttpVersion::Http2;
+        let size = NonZeroUsize::new(self.settings.connections.filter(|_| certain)? as usize)?;
+        Some(H2Pool::new(size))
     }
 
     /// The local address of the next connection: those of the peer's family in turn.

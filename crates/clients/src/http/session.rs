@@ -4,16 +4,21 @@
 //! it; nothing is borrowed across an await. An idle session of one connection is a few hundred bytes.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use hyperscale_plan::model::http::Reuse;
 use tokio::time::Instant;
 
 use super::connection::Connection;
+use super::cookies::CookieJar;
 use super::deadline::Deadline;
+use super::digest::{Challenge, DigestSession};
 use super::network::{Network, TokioNetwork};
 
 /// Idle connections kept; beyond that the one unused for longest is closed.
 const IDLE_MAX: usize = 64;
+/// Digest challenges that are remembered: servers times users.
+const DIGESTS_MAX: usize = 16;
 /// Timers kept: one for each call at the same time.
 const TIMERS_MAX: usize = 64;
 
@@ -21,6 +26,8 @@ const TIMERS_MAX: usize = 64;
 pub struct Session<N: Network = TokioNetwork> {
     idle: RefCell<Vec<Idle<N::Stream>>>,
     timers: RefCell<Vec<Deadline>>,
+    pub(crate) cookies: RefCell<CookieJar>,
+    digests: RefCell<Vec<Digest>>,
 }
 
 struct Idle<S> {
@@ -30,9 +37,39 @@ struct Idle<S> {
     connection: Connection<S>,
 }
 
+/// A challenge that was answered, and for whom.
+struct Digest {
+    route: u32,
+    user: Box<str>,
+    password: Box<str>,
+    session: DigestSession,
+}
+
+/// Who asks for access, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct User<'a> {
+    /// The server.
+    pub(crate) route: u32,
+    /// The user.
+    pub(crate) name: &'a str,
+    /// The password.
+    pub(crate) password: &'a str,
+}
+
+impl Digest {
+    fn is_of(&self, user: &User<'_>) -> bool {
+        self.route == user.route && *self.user == *user.name && *self.password == *user.password
+    }
+}
+
 impl<N: Network> Default for Session<N> {
     fn default() -> Self {
-        Session { idle: RefCell::default(), timers: RefCell::default() }
+        Session {
+            idle: RefCell::default(),
+            timers: RefCell::default(),
+            cookies: RefCell::default(),
+            digests: RefCell::default(),
+        }
     }
 }
 
@@ -47,11 +84,24 @@ impl<N: Network> Session<N> {
         self.idle.borrow_mut().retain(|idle| !idle.iteration);
     }
 
-    /// Takes the connection used last on a route.
+    /// Forgets all cookies.
+    pub fn clear_cookies(&self) {
+        self.cookies.borrow_mut().clear();
+    }
+
+    /// The connection used last on a route. One that takes exchanges side by side stays where it is.
     pub(crate) fn take(&self, route: u32) -> Option<Connection<N::Stream>> {
         let mut idle = self.idle.borrow_mut();
-        let at = idle.iter().rposition(|idle| idle.route == route)?;
-        Some(idle.remove(at).connection)
+        loop {
+            let at = idle.iter().rposition(|idle| idle.route == route)?;
+            match &idle[at].connection {
+                Connection::H2(connection) if connection.is_open() => {
+                    return Some(Connection::H2(Rc::clone(connection)));
+                }
+                Connection::H2(_) => drop(idle.remove(at)),
+                Connection::H1(_) => return Some(idle.remove(at).connection),
+            }
+        }
     }
 
     /// Keeps a connection for the next call, if it may live that long.
@@ -62,12 +112,47 @@ impl<N: Network> Session<N> {
             Reuse::Vu => false,
         };
         let mut idle = self.idle.borrow_mut();
+        // One multiplexed connection per route is enough.
+        let multiplexed = matches!(connection, Connection::H2(_));
+        if multiplexed && idle.iter().any(|idle| idle.route == route) {
+            return;
+        }
         if idle.len() == IDLE_MAX {
             idle.remove(0);
         }
         // Most sessions have one connection, and there are very many sessions.
         idle.reserve_exact(1);
         idle.push(Idle { route, iteration, connection });
+    }
+
+    /// Whether any server has asked for digest authentication.
+    pub(crate) fn has_digests(&self) -> bool {
+        !self.digests.borrow().is_empty()
+    }
+
+    /// The value of `authorization` for a server that has asked this user before.
+    pub(crate) fn authorize(&self, user: &User<'_>, method: &str, target: &str) -> Option<String> {
+        let mut digests = self.digests.borrow_mut();
+        let digest = digests.iter_mut().find(|digest| digest.is_of(user))?;
+        Some(digest.session.authorize(method, target))
+    }
+
+    /// Takes a server's challenge; whether answering it makes sense.
+    pub(crate) fn challenge(&self, user: &User<'_>, challenge: Challenge, client_nonce: &str) -> bool {
+        let mut digests = self.digests.borrow_mut();
+        if let Some(digest) = digests.iter_mut().find(|digest| digest.is_of(user)) {
+            return digest.session.renew(challenge, client_nonce);
+        }
+        if digests.len() == DIGESTS_MAX {
+            digests.remove(0);
+        }
+        digests.push(Digest {
+            route: user.route,
+            user: user.name.into(),
+            password: user.password.into(),
+            session: DigestSession::new(challenge, user.name, user.password, client_nonce),
+        });
+        true
     }
 
     /// A timer for a call that must end at `at`.

@@ -83,6 +83,14 @@ impl UrlTemplate {
         Ok(())
     }
 
+    /// Whether filling it again gives the same, as long as the scope is the same.
+    pub(crate) fn is_pure(&self) -> bool {
+        self.0.iter().all(|piece| match piece {
+            UrlPiece::Text(_) => true,
+            UrlPiece::Hole(hole, _) => hole.is_pure(),
+        })
+    }
+
     fn text(&mut self, text: &str) {
         match self.0.last_mut() {
             Some(UrlPiece::Text(before)) => before.push_str(text),

@@ -77,7 +77,8 @@ pub(crate) fn server_name(settings: &Tls, host: &str) -> Result<ServerName<'stat
 
 fn alpn(version: HttpVersion) -> &'static [&'static [u8]] {
     match version {
-        HttpVersion::Auto | HttpVersion::Http1 => &[b"http/1.1"],
+        HttpVersion::Auto => &[b"h2", b"http/1.1"],
+        HttpVersion::Http1 => &[b"http/1.1"],
         HttpVersion::Http2 => &[b"h2"],
     }
 }

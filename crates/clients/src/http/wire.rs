@@ -4,10 +4,12 @@
 //! one form that all versions of the protocol start from.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use hyperscale_plan::template::{Escape, FillError, Hole, Scope, Template};
 
 use super::auth;
+use super::token::FreshToken;
 use super::url::Url;
 
 /// A request with what is filled per call.
@@ -17,6 +19,11 @@ pub(crate) struct Wire {
     head: Box<[Piece]>,
     body: Box<[Piece]>,
     is_constant: bool,
+    is_pure: bool,
+    /// Where fields that only a call knows go, in a constant request.
+    extra_at: usize,
+    /// Those go into a `cookie` field that has begun, in front of its end.
+    cookie_begun: bool,
 }
 
 /// A part of a request.
@@ -33,8 +40,12 @@ pub(crate) enum Piece {
     ProxyAuthorization(Box<str>),
     /// User and password of which at least one is filled.
     Basic(Box<(Template, Template)>),
+    /// An access token, renewed now and then.
+    Token(Rc<FreshToken>),
     /// The length of a body that is filled.
     ContentLength,
+    /// Here go fields that only a call knows: cookies of the jar, authentication.
+    Extra,
 }
 
 /// What a call knows when it fills a request.
@@ -51,23 +62,37 @@ impl Wire {
         self.is_constant.then_some(&*self.block)
     }
 
-    /// Writes the request to `out`, which is empty before. `body` is scratch space.
+    /// Whether filling it again gives the same, as long as the scope is the same.
+    pub(crate) fn is_pure(&self) -> bool {
+        self.is_pure
+    }
+
+    /// Whether extra fields follow the plan's cookies in the same field.
+    pub(crate) fn cookie_begun(&self) -> bool {
+        self.cookie_begun
+    }
+
+    /// Writes the request to `out`, which is empty before, and says where extra fields go. `body` is scratch space.
     pub(crate) fn fill(
         &self,
         scope: &impl Scope,
         given: &Given<'_>,
         out: &mut Vec<u8>,
         body: &mut Vec<u8>,
-    ) -> Result<(), FillError> {
+    ) -> Result<usize, FillError> {
+        if self.is_constant {
+            out.extend_from_slice(&self.block);
+            return Ok(self.extra_at);
+        }
         if let [Piece::Const(range)] = &*self.body {
-            self.fill_pieces(&self.head, scope, given, range.len(), out)?;
+            let extra_at = self.fill_pieces(&self.head, scope, given, range.len(), out)?;
             out.extend_from_slice(&self.block[range.clone()]);
-            return Ok(());
+            return Ok(extra_at);
         }
         self.fill_pieces(&self.body, scope, given, 0, body)?;
-        self.fill_pieces(&self.head, scope, given, body.len(), out)?;
+        let extra_at = self.fill_pieces(&self.head, scope, given, body.len(), out)?;
         out.extend_from_slice(body);
-        Ok(())
+        Ok(extra_at)
     }
 
     fn fill_pieces(
@@ -77,7 +102,8 @@ impl Wire {
         given: &Given<'_>,
         length: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), FillError> {
+    ) -> Result<usize, FillError> {
+        let mut extra_at = 0;
         for piece in pieces {
             match (piece, &given.url) {
                 (Piece::Const(range), _) => out.extend_from_slice(&self.block[range.clone()]),
@@ -99,12 +125,14 @@ impl Wire {
                         out.extend_from_slice(b"\r\n");
                     }
                 }
+                (Piece::Token(token), _) => token.write(out),
                 (Piece::ContentLength, _) => {
                     out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
                 }
+                (Piece::Extra, _) => extra_at = out.len(),
             }
         }
-        Ok(())
+        Ok(extra_at)
     }
 }
 
@@ -113,6 +141,8 @@ impl Wire {
 pub(crate) struct Builder {
     block: Vec<u8>,
     pieces: Vec<Piece>,
+    extra_at: usize,
+    cookie_begun: bool,
 }
 
 impl Builder {
@@ -130,6 +160,13 @@ impl Builder {
     /// Appends something that is filled.
     pub(crate) fn piece(&mut self, piece: Piece) {
         self.pieces.push(piece);
+    }
+
+    /// Marks where extra fields go; in front of the end of a `cookie` field if that has begun.
+    pub(crate) fn extra(&mut self, cookie_begun: bool) {
+        self.extra_at = self.block.len();
+        self.cookie_begun = cookie_begun;
+        self.pieces.push(Piece::Extra);
     }
 
     /// Appends everything of another builder.
@@ -154,7 +191,39 @@ impl Builder {
 
     /// The request; what came after the head is its body.
     pub(crate) fn finish(self, head: Box<[Piece]>) -> Wire {
-        let is_constant = head.iter().chain(&self.pieces).all(|piece| matches!(piece, Piece::Const(_)));
-        Wire { block: self.block.into(), head, body: self.pieces.into(), is_constant }
+        let pieces = || head.iter().chain(&self.pieces);
+        let is_constant = pieces().all(|piece| matches!(piece, Piece::Const(_) | Piece::Extra));
+        let is_pure = pieces().all(Piece::is_pure);
+        Wire {
+            is_constant,
+            is_pure,
+            extra_at: self.extra_at,
+            cookie_begun: self.cookie_begun,
+            block: self.block.into(),
+            body: self.pieces.into(),
+            head,
+        }
     }
+}
+
+impl Piece {
+    fn is_pure(&self) -> bool {
+        match self {
+            Piece::Hole(hole, _) => hole.is_pure(),
+            Piece::Basic(pair) => pair.0.holes().chain(pair.1.holes()).all(Hole::is_pure),
+            Piece::Const(_)
+            | Piece::Target
+            | Piece::Authority
+            | Piece::ProxyAuthorization(_)
+            | Piece::Token(_)
+            | Piece::ContentLength
+            | Piece::Extra => true,
+        }
+    }
+}
+
+/// Inserts fields that only a call knows into a filled request.
+pub(crate) fn insert_extra(request: &mut Vec<u8>, at: usize, extra: &[u8]) {
+    request.extend_from_slice(extra);
+    request[at..].rotate_right(extra.len());
 }

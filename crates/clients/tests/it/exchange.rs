@@ -21,7 +21,7 @@ async fn a_connection_is_kept_and_its_phases_are_measured_once() {
         assert_eq!(body(&outcome), expected);
         assert_eq!((outcome.phases.connect, outcome.phases.tls), (None, None));
         let phases = outcome.phases;
-        let sum =
+        let sum: Duration =
             [phases.write, phases.wait, phases.read].map(|phase| phase.expect("it happened")).iter().sum();
         assert_eq!(outcome.ended - outcome.started, sum, "phases add up to the call");
     }

@@ -5,3 +5,4 @@ mod errors;
 mod exchange;
 mod requests;
 mod support;
+mod target;

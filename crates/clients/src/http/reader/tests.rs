@@ -8,18 +8,20 @@ struct Seen {
     status: u16,
     fields: Vec<(String, Vec<u8>)>,
     body: Vec<u8>,
+    stop_at: Option<usize>,
 }
 
 impl Sink for Seen {
-    fn head(&mut self, head: &Head<'_, '_>) {
+    fn head<'b>(&mut self, status: u16, fields: impl Iterator<Item = (&'b str, &'b [u8])>) {
         assert_eq!(self.status, 0, "one final head");
-        self.status = head.status;
-        self.fields = head.fields.iter().map(|field| (field.name.to_owned(), field.value.to_vec())).collect();
+        self.status = status;
+        self.fields = fields.map(|(name, value)| (name.to_owned(), value.to_vec())).collect();
     }
 
-    fn body(&mut self, bytes: &[u8]) {
+    fn body(&mut self, bytes: &[u8]) -> Flow {
         assert!(!bytes.is_empty());
         self.body.extend_from_slice(bytes);
+        if self.stop_at.is_some_and(|stop_at| self.body.len() >= stop_at) { Flow::Stop } else { Flow::Read }
     }
 }
 
@@ -32,7 +34,7 @@ fn read(input: &[u8], cuts: &[usize], to_head: bool, max: u64) -> Result<Option<
         if end <= begin {
             continue;
         }
-        if reader.feed(&input[begin..end], &mut seen)? {
+        if reader.feed(&input[begin..end], &mut seen)? == Fed::Complete {
             assert!(reader.has_begun());
             return if end == input.len() {
                 Ok(Some((seen, reader.keep_alive())))
@@ -165,5 +167,19 @@ fn an_answer_that_ends_early_is_not_complete() {
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n",
     ] {
         assert_eq!(read(input.as_bytes(), &[], false, 99), Ok(None), "{input}");
+    }
+}
+
+#[test]
+fn a_sink_that_has_enough_ends_the_answer_and_the_connection() {
+    for input in [
+        "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n",
+        "HTTP/1.1 200 OK\r\n\r\nabc",
+    ] {
+        let mut reader = Reader::new(false, 99);
+        let mut seen = Seen { stop_at: Some(3), ..Seen::default() };
+        assert_eq!(reader.feed(input.as_bytes(), &mut seen), Ok(Fed::Stopped), "{input}");
+        assert_eq!((seen.body.as_slice(), reader.keep_alive()), (&b"abc"[..], false));
     }
 }
