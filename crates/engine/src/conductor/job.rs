@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use hyperscale_plan::cores::{self, Claim, Grant};
 use hyperscale_plan::load::Share;
-use hyperscale_plan::model::{Load, Plan};
+use hyperscale_plan::model::Plan;
+use hyperscale_stats::Series;
 use hyperscale_stats::result::Status;
-use hyperscale_stats::{Series, evaluate};
-use hyperscale_types::{Name, limits};
+use hyperscale_types::limits;
 use tokio::sync::mpsc;
 
 use super::context;
 use super::workflow::{State, WorkflowRun};
-use crate::control::{Command, StopPhase};
+use crate::control::StopPhase;
 use crate::core::thread::{self as core_thread, Work};
 use crate::core::{Failure, JobFacts, Message, Segment};
 use crate::data::DataFile;
-use crate::event::{Event, Snapshot, WorkflowSnapshot, WorkflowState};
+use crate::event::{Event, WorkflowState};
 use crate::layout::Part;
 use crate::machine;
 use crate::run::RunOptions;
@@ -42,16 +42,16 @@ pub(crate) struct Job {
     pub(super) facts: Arc<JobFacts>,
     data: Arc<[Option<Arc<DataFile>>]>,
     messages: mpsc::Sender<Message>,
-    events: mpsc::Sender<Event>,
+    pub(super) events: mpsc::Sender<Event>,
     /// Snapshots that the face was too slow for since the last one it got.
-    missed: u64,
+    pub(super) missed: u64,
     pub(super) runs: Vec<WorkflowRun>,
     pub(super) series: Series,
     pub(super) stopped: Option<Stopped>,
     /// CPUs that nobody holds; `None` stands for a core without a CPU of its own.
     free: Vec<Option<usize>>,
     threads: Vec<thread::JoinHandle<()>>,
-    paused: bool,
+    pub(super) paused: bool,
 }
 
 impl Job {
@@ -214,6 +214,10 @@ impl Job {
             }
             Message::Prepared { workflow } => self.prepared(workflow),
             Message::Finishing { workflow } => {
+                // Every core says so; people are told once.
+                if std::mem::replace(&mut self.runs[workflow].finishing, true) {
+                    return;
+                }
                 let name = self.plan.workflows[workflow].name.clone();
                 self.emit(Event::Workflow { name, state: WorkflowState::Finishing });
             }
@@ -341,7 +345,7 @@ impl Job {
         }
     }
 
-    fn end(&mut self, at: usize, status: Status, reason: Option<String>) {
+    pub(super) fn end(&mut self, at: usize, status: Status, reason: Option<String>) {
         let run = &mut self.runs[at];
         self.free.append(&mut run.cpus);
         run.state = State::Ended { status, reason: reason.clone() };
@@ -352,139 +356,7 @@ impl Job {
         });
     }
 
-    /// Somebody wants something.
-    pub(crate) fn command(&mut self, command: Command) {
-        match command {
-            Command::Finish => self.stop(StopPhase::Finishing, "interrupted"),
-            Command::Cancel { reason } => self.stop(StopPhase::Cancelling, &reason),
-            Command::Abort => self.stop(StopPhase::Aborted, "interrupted"),
-            Command::Pause => self.pause(true),
-            Command::Resume => self.pause(false),
-            Command::SetVus { workflow, vus } => {
-                self.change(workflow.as_ref(), &format!("{vus} virtual users"), |load, directive| {
-                    let fits = !matches!(load, Load::Open { .. });
-                    if fits {
-                        directive.vus = Some(vus);
-                    }
-                    fits
-                });
-            }
-            Command::SetRate { workflow, rate } => {
-                self.change(workflow.as_ref(), &format!("rate {rate}"), |load, directive| {
-                    let fits = matches!(load, Load::Open { .. });
-                    if fits {
-                        directive.rate = Some(rate);
-                    }
-                    fits
-                });
-            }
-        }
-    }
-
-    pub(super) fn stop(&mut self, phase: StopPhase, reason: &str) {
-        match &mut self.stopped {
-            Some(stopped) => stopped.phase = stopped.phase.max(phase),
-            None => self.stopped = Some(Stopped { phase, reason: reason.to_owned() }),
-        }
-        for at in 0..self.runs.len() {
-            let run = &mut self.runs[at];
-            if run.is_active() && !(matches!(run.state, State::Teardown) && phase < StopPhase::Aborted) {
-                run.advance(phase);
-            } else if matches!(run.state, State::Pending | State::Delayed { .. }) {
-                self.end(at, Status::Cancelled, Some(reason.to_owned()));
-            }
-        }
-    }
-
-    fn pause(&mut self, paused: bool) {
-        self.paused = paused;
-        for run in self.runs.iter().filter(|run| run.is_active()) {
-            run.directive.send_modify(|directive| directive.paused = paused);
-        }
-        self.emit(Event::Changed { what: if paused { "paused".into() } else { "resumed".into() } });
-    }
-
-    /// Changes the directive of the named workflow, or of all that run and whose model has what is to be changed.
-    fn change(
-        &mut self,
-        workflow: Option<&Name>,
-        what: &str,
-        apply: impl Fn(&Load, &mut crate::control::Directive) -> bool,
-    ) {
-        let mut changed = Vec::new();
-        for (run, plan) in self.runs.iter().zip(&self.plan.workflows) {
-            let meant = workflow.is_none_or(|name| *name == plan.name);
-            if meant && matches!(run.state, State::Running) {
-                let mut fits = false;
-                run.directive.send_modify(|directive| fits = apply(&plan.load, directive));
-                if fits {
-                    changed.push(plan.name.to_string());
-                }
-            }
-        }
-        let who = if changed.is_empty() { "no running workflow".to_owned() } else { changed.join(", ") };
-        self.emit(Event::Changed { what: format!("{who}: {what}") });
-    }
-
-    /// A second is over: thresholds, then a snapshot.
-    pub(crate) fn second(&mut self) {
-        let elapsed = self.facts.epoch.elapsed();
-        if self.stopped.is_none()
-            && let Some(rule) = self.failed_abort(elapsed)
-        {
-            self.emit(Event::Abort { rule });
-            self.stop(StopPhase::Cancelling, "threshold");
-        }
-        let snapshot = self.snapshot(elapsed);
-        if self.events.try_send(Event::Snapshot(Box::new(snapshot))).is_ok() {
-            self.missed = 0;
-        } else {
-            self.missed += 1;
-        }
-    }
-
-    /// The first threshold with `abort` that fails on what was seen so far.
-    fn failed_abort(&self, elapsed: Duration) -> Option<String> {
-        let fails = |threshold: &&hyperscale_plan::model::Threshold| {
-            let at = self.plan.workflows.iter().position(|workflow| workflow.name == threshold.rule.workflow);
-            let run = at.map(|at| &self.runs[at]);
-            threshold.abort
-                && elapsed >= threshold.after.to_duration()
-                && run.is_some_and(|run| {
-                    // What has seen no sample yet may still see one.
-                    let seen = evaluate(&threshold.rule, &run.totals, run.elapsed(), true);
-                    seen.value.is_some() && !seen.passed
-                })
-        };
-        self.plan.thresholds.iter().find(fails).map(|threshold| threshold.rule.text.clone())
-    }
-
-    fn snapshot(&self, elapsed: Duration) -> Snapshot {
-        let last = self.series.last_full(elapsed);
-        let workflow = |(run, plan): (&WorkflowRun, &hyperscale_plan::model::Workflow)| {
-            let load = run.totals.counts();
-            let part = |planned: f64| (run.elapsed().as_secs_f64() / planned).min(1.0);
-            WorkflowSnapshot {
-                name: plan.name.clone(),
-                progress: plan.planned().map(|planned| part(planned.as_secs_f64())),
-                vus: run.totals.vus(),
-                count: load.0,
-                failed: load.1,
-                started: run.totals.iterations.started,
-                late: run.totals.iterations.late,
-                dropped: run.totals.iterations.dropped,
-            }
-        };
-        let begun = self.runs.iter().zip(&self.plan.workflows).filter(|(run, _)| run.load_began.is_some());
-        Snapshot {
-            elapsed_s: elapsed.as_secs_f64(),
-            missed: self.missed,
-            last,
-            workflows: begun.map(workflow).collect(),
-        }
-    }
-
-    fn emit(&mut self, event: Event) {
+    pub(super) fn emit(&mut self, event: Event) {
         // A face that is too slow or gone misses it; the result says everything.
         drop(self.events.try_send(event));
     }

@@ -7,9 +7,11 @@
 //! ```
 //! All sources become calls of [`Job`]; it alone decides. Ready messages are taken in batches.
 
+mod commands;
 mod context;
 mod job;
 mod result;
+mod second;
 mod workflow;
 
 use std::time::Duration;

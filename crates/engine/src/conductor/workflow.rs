@@ -61,6 +61,8 @@ pub(super) struct WorkflowRun {
     pub(super) failure: Option<Failure>,
     /// It was told to stop before its planned end.
     pub(super) stopped: bool,
+    /// People were told that no iteration starts any more.
+    pub(super) finishing: bool,
     pub(super) vus_started: u32,
     pub(super) vus_failed: u32,
     pub(super) load_began: Option<Instant>,
@@ -87,6 +89,7 @@ impl WorkflowRun {
             context_out: Vec::new(),
             failure: None,
             stopped: false,
+            finishing: false,
             vus_started: 0,
             vus_failed: 0,
             load_began: None,
