@@ -3,7 +3,7 @@
 //! Events are a view, never the truth: a face that is too slow misses snapshots (counted in `missed`), and the result
 //! does not depend on any face.
 
-use hyperscale_stats::result::{RunResult, SeriesPoint};
+use hyperscale_stats::result::{RunResult, SeriesPoint, Status};
 use hyperscale_types::Name;
 
 /// Events waiting for a face. At one snapshot per second this is a minute.
@@ -49,8 +49,8 @@ pub enum WorkflowState {
     Finishing,
     /// It is over.
     Ended {
-        /// `completed`, `failed`, `cancelled` or `skipped`.
-        status: String,
+        /// Completed, failed, cancelled or skipped.
+        status: Status,
         /// Why, where the status does not say it.
         reason: Option<String>,
     },

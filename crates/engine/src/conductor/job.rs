@@ -352,7 +352,7 @@ impl Job {
         let name = self.plan.workflows[at].name.clone();
         self.emit(Event::Workflow {
             name,
-            state: WorkflowState::Ended { status: status.as_str().into(), reason },
+            state: WorkflowState::Ended { status, reason },
         });
     }
 
