@@ -1,2 +1,23 @@
-//! The `hyperscale` binary.
-fn main() {}
+//! The binary `hyperscale`: arguments → settings → command.
+//!
+//! It owns what a person sees: flags, messages, exit codes. It must never decide how load is made or counted; that is
+//! the engine's.
+
+mod args;
+mod commands;
+mod errors;
+mod identity;
+mod plan_file;
+mod printer;
+mod settings;
+
+use std::process::ExitCode;
+
+use args::Cli;
+
+fn main() -> ExitCode {
+    match Cli::from_command_line() {
+        Ok(cli) => commands::execute(cli).into(),
+        Err(code) => code.into(),
+    }
+}

@@ -1,0 +1,273 @@
+//! What can be written on the command line. Types only; what they mean is decided in `settings` and `commands`.
+
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use hyperscale_target::{ErrorRate, Latency, Stall};
+use hyperscale_types::rate::RateError;
+use hyperscale_types::{ByteSize, ExitCode, Rate, Span};
+
+/// Load tests whose numbers can be trusted.
+#[derive(Debug, Parser)]
+#[command(name = "hyperscale", version, about, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "\
+Exit codes: 0 ok, 1 error, 2 usage, 3 plan invalid, 4 unreachable, 5 refused, 97 cancelled, 98 failed or partial, \
+99 thresholds failed")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Reads the command line. Help, version and usage errors are already printed when this fails.
+    pub(crate) fn from_command_line() -> Result<Self, ExitCode> {
+        Self::try_parse().map_err(|error| {
+            // A closed stdout or stderr cannot be told anything.
+            drop(error.print());
+            if error.use_stderr() { ExitCode::Usage } else { ExitCode::Ok }
+        })
+    }
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct GlobalArgs {
+    /// Print results as JSON on stdout, and nothing else there
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print no progress and no notes, only results, warnings and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Print without colours (also: NO_COLOR)
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+    /// Read settings from this file instead of ./hyperscale.toml
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a target, run a sample plan against it and show the result
+    Demo(DemoArgs),
+    /// Run a plan, or put load on a URL, from this machine
+    Run(Box<RunArgs>),
+    /// Check a plan and say everything that is wrong with it
+    Validate(ValidateArgs),
+    /// Run the built-in test server, which counts every request and misbehaves when told to
+    Target(TargetArgs),
+}
+
+/// `hyperscale demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// How much of this machine a run takes, and what it draws from.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct EngineArgs {
+    /// Cores to use (default: all this process may run on)
+    #[arg(long, value_name = "N")]
+    pub(crate) cores: Option<NonZeroU32>,
+    /// Seed of everything random in the run (default: drawn anew)
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Plain progress lines, never a live screen
+    #[arg(long)]
+    pub(crate) no_ui: bool,
+}
+
+/// `hyperscale run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A plan file (YAML, TOML or JSON), `-` for stdin, or an http:// or https:// URL
+    #[arg(value_name = "PLAN|URL")]
+    pub(crate) plan: String,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    /// Set a variable of the plan
+    #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
+    pub(crate) vars: Vec<(String, String)>,
+    /// Write a report, by extension: .json or .txt (may be repeated)
+    #[arg(long = "report", value_name = "FILE")]
+    pub(crate) reports: Vec<PathBuf>,
+}
+
+/// How much load, for how long.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct LoadArgs {
+    /// Virtual users, each with a connection of its own
+    #[arg(long, short = 'c', value_name = "N")]
+    pub(crate) vus: Option<NonZeroU32>,
+    /// How long, for example 30s
+    #[arg(long, short = 'd', value_name = "D")]
+    pub(crate) duration: Option<Span>,
+    /// Starts per second (open model), for example 2000/s
+    #[arg(long, short = 'r', value_name = "R/s", value_parser = rate)]
+    pub(crate) rate: Option<Rate>,
+    /// Iterations of all virtual users together
+    #[arg(long, short = 'n', value_name = "N")]
+    pub(crate) iterations: Option<NonZeroU64>,
+}
+
+/// The request, where a URL stands in place of a plan.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Request (with a URL)")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line, independent of the others"
+)]
+pub(crate) struct RequestArgs {
+    /// Method (default: GET, or POST with a body)
+    #[arg(long, short = 'X', value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+    /// Header field, `Name: value` (may be repeated)
+    #[arg(long = "header", short = 'H', value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+    /// Body; @FILE reads it from a file
+    #[arg(long, short = 'b', value_name = "TEXT|@FILE")]
+    pub(crate) body: Option<String>,
+    /// Speak HTTP/2 only (with prior knowledge on http://)
+    #[arg(long)]
+    pub(crate) http2: bool,
+    /// Connections shared by the virtual users of a core (HTTP/2; default: one each)
+    #[arg(long, value_name = "N")]
+    pub(crate) connections: Option<NonZeroU32>,
+    /// Accept any certificate
+    #[arg(long, short = 'k')]
+    pub(crate) insecure: bool,
+    /// Time-out of one request, redirects included
+    #[arg(long, short = 't', value_name = "D")]
+    pub(crate) timeout: Option<Span>,
+    /// Do not follow redirects
+    #[arg(long)]
+    pub(crate) no_redirects: bool,
+    /// Open a new connection for every request
+    #[arg(long)]
+    pub(crate) no_keepalive: bool,
+    /// Go through this proxy, http://[user:password@]host:port
+    #[arg(long, value_name = "URL")]
+    pub(crate) proxy: Option<String>,
+    /// Connect to this unix socket instead of the URL's host
+    #[arg(long, value_name = "PATH")]
+    pub(crate) unix: Option<String>,
+}
+
+impl RequestArgs {
+    /// The first of these flags that was given, for telling that it does not belong there.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--method", self.method.is_some()),
+            ("--header", !self.headers.is_empty()),
+            ("--body", self.body.is_some()),
+            ("--http2", self.http2),
+            ("--connections", self.connections.is_some()),
+            ("--insecure", self.insecure),
+            ("--timeout", self.timeout.is_some()),
+            ("--no-redirects", self.no_redirects),
+            ("--no-keepalive", self.no_keepalive),
+            ("--proxy", self.proxy.is_some()),
+            ("--unix", self.unix.is_some()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
+    }
+}
+
+/// `hyperscale validate`.
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// A plan file (YAML, TOML or JSON), or `-` for stdin
+    pub(crate) plan: String,
+    /// Show for each argument whether it is prepared once or filled per request
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Set a variable of the plan
+    #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
+    pub(crate) vars: Vec<(String, String)>,
+}
+
+/// `hyperscale target`.
+#[derive(Debug, Args)]
+pub(crate) struct TargetArgs {
+    /// Address to listen on; port 0 picks a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: String,
+    /// Listen on this unix socket too
+    #[arg(long, value_name = "PATH")]
+    pub(crate) unix: Option<PathBuf>,
+    /// Wait before every answer: 5ms, uniform:1ms..9ms or lognormal:5ms,0.5
+    #[arg(long, value_name = "LATENCY")]
+    pub(crate) latency: Option<Latency>,
+    /// Answer this share of requests with status 500, for example 1%
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) error_rate: Option<ErrorRate>,
+    /// Answer nothing for a while, again and again, for example 10s,1s
+    #[arg(long, value_name = "EVERY,FOR")]
+    pub(crate) stall: Option<Stall>,
+    /// Bytes in the body of `/` and of unknown paths, for example 512 or 4KiB
+    #[arg(long, value_name = "N")]
+    pub(crate) body_size: Option<ByteSize>,
+    /// Speak TLS, with a certificate made at start unless one is given
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Certificate chain (PEM); implies --tls
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Write the certificate of the authority that clients have to trust (PEM) here
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_out: Option<PathBuf>,
+    /// Threads that serve
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) threads: NonZeroUsize,
+    /// Reset connections beyond this many
+    #[arg(long, value_name = "N")]
+    pub(crate) max_connections: Option<usize>,
+    /// Seed of injected latency and errors
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// A rate; a bare number is per second, as with other tools.
+fn rate(text: &str) -> Result<Rate, RateError> {
+    if text.parse::<f64>().is_ok() { format!("{text}/s").parse() } else { text.parse() }
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        _ => Err("write it as name=value".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn flags_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn variables_keep_equal_signs_in_their_value() {
+        assert_eq!(key_value("base=http://h/?a=b"), Ok(("base".into(), "http://h/?a=b".into())));
+        assert!(key_value("base").is_err());
+        assert!(key_value("=x").is_err());
+    }
+}

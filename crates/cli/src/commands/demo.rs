@@ -1,0 +1,48 @@
+//! `hyperscale demo`: a target and a sample plan in one process, to see everything work at once.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use hyperscale_target::{Latency, Options, Target};
+use hyperscale_types::ExitCode;
+
+use super::session::{self, Session};
+use crate::errors::CommandError;
+use crate::plan_file;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// The sample plan, the same file that is shown in the documentation.
+const PLAN: &str = include_str!("../../../../examples/shop.yaml");
+const PLAN_NAME: &str = "examples/shop.yaml";
+
+/// The target answers like a server that has something to do: half of the answers take longer than this.
+const LATENCY_MEDIAN: Duration = Duration::from_millis(4);
+const LATENCY_SIGMA: f64 = 0.4;
+
+const NEXT: &str = "
+Next:
+  hyperscale target --listen 127.0.0.1:8080            a target of your own
+  hyperscale run http://127.0.0.1:8080/ -c 50 -d 10s   load on a URL
+  hyperscale validate --explain examples/shop.yaml     what a plan prepares and what it fills in
+  hyperscale run examples/shop.yaml --report out.json  the plan of this demo
+";
+
+/// Runs the demo.
+pub(crate) async fn demo(settings: Settings, printer: Printer) -> Result<ExitCode, CommandError> {
+    let mut options = Options::new((Ipv4Addr::LOCALHOST, 0).into());
+    options.latency = Latency::LogNormal { median: LATENCY_MEDIAN, sigma: LATENCY_SIGMA };
+    let target = Target::bind(options)?.spawn().map_err(CommandError::System)?;
+    let base = format!("http://{}", target.handle().listen());
+    printer.note(format_args!("target on {base}; running {PLAN_NAME} against it"));
+    let plan = plan_file::built_in(PLAN_NAME, PLAN, vec![("base".to_owned(), base)])?.plan;
+    let options = BTreeMap::from([("plan".to_owned(), PLAN_NAME.to_owned())]);
+    let result = Session { plan, options, settings, printer }.play().await?;
+    let seen = target.handle().settled_stats().await.requests;
+    target.stop();
+    session::show(&result, settings, printer)?;
+    printer.note(format_args!("the target counted {seen} requests, set-up included"));
+    printer.note(NEXT.trim_end());
+    Ok(session::exit_code(&result))
+}

@@ -1,0 +1,50 @@
+//! One file per command, one `async fn` each. Commands return what the caller is told; they never exit or print past
+//! the printer.
+
+mod demo;
+mod progress;
+mod run;
+mod session;
+mod target;
+mod validate;
+
+use hyperscale_types::ExitCode;
+
+use crate::args::{Cli, Command, EngineArgs};
+use crate::errors::CommandError;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// Runs the command and tells the person about errors.
+pub(crate) fn execute(cli: Cli) -> ExitCode {
+    let engine = match &cli.command {
+        Command::Run(args) => args.engine,
+        Command::Demo(args) => args.engine,
+        Command::Validate(_) | Command::Target(_) => EngineArgs::default(),
+    };
+    let settings = match Settings::resolve(&cli.global, engine) {
+        Ok(settings) => settings,
+        Err(error) => return tell(&error.into(), Printer::plain()),
+    };
+    let printer = Printer::new(settings.output);
+    // One thread is enough to listen to signals and events: load and targets have threads of their own.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done = runtime
+        .map_err(CommandError::System)
+        .and_then(|runtime| runtime.block_on(dispatch(cli.command, settings, printer)));
+    done.unwrap_or_else(|error| tell(&error, printer))
+}
+
+async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Result<ExitCode, CommandError> {
+    match command {
+        Command::Demo(_) => demo::demo(settings, printer).await,
+        Command::Run(args) => run::run(*args, settings, printer).await,
+        Command::Validate(args) => validate::validate(args, settings, printer).await,
+        Command::Target(args) => target::target(args, printer).await,
+    }
+}
+
+fn tell(error: &CommandError, printer: Printer) -> ExitCode {
+    error.report(printer);
+    error.exit_code()
+}

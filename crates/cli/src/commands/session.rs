@@ -1,0 +1,142 @@
+//! One run from its start to its result: events become progress lines, signals become commands.
+//!
+//! ```text
+//! SIGINT, SIGTERM ──┐                    first: Finish, second: Abort ──► engine
+//!                   ├─► one loop ──┤
+//! events of the run ┘                    lines on stderr
+//! ```
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use hyperscale_engine::{Command, Event, Run, RunOptions, available_cores};
+use hyperscale_plan::model::Plan;
+use hyperscale_report::{Style, TextOptions, summary, to_json};
+use hyperscale_stats::result::{RunResult, Status};
+use hyperscale_types::ExitCode;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::progress::ProgressLog;
+use crate::errors::CommandError;
+use crate::identity;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// A plan about to be run.
+pub(crate) struct Session {
+    /// What is run.
+    pub(crate) plan: Plan,
+    /// What the result says about how it was started; cores and seed are added.
+    pub(crate) options: BTreeMap<String, String>,
+    /// Cores and seed.
+    pub(crate) settings: Settings,
+    /// Where progress goes.
+    pub(crate) printer: Printer,
+}
+
+impl Session {
+    /// Runs the plan to its end, however it comes.
+    pub(crate) async fn play(self) -> Result<RunResult, CommandError> {
+        let printer = self.printer;
+        let mut interrupts = Interrupts::listen()?;
+        let mut log = ProgressLog::new(&self.plan, printer);
+        let options = self.run_options();
+        let mut run = Run::start(Arc::new(self.plan), options)?;
+        run.warnings().iter().for_each(|warning| printer.warning(warning));
+        let control = run.control();
+        loop {
+            tokio::select! {
+                event = run.event() => match event {
+                    None | Some(Event::Finished(_)) => break,
+                    Some(event) => log.event(event),
+                },
+                presses = interrupts.next() => {
+                    control.send(if presses == 1 { Command::Finish } else { Command::Abort });
+                    printer.note(if presses == 1 { FINISHING } else { ABORTING });
+                }
+            }
+        }
+        // The conductor has said its last word; it only has to put its result down.
+        Ok(run.join())
+    }
+
+    fn run_options(&self) -> RunOptions {
+        let cores = self.settings.cores.map_or_else(available_cores, Into::into);
+        let seed = self.settings.seed.unwrap_or_else(identity::random_u64);
+        let mut options = self.options.clone();
+        options.insert("cores".to_owned(), cores.to_string());
+        options.insert("seed".to_owned(), seed.to_string());
+        RunOptions {
+            cores,
+            seed,
+            job: identity::job_id(),
+            worker: identity::worker_id(),
+            started_at: identity::now(),
+            environment: identity::environment(),
+            options,
+        }
+    }
+}
+
+const FINISHING: &str =
+    "stopping: no new iterations, running ones may finish; press Ctrl-C again to stop at once";
+const ABORTING: &str = "stopping at once";
+const SATURATED: &str = "the load generator itself was the bottleneck: latencies are partly its own; \
+                         use more cores or less load";
+
+/// Prints the result: JSON, or the summary for people.
+pub(crate) fn show(result: &RunResult, settings: Settings, printer: Printer) -> Result<(), CommandError> {
+    let text = if settings.output.json {
+        if result.generator_saturated {
+            printer.warning(SATURATED); // the summary says it itself
+        }
+        format!("{}\n", to_json(result, false))
+    } else {
+        let style = if printer.color_out() { Style::Ansi } else { Style::Plain };
+        let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+        summary(result, TextOptions { style, width: width.unwrap_or(TextOptions::default().width) })
+    };
+    printer.data(&text).map_err(CommandError::Output)
+}
+
+/// What the caller is told about a run that came to a result. Thresholds win over how it ended, but where nothing
+/// answered there was nothing to hold a threshold against.
+pub(crate) fn exit_code(result: &RunResult) -> ExitCode {
+    match (result.status, result.reason.as_deref()) {
+        (_, Some("unreachable")) => ExitCode::Unreachable,
+        _ if !result.thresholds_passed => ExitCode::Thresholds,
+        (_, Some("threshold")) => ExitCode::Thresholds,
+        (Status::Completed, _) => ExitCode::Ok,
+        (Status::Cancelled, _) => ExitCode::Cancelled,
+        _ => ExitCode::Failed,
+    }
+}
+
+/// Wishes to stop, counted.
+struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+    presses: u32,
+}
+
+impl Interrupts {
+    fn listen() -> Result<Self, CommandError> {
+        let listen = |kind| signal(kind).map_err(CommandError::System);
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            presses: 0,
+        })
+    }
+
+    /// Waits for the next one; returns how many there were.
+    async fn next(&mut self) -> u32 {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        self.presses += 1;
+        self.presses
+    }
+}

@@ -1,0 +1,178 @@
+//! What can go wrong before or beside a run: each error says what, why and what to do, and has one exit code.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hyperscale_engine::StartError;
+use hyperscale_plan::{Problem, render};
+use hyperscale_target::BindError;
+use hyperscale_types::ExitCode;
+
+use crate::printer::Printer;
+use crate::settings::SettingError;
+
+/// Why a command did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// Settings cannot be used.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// A file named on the command line cannot be read.
+    #[error("{what} {} cannot be read", path.display())]
+    Unreadable {
+        /// What the file is for.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The plan has problems. They are all in here, warnings too.
+    #[error("the plan is invalid")]
+    Plan(Vec<Problem>),
+    /// A flag that means nothing here.
+    #[error("{flag} cannot be used here")]
+    Misplaced {
+        /// The flag.
+        flag: &'static str,
+        /// Where it would mean something.
+        belongs: &'static str,
+    },
+    /// A report in a format nobody writes.
+    #[error("no report can be written to {}", .0.display())]
+    ReportFormat(PathBuf),
+    /// A file cannot be written.
+    #[error("{} cannot be written", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Not an address.
+    #[error("cannot listen on `{text}`")]
+    Address {
+        /// As it was written.
+        text: String,
+        /// What is wrong with it.
+        source: io::Error,
+    },
+    /// The target could not be set up.
+    #[error("the target cannot start")]
+    Bind(#[from] BindError),
+    /// The run could not start. Nothing was sent.
+    #[error("the run cannot start")]
+    Start(#[from] StartError),
+    /// stdout takes nothing more, and not because its reader went away.
+    #[error("the result cannot be printed")]
+    Output(io::Error),
+    /// The system refused something every command needs.
+    #[error("the system refused a runtime or a signal handler")]
+    System(io::Error),
+}
+
+impl CommandError {
+    /// What the caller is told. The only place where errors become exit codes.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Setting(_)
+            | Self::Unreadable { .. }
+            | Self::Misplaced { .. }
+            | Self::ReportFormat(_)
+            | Self::Address { .. } => ExitCode::Usage,
+            Self::Plan(_) | Self::Start(StartError::Data(_)) => ExitCode::PlanInvalid,
+            Self::Unwritable { .. }
+            | Self::Bind(_)
+            | Self::Start(StartError::System(_))
+            | Self::Output(_)
+            | Self::System(_) => ExitCode::Error,
+        }
+    }
+
+    /// Tells the person.
+    pub(crate) fn report(&self, printer: Printer) {
+        match self {
+            Self::Plan(problems) => printer.verbatim(&render(problems)),
+            other => printer.error(other, other.why(), other.fix()),
+        }
+    }
+
+    fn why(&self) -> String {
+        match self {
+            Self::Setting(SettingError::Unreadable { source, .. })
+            | Self::Unreadable { source, .. }
+            | Self::Unwritable { source, .. }
+            | Self::Address { source, .. } => source.to_string(),
+            Self::Setting(SettingError::Syntax { message, .. }) => {
+                message.trim_end().replace('\n', "\n       ")
+            }
+            Self::Setting(_) => "settings are refused rather than ignored or guessed".to_owned(),
+            Self::Plan(_) => String::new(),
+            Self::Misplaced { belongs, .. } => format!("it {belongs}"),
+            Self::ReportFormat(path) => match path.extension() {
+                Some(extension) => format!("reports as .{} are not supported yet", extension.display()),
+                None => "the format of a report is chosen by the extension of its file, and there is none"
+                    .to_owned(),
+            },
+            Self::Bind(error) => error.to_string(),
+            Self::Start(error) => error.to_string(),
+            Self::Output(source) | Self::System(source) => source.to_string(),
+        }
+    }
+
+    fn fix(&self) -> String {
+        match self {
+            Self::Setting(SettingError::Unknown { nearest: Some(nearest), .. }) => {
+                format!("did you mean `{nearest}`?")
+            }
+            Self::Setting(_) => "correct it, or remove it to get the default".to_owned(),
+            Self::Unreadable { path, .. } => unreadable_fix(path),
+            Self::Plan(_) => String::new(),
+            Self::Misplaced { .. } => "leave it out, or see `hyperscale run --help`".to_owned(),
+            Self::ReportFormat(_) => "name a file that ends in .json or .txt".to_owned(),
+            Self::Unwritable { .. } => "name a file in a folder that exists and may be written".to_owned(),
+            Self::Address { .. } => "write it as host:port, for example 127.0.0.1:8080 or [::1]:0".to_owned(),
+            Self::Bind(error) => bind_fix(error),
+            Self::Start(StartError::Data(_)) => {
+                "correct the file, or its entry under `data` of the plan".to_owned()
+            }
+            Self::Start(StartError::System(_)) | Self::System(_) => {
+                "check the limits of this machine (`ulimit -a`): open files, processes, memory".to_owned()
+            }
+            Self::Output(_) => "check where stdout goes: is the disk full?".to_owned(),
+        }
+    }
+}
+
+fn unreadable_fix(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let host_like = !path.exists() && text.contains(['.', ':']) && !text.contains(char::is_whitespace);
+    if host_like
+        && !matches!(path.extension().and_then(|e| e.to_str()), Some("yaml" | "yml" | "toml" | "json"))
+    {
+        return format!("check the path; if it is meant as a URL, write http://{text}");
+    }
+    "check the path and the permissions of the file".to_owned()
+}
+
+fn bind_fix(error: &BindError) -> String {
+    let (kind, is_unix) = match error {
+        BindError::Listen { source, .. } => (source.kind(), false),
+        BindError::Unix { source, .. } => (source.kind(), true),
+        BindError::Tls(_) => {
+            return "check that certificate and key are PEM files that belong together".to_owned();
+        }
+        BindError::BodySize(_) => return "choose a smaller --body-size".to_owned(),
+    };
+    match (kind, is_unix) {
+        (io::ErrorKind::AddrInUse, true) => "remove the socket file, or choose another path",
+        (io::ErrorKind::AddrInUse, false) => {
+            "stop what listens there, or let the system choose a port: --listen 127.0.0.1:0"
+        }
+        (io::ErrorKind::PermissionDenied, false) => "choose a port from 1024 on; lower ones need privileges",
+        (io::ErrorKind::PermissionDenied, true) => "choose a folder that may be written",
+        (io::ErrorKind::AddrNotAvailable, _) => "choose an address of this machine, for example 127.0.0.1:0",
+        _ => "choose another address",
+    }
+    .to_owned()
+}

@@ -1,0 +1,99 @@
+//! Reading plans: files, stdin and URLs become a validated plan. The only place that hands files and variables of this
+//! machine to the plan reader.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use hyperscale_plan::{Environment, Loaded, Problem, Source, load};
+use hyperscale_types::limits::PLAN_BYTES_MAX;
+
+use crate::errors::CommandError;
+
+/// What stands for stdin.
+const STDIN: &str = "-";
+
+/// Whether a text names something to send requests to and not a file.
+pub(crate) fn is_url(text: &str) -> bool {
+    text.contains("://")
+}
+
+/// Reads and checks a plan file, or stdin.
+pub(crate) fn read(path: &str, vars: Vec<(String, String)>) -> Result<Loaded, CommandError> {
+    let world = Here { overrides: vars };
+    if path == STDIN {
+        let bytes = limited(io::stdin().lock(), "stdin")?;
+        let source = Source { name: "stdin", bytes: &bytes, format: None, folder: Path::new("") };
+        return load(&source, &world).map_err(CommandError::Plan);
+    }
+    let path = PathBuf::from(path);
+    let unreadable = |source| CommandError::Unreadable { what: "the plan", path: path.clone(), source };
+    let file = File::open(&path).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.is_dir() {
+        return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+    }
+    let bytes = limited(file, &path.to_string_lossy())?;
+    load(&Source::file(&path, &bytes), &world).map_err(CommandError::Plan)
+}
+
+/// Checks a plan that is part of this program.
+pub(crate) fn built_in(name: &str, text: &str, vars: Vec<(String, String)>) -> Result<Loaded, CommandError> {
+    let source = Source { name, bytes: text.as_bytes(), format: None, folder: Path::new("") };
+    load(&source, &Here { overrides: vars }).map_err(CommandError::Plan)
+}
+
+/// All bytes, unless there are more than a plan may have.
+fn limited(from: impl Read, name: &str) -> Result<Vec<u8>, CommandError> {
+    let mut bytes = Vec::new();
+    let read = from.take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|source| CommandError::Unreadable { what: "the plan", path: name.into(), source })?;
+    if bytes.len() as u64 > PLAN_BYTES_MAX {
+        let problem = Problem::general(name, "the plan is larger than 1 MiB");
+        return Err(CommandError::Plan(vec![
+            problem.with_hint("put large data into files and name them under `data`"),
+        ]));
+    }
+    Ok(bytes)
+}
+
+/// This process and this machine.
+struct Here {
+    overrides: Vec<(String, String)>,
+}
+
+impl Environment for Here {
+    fn var(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn overrides(&self) -> &[(String, String)] {
+        &self.overrides
+    }
+
+    fn head(&self, path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(bytes_max as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_texts_with_a_scheme_are_urls() {
+        assert!(is_url("http://localhost/"));
+        assert!(is_url("https://example.com"));
+        assert!(!is_url("plan.yaml"));
+        assert!(!is_url("dir/http"));
+    }
+
+    #[test]
+    fn plans_beyond_the_limit_are_refused_without_reading_on() {
+        let endless = io::repeat(b' ');
+        assert!(
+            matches!(limited(endless, "big.yaml"), Err(CommandError::Plan(problems)) if problems.len() == 1)
+        );
+    }
+}

@@ -1,0 +1,257 @@
+//! Settings: flags over `HYPERSCALE_…` variables over `hyperscale.toml` over defaults, resolved once.
+//!
+//! Variables and file have the same keys; a key nobody knows is an error that names the nearest known one.
+
+use std::ffi::OsString;
+use std::io;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use hyperscale_plan::problem::nearest;
+
+use crate::args::{EngineArgs, GlobalArgs};
+
+/// The file that is read when it is there.
+const FILE: &str = "hyperscale.toml";
+/// What the variables of the environment begin with.
+const PREFIX: &str = "HYPERSCALE_";
+/// Names the settings file; only a variable, for a file cannot say where it is.
+const FILE_VARIABLE: &str = "HYPERSCALE_CONFIG";
+
+/// How results and messages are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Output {
+    /// Results as JSON on stdout.
+    pub(crate) json: bool,
+    /// No progress, no notes.
+    pub(crate) quiet: bool,
+    /// Colours where a terminal shows them.
+    pub(crate) color: bool,
+}
+
+/// Everything a command needs to know beside its own arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// How results and messages are shown.
+    pub(crate) output: Output,
+    /// Cores a run uses; `None`: all this process may run on.
+    pub(crate) cores: Option<NonZeroU32>,
+    /// Seed of a run; `None`: drawn anew.
+    pub(crate) seed: Option<u64>,
+}
+
+/// Why settings cannot be used. The variants say where they came from.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingError {
+    /// A key nobody knows.
+    #[error("unknown setting `{key}` in {origin}")]
+    Unknown {
+        /// The file or the environment.
+        origin: String,
+        /// As it was written.
+        key: String,
+        /// The known key that is most like it.
+        nearest: Option<&'static str>,
+    },
+    /// A value that does not fit its key.
+    #[error("`{value}` is not {wanted} for setting `{key}` in {origin}")]
+    Value {
+        /// The file or the environment.
+        origin: String,
+        /// As it was written.
+        key: String,
+        /// As it was written.
+        value: String,
+        /// What would fit.
+        wanted: &'static str,
+    },
+    /// The file is not TOML.
+    #[error("{path} cannot be read as TOML")]
+    Syntax {
+        /// The file.
+        path: String,
+        /// What is wrong with it, and where.
+        message: String,
+    },
+    /// The file was asked for but cannot be read.
+    #[error("the settings file {path} cannot be read")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// One origin's say. `None` leaves it to the next origin.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Layer {
+    json: Option<bool>,
+    quiet: Option<bool>,
+    no_color: Option<bool>,
+    no_ui: Option<bool>,
+    cores: Option<NonZeroU32>,
+    seed: Option<u64>,
+}
+
+impl Layer {
+    const KEYS: [&str; 6] = ["json", "quiet", "no_color", "no_ui", "cores", "seed"];
+
+    fn of_flags(global: &GlobalArgs, engine: EngineArgs) -> Self {
+        let said = |flag: bool| flag.then_some(true);
+        Self {
+            json: said(global.json),
+            quiet: said(global.quiet),
+            no_color: said(global.no_color),
+            no_ui: said(engine.no_ui),
+            cores: engine.cores,
+            seed: engine.seed,
+        }
+    }
+
+    fn set(&mut self, origin: &str, key: &str, value: &str) -> Result<(), SettingError> {
+        let wrong = |wanted| SettingError::Value {
+            origin: origin.to_owned(),
+            key: key.to_owned(),
+            value: value.to_owned(),
+            wanted,
+        };
+        let truth = || match value {
+            "true" | "1" => Ok(Some(true)),
+            "false" | "0" => Ok(Some(false)),
+            _ => Err(wrong("true or false")),
+        };
+        match key {
+            "json" => self.json = truth()?,
+            "quiet" => self.quiet = truth()?,
+            "no_color" => self.no_color = truth()?,
+            "no_ui" => self.no_ui = truth()?,
+            "cores" => self.cores = Some(value.parse().map_err(|_| wrong("a number of cores from 1"))?),
+            "seed" => self.seed = Some(value.parse().map_err(|_| wrong("a whole number"))?),
+            _ => {
+                return Err(SettingError::Unknown {
+                    origin: origin.to_owned(),
+                    key: key.to_owned(),
+                    nearest: nearest(key, Self::KEYS),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn over(self, under: Self) -> Self {
+        Self {
+            json: self.json.or(under.json),
+            quiet: self.quiet.or(under.quiet),
+            no_color: self.no_color.or(under.no_color),
+            no_ui: self.no_ui.or(under.no_ui),
+            cores: self.cores.or(under.cores),
+            seed: self.seed.or(under.seed),
+        }
+    }
+}
+
+impl Settings {
+    /// Resolves flags, the environment of this process and the settings file.
+    pub(crate) fn resolve(global: &GlobalArgs, engine: EngineArgs) -> Result<Self, SettingError> {
+        let environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        let file = file_layer(global.config.as_deref(), &environment)?;
+        let layer = Layer::of_flags(global, engine).over(environment_layer(&environment)?).over(file);
+        let no_color_asked = environment.iter().any(|(name, value)| name == "NO_COLOR" && !value.is_empty());
+        Ok(Self {
+            output: Output {
+                json: layer.json.unwrap_or(false),
+                quiet: layer.quiet.unwrap_or(false),
+                color: !layer.no_color.unwrap_or(no_color_asked),
+            },
+            cores: layer.cores,
+            seed: layer.seed,
+        })
+    }
+}
+
+fn environment_layer(environment: &[(OsString, OsString)]) -> Result<Layer, SettingError> {
+    let mut layer = Layer::default();
+    for (name, value) in environment {
+        let Some(key) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+        if name != FILE_VARIABLE {
+            layer.set("the environment", &key.to_ascii_lowercase(), &value.to_string_lossy())?;
+        }
+    }
+    Ok(layer)
+}
+
+fn file_layer(flag: Option<&Path>, environment: &[(OsString, OsString)]) -> Result<Layer, SettingError> {
+    let variable =
+        environment.iter().find(|(name, _)| name == FILE_VARIABLE).map(|(_, value)| PathBuf::from(value));
+    let asked = flag.map(Path::to_owned).or(variable);
+    let path = asked.clone().unwrap_or_else(|| PathBuf::from(FILE));
+    match std::fs::read_to_string(&path) {
+        Ok(text) => parse_file(&path.display().to_string(), &text),
+        Err(source) if source.kind() == io::ErrorKind::NotFound && asked.is_none() => Ok(Layer::default()),
+        Err(source) => Err(SettingError::Unreadable { path: path.display().to_string(), source }),
+    }
+}
+
+fn parse_file(path: &str, text: &str) -> Result<Layer, SettingError> {
+    let table: toml::Table = toml::from_str(text)
+        .map_err(|error| SettingError::Syntax { path: path.to_owned(), message: error.to_string() })?;
+    let mut layer = Layer::default();
+    for (key, value) in &table {
+        layer.set(path, key, &as_text(value))?;
+    }
+    Ok(layer)
+}
+
+/// A value as an environment variable would say it; what cannot be said there becomes a word that fits no setting.
+fn as_text(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Float(number) => number.to_string(),
+        toml::Value::Boolean(truth) => truth.to_string(),
+        other => format!("a value of type {}", other.type_str()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
+    #[test]
+    fn flags_win_over_environment_and_environment_over_file() {
+        let cores = |n| NonZeroU32::new(n);
+        let flags = Layer { cores: cores(1), ..Layer::default() };
+        let env =
+            environment_layer(&environment(&[("HYPERSCALE_CORES", "2"), ("HYPERSCALE_SEED", "7")])).unwrap();
+        let file = parse_file("f", "cores = 3\nseed = 8\nquiet = true").unwrap();
+        let layer = flags.over(env).over(file);
+        assert_eq!(layer, Layer { cores: cores(1), seed: Some(7), quiet: Some(true), ..Layer::default() });
+    }
+
+    #[test]
+    fn unknown_keys_name_the_nearest_known_one() {
+        let in_file = parse_file("hyperscale.toml", "core = 3").unwrap_err();
+        assert!(matches!(in_file, SettingError::Unknown { nearest: Some("cores"), .. }), "{in_file:?}");
+        let in_env = environment_layer(&environment(&[("HYPERSCALE_SED", "3")])).unwrap_err();
+        assert!(matches!(in_env, SettingError::Unknown { nearest: Some("seed"), .. }), "{in_env:?}");
+    }
+
+    #[test]
+    fn wrong_values_are_errors_and_never_defaults() {
+        for text in ["cores = 0", "cores = \"many\"", "json = 2", "seed = -1", "seed = 1.5"] {
+            assert!(matches!(parse_file("f", text), Err(SettingError::Value { .. })), "{text}");
+        }
+        assert!(matches!(parse_file("f", "cores ="), Err(SettingError::Syntax { .. })));
+    }
+
+    #[test]
+    fn a_file_that_was_asked_for_must_be_there() {
+        let missing = file_layer(Some(Path::new("/nonexistent/hyperscale.toml")), &[]);
+        assert!(matches!(missing, Err(SettingError::Unreadable { .. })));
+    }
+}
