@@ -179,6 +179,9 @@ impl Reported<'_, '_> {
 
     /// Adds `did you mean` with the nearest known word, or the list of known words.
     pub fn nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) {
+        if self.0.is_none() {
+            return; // not kept: nobody will read the hint
+        }
         let known: Vec<&str> = known.into_iter().collect();
         match nearest(word, known.iter().copied()) {
             Some(name) => self.hint(format!("did you mean `{name}`?")),

@@ -60,10 +60,10 @@ impl Reader<'_> {
         let mut found = Found { checks: Vec::new(), stop: None, name: None };
         for item in node.items() {
             self.check_map(item, view, is_call, &mut found, matches!(node.kind, Kind::Seq(_)));
-        }
-        if found.checks.len() > CHECKS_MAX {
-            self.problems.error(node.place, format!("a step has at most {CHECKS_MAX} checks"));
-            found.checks.truncate(CHECKS_MAX);
+            if found.checks.len() > CHECKS_MAX {
+                self.problems.error(item.place, format!("a step has at most {CHECKS_MAX} checks"));
+                break;
+            }
         }
         found.checks
     }
@@ -117,7 +117,7 @@ impl Reader<'_> {
         let Kind::Map(entries) = &node.kind else {
             return found.push(self, "expr", self.expr(node, &view).map(CheckRule::Expr));
         };
-        for (Key { text, place }, node) in entries {
+        for (Key { text, place }, node) in entries.iter().take(CHECKS_MAX + 1) {
             found.name = self.name(text, *place).map(|name| (name, *place));
             found.push(self, "expr", self.expr(node, &view).map(CheckRule::Expr));
         }
@@ -161,7 +161,7 @@ impl Reader<'_> {
             let name = self.text(node, "a header name").and_then(|name| self.header_name(name, node.place));
             return found.push(self, "header", name.map(|name| CheckRule::Header(name, None)));
         };
-        for (key, node) in entries {
+        for (key, node) in entries.iter().take(CHECKS_MAX + 1) {
             let value = match node.kind {
                 Kind::Bool(true) | Kind::Null => None,
                 _ => match self.template(node, &view) {

@@ -1,6 +1,7 @@
 //! The keys of a map: each is asked for by name, and what nobody asked for is a problem.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 use hyperscale_types::Name;
 
@@ -93,13 +94,13 @@ impl Reader<'_> {
 
     /// Things with names: a map, or a list of maps with `name`. Names are not used twice.
     pub(super) fn named<'n>(&self, node: &'n Node, what: &str) -> Vec<Named<'n>> {
-        let mut found: Vec<Named<'n>> = Vec::new();
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
         let mut add = |named: Option<Named<'n>>| {
             let Some(named) = named else { return };
-            if found.iter().any(|other| other.name == named.name) {
-                self.problems.error(named.place, format!("{what} `{}` is there twice", named.name));
-            } else {
+            if seen.insert(named.name.clone()) {
                 found.push(named);
+            } else {
+                self.problems.error(named.place, format!("{what} `{}` is there twice", named.name));
             }
         };
         match &node.kind {

@@ -73,6 +73,9 @@ pub struct Loaded {
 
 /// Reads a plan. Either a plan that can be run, or everything that is wrong with it (warnings among the errors).
 pub fn load(source: &Source<'_>, env: &dyn Environment) -> Result<Loaded, Vec<Problem>> {
+    if source.format.is_none() && is_script(source.name) {
+        return Err(vec![Problem::general(source.name, "script plans are not supported yet")]);
+    }
     let text = Text::new(source.bytes).map_err(|e| vec![Problem::general(source.name, e.to_string())])?;
     let format = source.format.unwrap_or_else(|| Format::of_text(text.as_str()));
     let problems = Problems::new(source.name, &text);
@@ -84,6 +87,7 @@ pub fn load(source: &Source<'_>, env: &dyn Environment) -> Result<Loaded, Vec<Pr
             folder: source.folder,
             name: source.name,
             regexes_left: Cell::new(REGEXES_MAX),
+            steps_left: Cell::new(STEPS_MAX),
         };
         reader.plan(&root)
     });
@@ -100,8 +104,15 @@ pub fn load(source: &Source<'_>, env: &dyn Environment) -> Result<Loaded, Vec<Pr
     }
 }
 
+fn is_script(name: &str) -> bool {
+    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("js" | "mjs" | "ts" | "mts"))
+}
+
+/// Steps of one plan: each repeats the defaults.
+const STEPS_MAX: usize = 10_000;
 /// Regular expressions of one plan: each may take [`REGEX_BYTES_MAX`] of memory.
-const REGEXES_MAX: usize = 1_000;
+const REGEXES_MAX: usize = 500;
 /// Memory of one compiled regular expression.
 const REGEX_BYTES_MAX: usize = 2 << 20;
 
@@ -113,6 +124,7 @@ struct Reader<'r> {
     folder: &'r Path,
     name: &'r str,
     regexes_left: Cell<usize>,
+    steps_left: Cell<usize>,
 }
 
 impl Reader<'_> {

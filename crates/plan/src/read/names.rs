@@ -1,6 +1,6 @@
 //! The names of a plan and of its workflows, with the tally of who refers to which part of which answer.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use hyperscale_types::{Name, rule::RESERVED_STEP_NAMES};
@@ -40,6 +40,9 @@ const RESERVED: [&str; 27] = [
     "loop",
     "super",
 ];
+
+/// Unknown names of a workflow that get a hint: finding the nearest of a thousand names takes its time.
+const HINTS_MAX: usize = 50;
 
 /// What every answer of a client call has.
 pub(super) const ANSWER_FIELDS: [&str; 5] = ["status", "json", "body", "headers", "latency_ms"];
@@ -114,17 +117,32 @@ pub(super) struct WorkflowNames {
     /// By [`Part`] and step.
     needs: [RefCell<Vec<Needs>>; 5],
     data: RefCell<BTreeSet<usize>>,
+    hints_left: Cell<usize>,
 }
 
 impl WorkflowNames {
     /// Nobody refers to anything yet.
     pub(super) fn new(uses: Vec<Name>, keep: Vec<Name>, parts: [Vec<StepNames>; 5]) -> Self {
-        WorkflowNames { uses, keep, parts, needs: Default::default(), data: RefCell::default() }
+        WorkflowNames {
+            uses,
+            keep,
+            parts,
+            needs: Default::default(),
+            data: RefCell::default(),
+            hints_left: Cell::new(HINTS_MAX),
+        }
     }
 
     /// What others need of a step's answer, so far.
     pub(super) fn needs(&self, part: Part, step: usize) -> Needs {
         self.needs[part as usize].borrow().get(step).copied().unwrap_or_default()
+    }
+
+    /// Whether one more unknown name gets a hint.
+    pub(super) fn takes_hint(&self) -> bool {
+        let left = self.hints_left.get();
+        self.hints_left.set(left.saturating_sub(1));
+        left > 0
     }
 
     /// Somebody refers to a row of a data file.

@@ -10,7 +10,7 @@ use crate::model::Plan;
 /// Workflows of one plan.
 const WORKFLOWS_MAX: usize = 1_000;
 /// Bytes of `defaults`: they are read again for every step.
-const DEFAULTS_BYTES_MAX: usize = 64 << 10;
+const DEFAULTS_BYTES_MAX: usize = 16 << 10;
 /// Characters of a plan's name.
 const NAME_CHARS_MAX: usize = 200;
 

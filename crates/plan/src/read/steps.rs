@@ -2,13 +2,13 @@
 
 use hyperscale_types::Span;
 
-use super::Reader;
 use super::extract::extraction_names;
 use super::fields::Named;
 use super::graph::Ordered;
 use super::names::{Gives, Part, PlanNames, StepNames, WorkflowNames};
 use super::plan::Defaults;
 use super::view::{Sees, View};
+use super::{Reader, STEPS_MAX as PLAN_STEPS_MAX};
 use crate::document::{Kind, Node};
 use crate::model::step::{Action, Needs, Think};
 use crate::model::{Step, StepGraph, StepKind};
@@ -85,6 +85,12 @@ impl Reader<'_> {
             self.problems.error(steps[STEPS_MAX].place, message);
             steps.truncate(STEPS_MAX);
         }
+        let left = self.steps_left.get();
+        if steps.len() > left {
+            self.problems.error(steps[left].place, format!("a plan has at most {PLAN_STEPS_MAX} steps"));
+            steps.truncate(left);
+        }
+        self.steps_left.set(left - steps.len());
         for step in &steps {
             self.not_reserved_step(&step.name, step.place);
         }

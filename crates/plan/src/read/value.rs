@@ -2,15 +2,19 @@
 
 use std::path::PathBuf;
 
+use hyperscale_types::Name;
 use minijinja::Value;
 
 use super::Reader;
 use super::view::View;
 use crate::document::{Kind, Node, Place};
-use crate::template::{Expr, JsonTemplate, Resolver, Root, Scope, Template, TemplateProblem};
+use crate::template::{Expr, FillError, JsonTemplate, Resolver, Root, Scope, Template, TemplateProblem};
+
+/// Holes of one template: a short text full of long variables must not become a huge one.
+const HOLES_MAX: usize = 1_000;
 
 /// Only variables have a value when a plan is read.
-pub(super) struct VarScope<'v>(pub(super) &'v [(hyperscale_types::Name, Value)]);
+pub(super) struct VarScope<'v>(pub(super) &'v [(Name, Value)]);
 
 impl Scope for VarScope<'_> {
     fn root(&self, root: Root) -> Value {
@@ -31,6 +35,10 @@ impl Reader<'_> {
     /// [`Reader::template`] for a text that stands somewhere.
     pub(super) fn template_of(&self, text: &str, place: Place, view: &dyn Resolver) -> Option<Template> {
         self.no_environment(text, place);
+        if text.matches("{{").count() > HOLES_MAX {
+            self.problems.error(place, format!("a template has at most {HOLES_MAX} holes"));
+            return None;
+        }
         Template::parse(text, view).map_err(|problem| self.template_problem(problem, text, place)).ok()
     }
 
@@ -116,11 +124,21 @@ impl Reader<'_> {
         let template = self.template(node, &constants)?;
         match template.value(&VarScope(view.vars())) {
             Ok(value) => Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
-            Err(problem) => {
-                self.problems.error(node.place, problem.to_string());
-                None
-            }
+            Err(problem) => self.fill_problem(&problem, node.place, view.vars()),
         }
+    }
+
+    /// A template over variables cannot be filled. If that is because a variable has a problem, that one is enough.
+    pub(super) fn fill_problem<T>(
+        &self,
+        problem: &FillError,
+        place: Place,
+        vars: &[(Name, Value)],
+    ) -> Option<T> {
+        if !vars.iter().any(|(_, value)| value.is_undefined()) {
+            self.problems.error(place, problem.to_string());
+        }
+        None
     }
 
     /// A file that must be readable, relative to the plan's folder.

@@ -12,6 +12,8 @@ use crate::template::Template;
 
 /// Variables of one plan.
 const VARS_MAX: usize = 1_000;
+/// Bytes of one variable's text: each may repeat the ones before it.
+const VAR_BYTES_MAX: usize = 64 << 10;
 
 /// A part of a text with `${env:…}` in it.
 enum Part<'t> {
@@ -122,11 +124,12 @@ impl Reader<'_> {
         let names = PlanNames { vars: before, data: &[] };
         let template: Template = self.template_of(text, place, &View::of_vars(&names))?;
         match template.value(&VarScope(before)) {
-            Ok(value) => Some(value),
-            Err(problem) => {
-                self.problems.error(place, problem.to_string());
+            Ok(value) if value.as_str().is_some_and(|text| text.len() > VAR_BYTES_MAX) => {
+                self.problems.error(place, format!("a variable is at most {VAR_BYTES_MAX} bytes long"));
                 None
             }
+            Ok(value) => Some(value),
+            Err(problem) => self.fill_problem(&problem, place, before),
         }
     }
 

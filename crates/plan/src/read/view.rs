@@ -152,16 +152,19 @@ impl<'w> View<'w> {
     fn locate(&self, workflow: &WorkflowNames, name: &str) -> Option<Result<(Part, usize, Root), String>> {
         let position = |part: Part| workflow.parts[part as usize].iter().position(|step| step.name == *name);
         let (part, at) = Part::ALL.into_iter().find_map(|part| Some((part, position(part)?)))?;
-        let root = match (part, self.part) {
+        Some(self.root_of(workflow, part, at).map(|root| (part, at, root)))
+    }
+
+    fn root_of(&self, workflow: &WorkflowNames, part: Part, at: usize) -> Result<Root, String> {
+        match (part, self.part) {
             (part, mine) if part == mine => self.sees_step(workflow, at).map(|()| Root::Step(at)),
             (Part::Setup, _) => Ok(Root::Setup(at)),
             (Part::VuSetup, Part::Steps | Part::VuTeardown) => Ok(Root::VuSetup(at)),
             (part, mine) => {
-                let (part, mine) = (part.key(), mine.key());
+                let (name, part, mine) = (&workflow.parts[part as usize][at].name, part.key(), mine.key());
                 Err(format!("`{name}` is a step of `{part}`; `{mine}` does not see its result"))
             }
-        };
-        Some(root.map(|root| (part, at, root)))
+        }
     }
 
     fn sees_step(&self, workflow: &WorkflowNames, at: usize) -> Result<(), String> {
@@ -190,9 +193,13 @@ impl<'w> View<'w> {
         let mut names: Vec<String> = self.plan.vars.iter().map(|(name, _)| name.to_string()).collect();
         let Some(workflow) = self.workflow else { return names };
         names.extend(workflow.uses.iter().map(Name::to_string));
-        let steps = workflow.parts.iter().flatten().filter(|step| !matches!(step.gives, Gives::Nothing(_)));
-        let seen = steps.filter(|step| matches!(self.locate(workflow, step.name.as_str()), Some(Ok(_))));
-        names.extend(seen.map(|step| step.name.to_string()));
+        for part in Part::ALL {
+            let steps = workflow.parts[part as usize].iter().enumerate();
+            let seen = steps.filter(|(at, step)| {
+                !matches!(step.gives, Gives::Nothing(_)) && self.root_of(workflow, part, *at).is_ok()
+            });
+            names.extend(seen.map(|(_, step)| step.name.to_string()));
+        }
         if self.part == Part::Steps {
             names.extend(self.plan.data.iter().map(|data| format!("data.{}", data.name)));
         }
@@ -221,6 +228,9 @@ impl Resolver for View<'_> {
         }
         if let Some(found) = self.step(words) {
             return found;
+        }
+        if self.workflow.is_some_and(|workflow| !workflow.takes_hint()) {
+            return Err(format!("unknown name `{first}`"));
         }
         let visible = self.visible();
         if visible.iter().any(|name| name.starts_with(&format!("{first}-"))) {

@@ -234,4 +234,6 @@ impl Template {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

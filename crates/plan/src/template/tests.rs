@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 /// `base` and `token` are variables, `login` a step, `data.users` a row, `vu.id` a number.
-struct Names;
+pub(super) struct Names;
 
 impl Resolver for Names {
     fn resolve(&self, words: &[&str]) -> Result<(Root, usize), String> {
@@ -22,7 +22,7 @@ impl Resolver for Names {
     }
 }
 
-struct Values;
+pub(super) struct Values;
 
 impl Scope for Values {
     fn root(&self, root: Root) -> Value {

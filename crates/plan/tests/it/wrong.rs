@@ -42,6 +42,13 @@ fn bytes_that_are_no_text_are_refused_in_words() {
 }
 
 #[test]
+fn a_script_is_refused_in_words() {
+    let problems =
+        load(&Source::file(Path::new("plan.ts"), b"export const A = 1"), &world()).expect_err("a script");
+    assert_eq!(render(&problems), "plan.ts: error: script plans are not supported yet\n");
+}
+
+#[test]
 fn a_byte_order_mark_is_skipped() {
     let bytes = b"\xef\xbb\xbfworkflows: { A: { steps: { a: { http: http://localhost/ } } } }";
     load(&Source::file(Path::new("p.yaml"), bytes), &world()).expect("the mark means nothing");

@@ -63,10 +63,7 @@ impl Reader<'_> {
     fn check_start(&self, template: &Template, place: Place, view: &View<'_>) -> Option<()> {
         let known = match template.prepare(&VarScope(view.vars()), Root::is_constant, Escape::None) {
             Ok(known) => known,
-            Err(problem) => {
-                self.problems.error(place, problem.to_string());
-                return None;
-            }
+            Err(problem) => return self.fill_problem(&problem, place, view.vars()),
         };
         match known.pieces() {
             [] => self.check_url("", true, place),
