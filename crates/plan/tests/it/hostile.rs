@@ -163,3 +163,67 @@ workflows:
     assert_eq!(numbers, wanted);
     assert_eq!(plan.workflows[2].ramp.to_string(), "1ms");
 }
+
+/// One entry of a plan written many times; the number goes where `#` stands.
+fn many(before: &str, entry: &str, count: usize, after: &str) -> String {
+    let entries: String = (0..count).map(|number| entry.replace('#', &number.to_string())).collect();
+    format!("{before}{entries}{after}")
+}
+
+#[test]
+fn what_is_too_much_is_refused_by_name() {
+    let step = "steps: { a: { http: http://localhost/ } }";
+    let one = format!("workflows: {{ A: {{ {step} }} }}\n");
+    let steps = many("steps: {", "s#: { sleep: 1s },", 990, "}");
+    for (text, wanted) in [
+        (many("workflows:\n", &format!("  W#: {{ {step} }}\n"), 1_001, ""), "at most 1000 workflows"),
+        (many("workflows: { A: { steps: {", "s#: { sleep: 1s },", 1_001, "} } }"), "more than 1000 steps"),
+        (many("workflows:\n", &format!("  W#: {{ {steps} }}\n"), 11, ""), "at most 10000 steps"),
+        (many("vars: {", "v#: x,", 1_001, &format!("}}\n{one}")), "at most 1000 variables"),
+        (many("data: {", "d#: users.csv,", 101, &format!("}}\n{one}")), "at most 100 data files"),
+        (many(&format!("{one}thresholds: ["), "A.rate > #/s,", 1_001, "]"), "at most 1000 thresholds"),
+        (
+            many("workflows: { A: { stages: [", "{ to: 1, over: 1s },", 1_001, &format!("], {step} }} }}")),
+            "1 … 1000 entries",
+        ),
+        (
+            many(
+                "workflows: { A: { steps: { a: { http: 'http://localhost/",
+                "{{ vu.id }}",
+                1_001,
+                "' } } } }",
+            ),
+            "at most 1000 holes",
+        ),
+        (
+            many(
+                "workflows: { A: { steps: { a: { http: http://localhost/, check: [",
+                "{ expr: '1' },",
+                101,
+                "] } } } }",
+            ),
+            "at most 100 checks",
+        ),
+        (
+            many(
+                "workflows: { A: { steps: {",
+                "s#: { http: http://localhost/, check: { body: { matches: a } } },",
+                501,
+                "} } }",
+            ),
+            "at most 500 regular expressions",
+        ),
+        (
+            many(
+                "workflows: { A: { steps: { a: { http: { url: http://localhost/, headers: {",
+                "x-#: y,",
+                1_001,
+                "} } } } } }",
+            ),
+            "at most 1000 header fields",
+        ),
+    ] {
+        let problems = load(&Source::file(Path::new("p.yaml"), text.as_bytes()), &world()).expect_err(wanted);
+        assert!(render(&problems).contains(wanted), "{wanted}: {}", render(&problems[..1]));
+    }
+}
