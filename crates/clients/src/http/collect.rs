@@ -6,6 +6,7 @@ use hyperscale_plan::model::step::Needs;
 use hyperscale_types::ErrorKind;
 
 use super::decode::CODINGS_MAX;
+use super::head::is_named;
 use super::outcome::CallError;
 use super::prepare::Prepared;
 use super::reader::{Flow, Sink};
@@ -129,20 +130,14 @@ impl Sink for Collector<'_> {
         let redirect = self.redirects && matches!(status, 301 | 302 | 303 | 307 | 308);
         let challenged = self.challenges && status == 401;
         for (name, value) in fields {
-            match name.len() {
-                8 if redirect && name.eq_ignore_ascii_case("location") => {
-                    self.found().location = Some(value.into());
-                }
-                10 if self.cookies && name.eq_ignore_ascii_case("set-cookie") => {
-                    push_bounded(&mut self.found().set_cookies, value, SET_COOKIES_MAX);
-                }
-                16 if challenged && name.eq_ignore_ascii_case("www-authenticate") => {
-                    push_bounded(&mut self.found().challenges, value, CHALLENGES_MAX);
-                }
-                16 if self.needs.body && name.eq_ignore_ascii_case("content-encoding") => {
-                    push_bounded(&mut self.found().encodings, value, CODINGS_MAX);
-                }
-                _ => {}
+            if self.cookies && is_named(name, b"set-cookie") {
+                push_bounded(&mut self.found().set_cookies, value, SET_COOKIES_MAX);
+            } else if redirect && is_named(name, b"location") {
+                self.found().location = Some(value.into());
+            } else if challenged && is_named(name, b"www-authenticate") {
+                push_bounded(&mut self.found().challenges, value, CHALLENGES_MAX);
+            } else if self.needs.body && is_named(name, b"content-encoding") {
+                push_bounded(&mut self.found().encodings, value, CODINGS_MAX);
             }
             if self.needs.headers
                 && let Some(response) = &mut self.response

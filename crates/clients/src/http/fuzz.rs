@@ -9,6 +9,7 @@ use super::cookies::CookieJar;
 use super::decode::Codings;
 use super::digest::{Challenge, DigestSession};
 use super::oauth2::Token;
+use super::reader::{Fed, Flow, Reader, Sink};
 use super::stream::StreamReader;
 use super::url::{self, Url};
 
@@ -100,4 +101,58 @@ fn fuzz_token() {
             assert!(token.authorization.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' '));
         }
     });
+}
+
+/// Whatever a server answers and wherever it is cut, reading ends with a verdict, never hands out more body than is
+/// allowed, and cuts change nothing. The first byte says where, the second whether it answers a HEAD request.
+#[test]
+fn fuzz_response() {
+    bolero::check!(name = "response").for_each(|bytes: &[u8]| {
+        let [cut, to_head, answer @ ..] = bytes else { return };
+        let (before, after) = answer.split_at(usize::from(*cut).min(answer.len()));
+        let read = |pieces: [&[u8]; 2]| {
+            let mut reader = Reader::new(*to_head == b'H', RESPONSE_BODY_MAX);
+            let mut seen = Seen::default();
+            for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
+                match reader.feed(piece, &mut seen) {
+                    Ok(Fed::More) => {}
+                    Ok(Fed::Complete | Fed::Stopped) => return Some((seen, true, piece.len())),
+                    Err(_) => return None,
+                }
+            }
+            let complete = reader.end();
+            Some((seen, complete, after.len()))
+        };
+        let (whole, parts) = (read([answer, b""]), read([before, after]));
+        if let (Some((whole, complete, _)), Some((parts, complete_too, last))) = (whole, parts) {
+            // A complete answer may end at the cut; then the rest would have been surplus.
+            if last == after.len() || after.is_empty() {
+                assert_eq!((whole, complete), (parts, complete_too));
+            }
+        }
+    });
+}
+
+/// Bytes that an answer's body may have in [`fuzz_response`].
+const RESPONSE_BODY_MAX: u64 = 1000;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Seen {
+    status: u16,
+    fields: usize,
+    body: Vec<u8>,
+}
+
+impl Sink for Seen {
+    fn head<'b>(&mut self, status: u16, fields: impl Iterator<Item = (&'b str, &'b [u8])>) {
+        assert!(self.status == 0 && status != 0);
+        self.status = status;
+        self.fields = fields.count();
+    }
+
+    fn body(&mut self, bytes: &[u8]) -> Flow {
+        self.body.extend_from_slice(bytes);
+        assert!(self.body.len() as u64 <= RESPONSE_BODY_MAX);
+        Flow::Read
+    }
 }

@@ -96,17 +96,12 @@ impl<'h, 'b> Head<'h, 'b> {
         let mut coding = None;
         let mut keep_alive = self.http11;
         for field in self.fields {
-            match field.name.len() {
-                14 if field.name.eq_ignore_ascii_case("content-length") => {
-                    length = Some(one_length(length, field.value)?);
-                }
-                17 if field.name.eq_ignore_ascii_case("transfer-encoding") => {
-                    coding = Some(last_is_chunked(field.value));
-                }
-                10 if field.name.eq_ignore_ascii_case("connection") => {
-                    keep_alive = says_keep_alive(field.value, keep_alive);
-                }
-                _ => {}
+            if is_named(field.name, b"content-length") {
+                length = Some(one_length(length, field.value)?);
+            } else if is_named(field.name, b"connection") {
+                keep_alive = says_keep_alive(field.value, keep_alive);
+            } else if is_named(field.name, b"transfer-encoding") {
+                coding = Some(last_is_chunked(field.value));
             }
         }
         let framing = match (coding, length) {
@@ -120,6 +115,17 @@ impl<'h, 'b> Head<'h, 'b> {
         let keep_alive = keep_alive && framing != Framing::Close && !both && self.status != 101;
         Ok(Meaning { framing, keep_alive })
     }
+}
+
+/// Whether a field has this lower-case name, which has letters and `-` only. The length is known when compiling and no
+/// byte ends the comparison early: it becomes a few instructions.
+#[inline]
+pub(crate) fn is_named<const N: usize>(name: &str, lower: &[u8; N]) -> bool {
+    let Ok(name) = <&[u8; N]>::try_from(name.as_bytes()) else {
+        return false;
+    };
+    // Setting this bit turns capitals into small letters and leaves `-` alone; no other character of a name becomes one.
+    name.iter().zip(lower).fold(0, |different, (byte, lower)| different | ((byte | 0x20) ^ lower)) == 0
 }
 
 /// What a head says.
@@ -205,6 +211,14 @@ mod tests {
         }
         let to_head = meaning("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true);
         assert_eq!(to_head, Ok(Meaning { framing: Length(0), keep_alive: true }));
+    }
+
+    #[test]
+    fn names_are_compared_without_case() {
+        assert!(is_named("Content-Length", b"content-length") && is_named("COOKIE", b"cookie"));
+        for other in ["content-lengths", "content_length", "ontent-length", "", "content-lengtg"] {
+            assert!(!is_named(other, b"content-length"), "{other}");
+        }
     }
 
     #[test]

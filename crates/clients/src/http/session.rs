@@ -15,7 +15,7 @@ use super::deadline::Deadline;
 use super::digest::{Challenge, DigestSession};
 use super::network::{Network, TokioNetwork};
 
-/// Idle connections kept; beyond that the one unused for longest is closed.
+/// Idle connections kept; beyond that an old one is closed.
 const IDLE_MAX: usize = 64;
 /// Digest challenges that are remembered: servers times users.
 const DIGESTS_MAX: usize = 16;
@@ -99,7 +99,7 @@ impl<N: Network> Session<N> {
                     return Some(Connection::H2(Rc::clone(connection)));
                 }
                 Connection::H2(_) => drop(idle.remove(at)),
-                Connection::H1(_) => return Some(idle.remove(at).connection),
+                Connection::H1(_) => return Some(idle.swap_remove(at).connection),
             }
         }
     }
@@ -120,9 +120,7 @@ impl<N: Network> Session<N> {
         if idle.len() == IDLE_MAX {
             idle.remove(0);
         }
-        // Most sessions have one connection, and there are very many sessions.
-        idle.reserve_exact(1);
-        idle.push(Idle { route, iteration, connection });
+        push_exact(&mut idle, Idle { route, iteration, connection });
     }
 
     /// Whether any server has asked for digest authentication.
@@ -170,8 +168,15 @@ impl<N: Network> Session<N> {
     pub(crate) fn put_deadline(&self, deadline: Deadline) {
         let mut timers = self.timers.borrow_mut();
         if timers.len() < TIMERS_MAX {
-            timers.reserve_exact(1);
-            timers.push(deadline);
+            push_exact(&mut timers, deadline);
         }
     }
+}
+
+/// Appends without room for more: most sessions keep one of everything, and there are very many sessions.
+fn push_exact<T>(list: &mut Vec<T>, item: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(1);
+    }
+    list.push(item);
 }

@@ -3,6 +3,8 @@
 mod allocations;
 mod errors;
 mod exchange;
+mod proxy;
+mod reach;
 mod requests;
 mod support;
 mod target;

@@ -1,0 +1,113 @@
+//! How peers are reached: addresses in turn, local addresses, client certificates, resumption.
+
+use std::cell::RefCell;
+use std::io;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+
+use hyperscale_clients::http::{Endpoint, MemoryNetwork, MemoryStream, Network};
+use hyperscale_plan::model::http::{Dns, HttpVersion, Reuse, Tls};
+use hyperscale_target::{Options, Target, TlsOptions};
+use hyperscale_types::ErrorKind;
+use rcgen::{CertificateParams, KeyPair};
+use tempfile::NamedTempFile;
+use tokio::net::TcpListener;
+
+use super::support::{Client, get, ok};
+
+/// A network whose names have three addresses, of which one refuses; notes what is asked of it.
+struct Three {
+    memory: MemoryNetwork,
+    asked: Rc<RefCell<Vec<String>>>,
+}
+
+impl Network for Three {
+    type Stream = MemoryStream;
+
+    async fn connect(&self, to: Endpoint<'_>) -> io::Result<MemoryStream> {
+        let Endpoint::Tcp { peer, .. } = to else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        self.asked.borrow_mut().push(peer.to_string());
+        if peer.ip() == IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)) {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        self.memory.connect(to).await
+    }
+
+    async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        self.asked.borrow_mut().push(host.to_owned());
+        Ok((1..=3).map(|last| Ipv4Addr::new(10, 0, 0, last).into()).collect())
+    }
+}
+
+#[tokio::test]
+async fn all_addresses_of_a_name_are_used_in_turn_and_those_that_refuse_are_passed_over() {
+    for dns in [Dns::Once, Dns::PerConnection] {
+        let asked: Rc<RefCell<Vec<String>>> = Rc::default();
+        let memory = MemoryNetwork::answering(ok("x"));
+        let client = Client::on(Three { memory, asked: Rc::clone(&asked) });
+        let mut request = get("http://three.example:81/");
+        request.transport.reuse = Reuse::Call;
+        request.transport.dns = dns;
+        let prepared = client.prepare(&request).await;
+        for _ in 0..6 {
+            assert_eq!(client.call(&prepared).await.error, None);
+        }
+        let count = |text: &str| asked.borrow().iter().filter(|entry| *entry == text).count();
+        assert_eq!(count("three.example"), if dns == Dns::Once { 1 } else { 7 }, "{dns:?}");
+        assert_eq!(count("10.0.0.2:81"), 2, "its turn came twice, and others took over");
+        assert_eq!(count("10.0.0.1:81") + count("10.0.0.3:81"), 6);
+        assert!(count("10.0.0.1:81") >= 2 && count("10.0.0.3:81") >= 2);
+    }
+}
+
+#[tokio::test]
+async fn local_addresses_are_used_in_turn() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let client = Client::new();
+    let mut request = get(&format!("http://{address}/"));
+    request.transport.reuse = Reuse::Call;
+    request.transport.source =
+        ["127.0.0.2", "::1", "127.0.0.3"].map(|text| text.parse().expect("an address")).into();
+    request.timeout = hyperscale_types::Span::from_secs(5);
+    let prepared = client.prepare(&request).await;
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let accept = async {
+            let (stream, peer) = listener.accept().await.expect("a connection");
+            drop(stream);
+            peer.ip().to_string()
+        };
+        let (peer, outcome) = tokio::join!(accept, client.call(&prepared));
+        assert_ne!(outcome.error.expect("nobody answers").kind, ErrorKind::ConnectTimeout);
+        seen.push(peer);
+    }
+    assert_eq!(seen, ["127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.3"]);
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_shown_to_a_server_that_asks() {
+    let key = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(vec!["client".to_owned()]).expect("a name");
+    let certificate = params.self_signed(&key).expect("a certificate");
+    let file = |text: &str| {
+        let mut file = NamedTempFile::new().expect("a file");
+        file.write_all(text.as_bytes()).expect("a file");
+        file
+    };
+    let (cert_file, key_file) = (file(&certificate.pem()), file(&key.serialize_pem()));
+    let mut options = Options::new(([127, 0, 0, 1], 0).into());
+    options.tls = Some(TlsOptions { client_ca_pem: Some(certificate.pem()), ..TlsOptions::default() });
+    let target = Target::bind(options).expect("a free port").spawn().expect("a thread");
+    let mut request = get(&format!("https://{}/", target.handle().listen()));
+    request.transport.version = HttpVersion::Http1;
+    request.transport.tls = Tls { insecure: true, ..Tls::default() };
+    let refused = Client::new().once(&request).await;
+    assert_eq!(refused.error.expect("it fails").kind, ErrorKind::Tls);
+    request.transport.tls.cert = Some(cert_file.path().to_owned());
+    request.transport.tls.key = Some(key_file.path().to_owned());
+    assert_eq!(Client::new().once(&request).await.error, None);
+}
