@@ -6,10 +6,12 @@ use std::time::Instant;
 
 use hyperscale_plan::template::{FillError, Scope};
 use hyperscale_types::ErrorKind;
+use tokio::time::timeout_at;
 
 use super::collect::Collector;
 use super::connection::{self, Connection};
 use super::core::{HttpCore, Scratch};
+use super::errors;
 use super::exchange::{self, Meter, Request};
 use super::extra;
 use super::follow;
@@ -186,7 +188,10 @@ async fn open<N: Network>(
     let mut dial = async || connection::open(core, route, limit, end, &mut meter.phases).await;
     let connection = match &route.shared {
         None => dial().await?,
-        Some(pool) => Connection::H2(pool.connection(async || multiplex::only_h2(dial().await?)).await?),
+        Some(pool) => {
+            let shared = pool.connection(async || multiplex::only_h2(dial().await?));
+            Connection::H2(timeout_at(end, shared).await.map_err(|_| errors::timeout())??)
+        }
     };
     meter.since = Instant::now();
     Ok(connection)

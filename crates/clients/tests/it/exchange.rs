@@ -163,19 +163,23 @@ async fn a_connection_known_to_be_dead_is_replaced_without_counting() {
 }
 
 #[tokio::test]
-async fn forked_calls_of_one_session_use_connections_of_their_own() {
-    let connection = [Act::Read, send(ok("x")), Act::AwaitClose].to_vec();
-    let server = Server::start(vec![connection.clone(), connection]).await;
+async fn a_call_that_is_dropped_closes_its_connection_and_leaves_its_progress() {
+    let server = Server::start(vec![vec![Act::Read, Act::AwaitClose], answer(&ok("new")).to_vec()]).await;
     let client = Client::new();
     let prepared = client.prepare(&get(&server.url("/"))).await;
-    let first = client.call(&prepared).await;
-    assert_eq!(first.error, None);
-    // The kept connection would never answer again: only a second one can.
-    drop(client.session);
-    let client = Client::new();
-    let prepared = client.prepare(&get(&server.url("/"))).await;
-    let outcome = client.call(&prepared).await;
-    assert_eq!(outcome.error, None);
+    {
+        let mut call = std::pin::pin!(client.call(&prepared));
+        while client.progress.requests() == 0 {
+            tokio::select! {
+                biased;
+                outcome = &mut call => panic!("nobody answers: {outcome:?}"),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+    }
+    assert!(client.progress.started().is_some() && client.progress.bytes_sent() > 0);
+    assert_eq!(body(&client.call(&prepared).await), "new", "on a new connection");
+    assert_eq!(server.requests().await.len(), 2);
 }
 
 #[tokio::test]

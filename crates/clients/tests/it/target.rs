@@ -32,6 +32,18 @@ fn kind(outcome: &Outcome) -> Option<ErrorKind> {
 }
 
 #[tokio::test]
+async fn forked_calls_of_one_session_have_connections_of_their_own_and_leave_them_for_later() {
+    let target = start(|_| {});
+    let client = Client::new();
+    let prepared = client.prepare(&get(&url(&target, "/delay/20"))).await;
+    for _ in 0..2 {
+        let (one, two) = tokio::join!(client.call(&prepared), client.call(&prepared));
+        assert_eq!((one.status, two.status), (200, 200));
+        assert_eq!(target.handle().stats().connections.opened, 2);
+    }
+}
+
+#[tokio::test]
 async fn redirects_are_followed_and_every_hop_is_counted() {
     let target = start(|_| {});
     let client = Client::new();
