@@ -350,10 +350,7 @@ impl Job {
         self.free.append(&mut run.cpus);
         run.state = State::Ended { status, reason: reason.clone() };
         let name = self.plan.workflows[at].name.clone();
-        self.emit(Event::Workflow {
-            name,
-            state: WorkflowState::Ended { status, reason },
-        });
+        self.emit(Event::Workflow { name, state: WorkflowState::Ended { status, reason } });
     }
 
     pub(super) fn emit(&mut self, event: Event) {
