@@ -1,0 +1,71 @@
+//! Membership by SWIM with Lifeguard: who is in the cluster, who answers, and what they say about themselves.
+//!
+//! The core is [`Swim`]: `handle(now, input)` in, actions out. It has no sockets, no clock and no randomness but its seed,
+//! so that the same code runs in a node and in the simulator. It is evidence for the layers above, never a decision.
+//!
+//! ```text
+//! UNKNOWN ─join/ack─► ALIVE ─probe failed / suspect(inc ≥)─► SUSPECT ─timeout─► DEAD ─ttl─► removed
+//!                       ▲                                       │                 │
+//!                       └────────── alive(inc >) ───────────────┘                 │
+//!                       └────────── alive(boot or inc >) ─────────────────────────┘
+//! LEFT: announced by the node itself; not a failure, no event of death.
+//! ```
+//!
+//! | file          | what it owns                                                             |
+//! | ------------- | ------------------------------------------------------------------------ |
+//! | `claim`       | which of two sayings about a member holds                                |
+//! | `table`       | members, probe order, tombs, drawing at random                           |
+//! | `probe`       | states of a probe round, help for the rounds of others                   |
+//! | `suspicion`   | how long an accused member may take to contradict                        |
+//! | `awareness`   | the node's trust in itself (LHM); `load`: levels made from it            |
+//! | `gossip`      | queues and shares of the datagram                                        |
+//! | `workers`     | worker state between managers                                            |
+//! | `federation`  | probes between clusters, a core of its own                               |
+//! | `machine`     | the core: one arm per input, the only place where state changes          |
+//!
+//! This crate must never depend on an async runtime, sockets, the encoding of messages or another core.
+
+mod alarm;
+mod audit;
+mod awareness;
+mod claim;
+mod config;
+mod contacts;
+mod counters;
+mod deadlines;
+mod digest;
+mod embedded;
+pub mod federation;
+mod gossip;
+mod io;
+mod load;
+mod machine;
+mod message;
+mod probe;
+pub mod size;
+mod suspicion;
+mod table;
+mod workers;
+
+pub use audit::{AuditEntry, Cause};
+pub use awareness::{LHM_MAX, Lifeguard};
+pub use claim::{Claim, Incarnation, Status};
+pub use config::{
+    Config, ConfigError, ContactConfig, DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, FANOUT_MAX, GossipConfig,
+    HELPERS_MAX, Limits, MEMBERS_MAX, ProbeConfig, SuspicionConfig,
+};
+pub use contacts::CONTACTS_MAX;
+pub use counters::Counters;
+pub use digest::{BUCKETS, Digest};
+pub use embedded::{Embedded, EmbeddedState, GateLoad, ManagerLoad, Phase, WorkerLoad, WorkerState};
+pub use gossip::MEMBER_UPDATES_MAX;
+pub use io::{Action, Command, Destination, Endpoint, Event, Input, Timer};
+pub use load::LoadLevel;
+pub use machine::{Identity, MemberView, Sizes, Swim};
+pub use message::{Datagram, MemberUpdate, Message, PAGE_MAX, Peer, Sender, StreamBody, StreamMessage};
+pub use probe::RELAYS_MAX;
+pub use suspicion::{CONFIRMATIONS_MAX, WITNESSES_MAX, Witnesses};
+pub use workers::{
+    WORKER_UPDATE_STALE_AFTER, WORKER_UPDATES_MAX, WorkerMembership, WorkerReport, WorkerStanding,
+    WorkerUpdate, WorkerVersion, WorkerView,
+};

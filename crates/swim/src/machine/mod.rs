@@ -1,0 +1,230 @@
+//! The membership core: one node's view of its cluster, as a deterministic state machine.
+//!
+//! [`Swim::handle`] takes the time and one input and appends what is to be done. It must be called for every datagram,
+//! stream message and timer, in the order they happen on the node; the time must not go back. Equal calls give equal
+//! actions: there is no clock, no socket and no randomness but the seed.
+//!
+//! Each kind of input has one arm here and one file beside this one.
+
+mod command;
+mod datagram;
+mod deadline;
+mod helping;
+mod merge;
+mod myself;
+mod probing;
+mod reach;
+mod spread;
+mod stream;
+mod sync;
+mod view;
+mod worker;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fastrand::Rng;
+use hyperscale_types::{NodeId, Now};
+
+pub use myself::Identity;
+pub use view::{MemberView, Sizes};
+
+use crate::alarm::Alarm;
+use crate::audit::AuditRing;
+use crate::awareness::Awareness;
+use crate::config::{Config, ConfigError};
+use crate::contacts::Contacts;
+use crate::counters::Counters;
+use crate::deadlines::Deadlines;
+use crate::gossip::MemberQueue;
+use crate::io::{Action, Destination, Endpoint, Event, Input, Timer};
+use crate::message::{StreamBody, StreamMessage};
+use crate::probe::{Relays, Round};
+use crate::suspicion::Suspicion;
+use crate::table::{Members, ProbeOrder, Slot, Tombs};
+use crate::workers::WorkerBook;
+
+use myself::Myself;
+
+/// The membership core of one node.
+#[derive(Clone, Debug)]
+pub struct Swim {
+    config: Config,
+    rng: Rng,
+    me: Myself,
+    members: Members,
+    tombs: Tombs,
+    /// Of the suspected members.
+    suspicions: BTreeMap<Slot, Suspicion>,
+    deadlines: Deadlines,
+    prober: Prober,
+    awareness: Awareness,
+    queue: MemberQueue,
+    contacts: Contacts,
+    workers: WorkerBook,
+    alarms: Alarms,
+    audit: AuditRing,
+    counters: Counters,
+    /// For drawing members without allocating.
+    picks: Vec<Slot>,
+}
+
+/// What this node is probing.
+#[derive(Clone, Debug)]
+struct Prober {
+    order: ProbeOrder,
+    round: Round,
+    /// Rounds started or skipped.
+    rounds: u64,
+    /// Last number given to a probe.
+    seq: u32,
+    /// Whether anybody was heard since the round began.
+    heard: bool,
+    /// Helpers of the last failed round that did not nack: if they turn out to be well, the nacks were missing.
+    debtors: Vec<NodeId>,
+    /// Subjects that were told their accusation in this period.
+    told: BTreeSet<NodeId>,
+    relays: Relays,
+}
+
+/// One pending timer per kind.
+#[derive(Clone, Debug, Default)]
+struct Alarms {
+    period: Alarm,
+    gossip: Alarm,
+    deadline: Alarm,
+    sync: Alarm,
+    contact: Alarm,
+    depart: Alarm,
+    /// When anti-entropy was last begun.
+    synced: Option<Now>,
+}
+
+/// One call of [`Swim::handle`]: its time, and the actions it makes.
+struct Turn<'a> {
+    now: Now,
+    out: &'a mut Vec<Action>,
+}
+
+impl Turn<'_> {
+    fn event(&mut self, event: Event) {
+        self.out.push(Action::Event(event));
+    }
+
+    fn timer(&mut self, at: Now, timer: Timer) {
+        self.out.push(Action::SetTimer { at, timer });
+    }
+}
+
+impl Swim {
+    /// A node that knows nobody yet. It does nothing until it is told to join.
+    pub fn new(config: Config, identity: Identity, seed: u64) -> Result<Self, ConfigError> {
+        config.check()?;
+        let prober = Prober {
+            order: ProbeOrder::default(),
+            round: Round::Idle,
+            rounds: 0,
+            seq: 0,
+            heard: false,
+            debtors: Vec::new(),
+            told: BTreeSet::new(),
+            relays: Relays::default(),
+        };
+        Ok(Self {
+            rng: Rng::with_seed(seed),
+            me: Myself::new(identity),
+            members: Members::new(),
+            tombs: Tombs::default(),
+            suspicions: BTreeMap::new(),
+            deadlines: Deadlines::default(),
+            prober,
+            awareness: Awareness::new(config.lifeguard, config.lag_tick),
+            queue: MemberQueue::new(),
+            contacts: Contacts::default(),
+            workers: WorkerBook::new(config.limits.workers),
+            alarms: Alarms::default(),
+            audit: AuditRing::new(config.limits.audit),
+            counters: Counters::default(),
+            picks: Vec::new(),
+            config,
+        })
+    }
+
+    /// Deals with one input; what is to be done is appended to `out`.
+    pub fn handle(&mut self, now: Now, input: Input, out: &mut Vec<Action>) {
+        if self.me.is_gone() {
+            return;
+        }
+        let turn = &mut Turn { now, out };
+        match input {
+            Input::Datagram(datagram) => self.datagram(turn, datagram),
+            Input::Stream(message) => self.stream(turn, message),
+            Input::Timer(timer) => self.timer(turn, timer),
+            Input::Command(command) => self.command(turn, command),
+        }
+        self.set_alarms(turn);
+    }
+
+    fn timer(&mut self, turn: &mut Turn<'_>, timer: Timer) {
+        match timer {
+            Timer::Period(number) => self.period(turn, number),
+            Timer::ProbeTimeout(seq) => self.probe_timeout(turn, seq),
+            Timer::Relay(seq) => self.relay_timeout(turn, seq),
+            Timer::Gossip(number) => self.gossip_tick(turn, number),
+            Timer::Deadline(number) => self.deadlines(turn, number),
+            Timer::Sync(number) => self.sync_tick(turn, number),
+            Timer::Contact(number) => self.try_contacts(turn, number),
+            Timer::Depart(number) => self.depart(turn, number),
+        }
+    }
+
+    /// Timers that follow from state: set in one place, after every input.
+    fn set_alarms(&mut self, turn: &mut Turn<'_>) {
+        if let Some(at) = self.deadlines.next()
+            && let Some(number) = self.alarms.deadline.set(at)
+        {
+            turn.timer(at, Timer::Deadline(number));
+        }
+        if !self.alarms.gossip.is_set() && self.has_news() {
+            let interval = self.awareness.stretch_gossip(self.config.gossip.interval);
+            let at = turn.now.plus(interval.mul_f64(self.rng.f64()));
+            if let Some(number) = self.alarms.gossip.set(at) {
+                turn.timer(at, Timer::Gossip(number));
+            }
+        }
+        if let Some(at) = self.contacts.next()
+            && let Some(number) = self.alarms.contact.set(at)
+        {
+            turn.timer(at, Timer::Contact(number));
+        }
+    }
+
+    /// n: everyone who is alive or suspected, and this node.
+    fn cluster_size(&self) -> usize {
+        self.members.live().len() + 1
+    }
+
+    fn destination(&self, slot: Slot) -> Destination {
+        let peer = &self.members.get(slot).peer;
+        Destination { node: peer.node, addr: peer.addr }
+    }
+
+    fn send_stream(&mut self, turn: &mut Turn<'_>, to: Endpoint, body: StreamBody) {
+        self.counters.streams_sent += 1;
+        let message = StreamMessage { from: self.me.sender(), body };
+        turn.out.push(Action::SendStream { to, message });
+    }
+
+    fn next_seq(&mut self) -> u32 {
+        self.prober.seq = self.prober.seq.wrapping_add(1);
+        self.prober.seq
+    }
+}
+
+impl From<Destination> for Endpoint {
+    fn from(to: Destination) -> Self {
+        Endpoint { node: Some(to.node), addr: to.addr }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Reaching peers for the first time: configured ones over streams, gossiped ones with probes, both with back-off.
+
+use super::{Swim, Turn};
+use crate::contacts::back_off;
+use crate::io::{Endpoint, Event};
+use crate::message::StreamBody;
+use crate::table::Slot;
+use hyperscale_types::Now;
+
+impl Swim {
+    /// Tries the configured peers whose turn it is.
+    pub(super) fn try_contacts(&mut self, turn: &mut Turn<'_>, number: u32) {
+        if self.alarms.contact.fired(number).is_none() || !self.me.is_active() {
+            return;
+        }
+        while let Some(due) = self.contacts.pop_due(turn.now, &self.config.contact, &mut self.rng) {
+            let to = Endpoint { node: None, addr: due.addr };
+            self.send_stream(turn, to, StreamBody::Join);
+            if let Some(since) = due.warn {
+                turn.event(Event::Unreachable { node: None, addr: due.addr, since });
+            }
+        }
+    }
+
+    /// A member spoke to this node: from now on it counts for failure detection.
+    pub(super) fn confirm(&mut self, turn: &mut Turn<'_>, slot: Slot) {
+        let member = self.members.get_mut(slot);
+        if member.confirmed || !member.status().is_live() {
+            return;
+        }
+        member.confirmed = true;
+        let peer = member.peer;
+        self.contacts.reached(peer.addr);
+        self.prober.order.add(slot, &mut self.rng);
+        self.schedule(turn.now, slot);
+        turn.event(Event::Confirmed { node: peer.node });
+    }
+
+    /// A member lives again or anew: known by hearsay until it is reached.
+    pub(super) fn reborn(&mut self, slot: Slot) {
+        let member = self.members.get_mut(slot);
+        member.embedded = None;
+        member.confirmed = false;
+        member.attempts = 0;
+        member.warned = false;
+    }
+
+    /// A member that was never reached is tried again.
+    pub(super) fn retry(&mut self, turn: &mut Turn<'_>, slot: Slot) {
+        if self.me.is_active() && self.awareness.level().sends_optional_probes() {
+            self.probe(turn, slot);
+        }
+        let warn_after = self.config.contact.warn_after;
+        let member = self.members.get_mut(slot);
+        member.attempts = member.attempts.saturating_add(1);
+        let waited = turn.now.since(member.since);
+        if waited >= warn_after && !member.warned {
+            member.warned = true;
+            let (node, addr) = (Some(member.peer.node), member.peer.addr);
+            turn.event(Event::Unreachable { node, addr, since: waited });
+        }
+        self.schedule(turn.now, slot);
+    }
+
+    /// When an unreached member is tried next. First tries are spread, so that a newcomer is not flooded by everybody.
+    pub(super) fn next_try(&mut self, now: Now, slot: Slot) -> Now {
+        let config = &self.config.contact;
+        let pause = match self.members.get(slot).attempts {
+            0 => config.spread.mul_f64(self.rng.f64() * self.members.live().len() as f64),
+            attempts => back_off(config, u32::from(attempts) - 1, &mut self.rng),
+        };
+        now.plus(pause)
+    }
+}

@@ -1,0 +1,152 @@
+//! Anti-entropy: digest first, then the difference, both ways.
+//!
+//! ```text
+//! A ── Digest ──► B            every interval, and when two parts of a cluster meet again
+//! A ◄─ Difference(answer) ── B the buckets in which B's digest differs, with all B knows in them
+//! A ── Difference ──► B        the same buckets as A knows them
+//! ```
+//!
+//! Equal digests end it with the first message. Managers compare worker lists with every other manager, so that these
+//! agree one interval after a partition whatever chance does.
+
+use hyperscale_types::{NodeId, Role};
+
+use super::{Swim, Turn};
+use crate::audit::Cause;
+use crate::claim::Status;
+use crate::digest::{Digest, fingerprint, in_mask};
+use crate::io::{Endpoint, Timer};
+use crate::message::{MemberUpdate, PAGE_MAX, StreamBody};
+use crate::table::{Slot, sample};
+
+/// Managers asked to compare worker lists per interval.
+const MANAGERS_PER_SYNC_MAX: usize = 16;
+
+impl Swim {
+    pub(super) fn sync_tick(&mut self, turn: &mut Turn<'_>, number: u32) {
+        if self.alarms.sync.fired(number).is_none() {
+            return;
+        }
+        if self.me.is_active() {
+            self.sync_with_somebody(turn);
+        }
+        self.workers.forget_gone(turn.now, self.config.dead_ttl);
+        let next = turn.now.plus(self.config.sync_interval);
+        if let Some(number) = self.alarms.sync.set(next) {
+            turn.timer(next, Timer::Sync(number));
+        }
+    }
+
+    fn sync_with_somebody(&mut self, turn: &mut Turn<'_>) {
+        let mut picks = std::mem::take(&mut self.picks);
+        let members = &self.members;
+        sample(&mut self.rng, members.live(), 1, |slot| members.get(slot).confirmed, &mut picks);
+        if self.me.peer().role == Role::Manager {
+            let (managers, known) = (members.managers(), picks.clone());
+            sample(&mut self.rng, managers, MANAGERS_PER_SYNC_MAX, |slot| !known.contains(&slot), &mut picks);
+        }
+        for slot in picks.drain(..) {
+            self.send_digest(turn, slot);
+        }
+        self.picks = picks;
+    }
+
+    /// Compares views with one member now, unless that was done within the period.
+    pub(super) fn begin_sync(&mut self, turn: &mut Turn<'_>, slot: Slot) {
+        let period = self.config.probe.period;
+        if self.alarms.synced.is_some_and(|last| turn.now.since(last) < period) {
+            return;
+        }
+        self.alarms.synced = Some(turn.now);
+        self.send_digest(turn, slot);
+    }
+
+    fn send_digest(&mut self, turn: &mut Turn<'_>, slot: Slot) {
+        let to = self.destination(slot);
+        let between_managers =
+            self.me.peer().role == Role::Manager && self.members.get(slot).peer.role == Role::Manager;
+        let workers = between_managers.then(|| Box::new(self.workers.digest().clone()));
+        let members = Box::new(self.digest());
+        self.send_stream(turn, to.into(), StreamBody::Digest { members, workers });
+    }
+
+    /// Of everybody this node knows to live, itself included.
+    pub(super) fn digest(&self) -> Digest {
+        let mut digest = self.members.digest().clone();
+        let own = self.me.update();
+        if own.claim.status.is_live() {
+            let (node, claim) = (own.peer.node.get(), own.claim);
+            let parts = [node, claim.boot.0, u64::from(claim.incarnation.0), claim.status as u64];
+            digest.add(node, fingerprint(&parts));
+        }
+        digest
+    }
+
+    /// Answers a digest with this node's side of what differs.
+    pub(super) fn compare(
+        &mut self,
+        turn: &mut Turn<'_>,
+        to: Endpoint,
+        members: &Digest,
+        workers: Option<&Digest>,
+    ) {
+        let differing = self.digest().difference(members);
+        if differing != 0 {
+            self.send_members_of(turn, to, differing, true);
+        }
+        if let Some(workers) = workers
+            && self.me.peer().role == Role::Manager
+        {
+            let differing = self.workers.digest().difference(workers);
+            if differing != 0 {
+                self.send_workers_of(turn, to, differing, true);
+            }
+        }
+    }
+
+    pub(super) fn send_members_of(&mut self, turn: &mut Turn<'_>, to: Endpoint, buckets: u64, answer: bool) {
+        let own = self.me.update();
+        let all = self.all_updates().chain([own]);
+        let differing: Vec<_> = all.filter(|update| in_mask(buckets, update.peer.node.get())).collect();
+        // An empty list still asks for the other side.
+        let pages = differing.len().div_ceil(PAGE_MAX).max(1);
+        for page in 0..pages {
+            let members = differing.iter().skip(page * PAGE_MAX).take(PAGE_MAX).copied().collect();
+            let answer = answer && page + 1 == pages;
+            self.send_stream(turn, to, StreamBody::MemberDifference { buckets, members, answer });
+        }
+    }
+
+    /// Merges the other side's view. Its dead are merely suspected here, for the shortest time, if they live in this
+    /// view: after a partition each part takes the other for dead, and believing it would kill everybody at once.
+    pub(super) fn merge_synced(&mut self, turn: &mut Turn<'_>, members: &[MemberUpdate], from: NodeId) {
+        for update in self.cut(members) {
+            let slot = self.members.find(update.peer.node);
+            let live_here = slot.is_some_and(|slot| self.members.get(slot).status().is_live());
+            if update.claim.status != Status::Dead || !live_here {
+                self.merge(turn, update, Cause::Gossip, from);
+                continue;
+            }
+            let suspect =
+                MemberUpdate { claim: update.claim.with(Status::Suspect), accuser: from, ..*update };
+            self.merge(turn, &suspect, Cause::Gossip, from);
+            if let Some(slot) = slot
+                && self.members.get(slot).claim() == suspect.claim
+                && let Some(suspicion) = self.suspicions.get_mut(&slot)
+            {
+                suspicion.hasten();
+                self.schedule(turn.now, slot);
+            }
+        }
+    }
+
+    /// What this node knows about everybody else.
+    pub(super) fn all_updates(&self) -> impl Iterator<Item = MemberUpdate> + '_ {
+        let me = self.me.peer().node;
+        self.members.iter().map(move |member| MemberUpdate {
+            peer: member.peer,
+            claim: member.claim(),
+            accuser: me,
+        })
+    }
+}

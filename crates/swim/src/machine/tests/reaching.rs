@@ -1,0 +1,123 @@
+//! Rules about unconfirmed peers: who counts for failure detection, and how unreached ones are retried.
+
+use super::*;
+
+fn confirmed(rig: &Rig, number: u64) -> bool {
+    rig.swim.member(node(number)).unwrap().confirmed
+}
+
+fn with_contacts(numbers: &[u64]) -> (Rig, Vec<Action>) {
+    let mut rig = Rig::idle(Config::lan(), ME);
+    let contacts = numbers.iter().map(|number| peer(*number).addr).collect();
+    let mut actions = rig.command(Command::Join { contacts });
+    actions.extend(rig.advance(secs(0.5)));
+    (rig, actions)
+}
+
+fn joins(actions: &[Action]) -> Vec<SocketAddr> {
+    streams(actions)
+        .into_iter()
+        .filter(|(_, body)| matches!(body, StreamBody::Join))
+        .map(|(to, _)| to.addr)
+        .collect()
+}
+
+#[test]
+fn node_does_nothing_before_it_is_told_to_join() {
+    let mut rig = Rig::idle(Config::lan(), ME);
+    assert!(rig.advance(secs(60.0)).is_empty());
+    assert!(rig.timers.is_empty());
+}
+
+#[test]
+fn joining_asks_the_contacts_and_the_answer_is_the_full_list() {
+    let (mut rig, actions) = with_contacts(&[2, 3]);
+    assert_eq!(joins(&actions), [peer(2).addr, peer(3).addr]);
+    assert!(!rig.swim.is_joined());
+    let members = (2..20).map(|number| update(number, 0, Status::Alive, number)).collect();
+    rig.stream(2, StreamBody::Members { members, last: true });
+    assert!(rig.swim.is_joined());
+    assert_eq!(rig.swim.live_count(), 19);
+    assert!(confirmed(&rig, 2) && !confirmed(&rig, 5));
+}
+
+#[test]
+fn join_is_answered_with_everybody_and_oneself() {
+    let mut rig = Rig::among(2..10);
+    let actions = rig.stream(50, StreamBody::Join);
+    let (to, body) = streams(&actions)[0];
+    assert_eq!(to.node, Some(node(50)));
+    let StreamBody::Members { members, last: true } = body else { panic!("{body:?}") };
+    let numbers: BTreeSet<u64> = members.iter().map(|update| update.peer.node.get()).collect();
+    assert_eq!(numbers, (1..10).chain([50]).collect());
+    assert!(confirmed(&rig, 50));
+}
+
+#[test]
+fn newcomer_does_not_gossip_the_list_it_was_given() {
+    let (mut rig, _) = with_contacts(&[2]);
+    let members = (2..200).map(|number| update(number, 0, Status::Alive, number)).collect();
+    rig.stream(2, StreamBody::Members { members, last: true });
+    assert!(rig.swim.sizes().member_updates <= 1, "{:?}", rig.swim.sizes());
+}
+
+#[test]
+fn gossip_about_a_peer_does_not_confirm_it_and_silence_does_not_accuse_it() {
+    let mut rig = Rig::among([2]);
+    rig.well.insert(node(2));
+    rig.gossip(2, &[update(3, 0, Status::Alive, 3)]);
+    rig.gossip(2, &[update(3, 1, Status::Alive, 3)]);
+    assert!(!confirmed(&rig, 3));
+    let actions = rig.advance(secs(120.0));
+    assert_eq!(rig.status(3), Some(Status::Alive));
+    assert!(!events(&actions).iter().any(|event| matches!(event, Event::Suspected { .. })));
+    let tries = datagrams_to(&actions, 3).into_iter().filter(|it| is_probe(it)).count();
+    assert!((5..=9).contains(&tries), "{tries} tries with back-off");
+}
+
+#[test]
+fn unconfirmed_member_is_warned_about_once_after_a_minute() {
+    let mut rig = Rig::among([2]);
+    rig.gossip(2, &[update(3, 0, Status::Alive, 3)]);
+    let warned = |actions: &[Action]| {
+        events(actions).iter().filter(|event| matches!(event, Event::Unreachable { .. })).count()
+    };
+    assert_eq!(warned(&rig.advance(secs(59.0))), 0);
+    assert_eq!(warned(&rig.advance(secs(600.0))), 1);
+}
+
+#[test]
+fn reached_peer_counts_for_failure_detection() {
+    let mut rig = Rig::among([2]);
+    rig.well.insert(node(2));
+    rig.gossip(2, &[update(3, 0, Status::Alive, 3)]);
+    rig.well.insert(node(3));
+    let actions = rig.advance(secs(1.0));
+    assert!(events(&actions).contains(&Event::Confirmed { node: node(3) }));
+    rig.well.remove(&node(3));
+    rig.advance(secs(4.0));
+    assert_eq!(rig.status(3), Some(Status::Suspect));
+}
+
+#[test]
+fn unreached_contact_is_retried_and_warned_about() {
+    let (mut rig, _) = with_contacts(&[2]);
+    let actions = rig.advance(Duration::from_mins(10));
+    assert!((12..=18).contains(&joins(&actions).len()), "{}", joins(&actions).len());
+    let warning = events(&actions).into_iter().find_map(|event| match event {
+        Event::Unreachable { node, addr, since } => Some((node, addr, since)),
+        _ => None,
+    });
+    let (node, addr, since) = warning.unwrap();
+    assert_eq!((node, addr), (None, peer(2).addr));
+    assert!(since >= secs(60.0));
+}
+
+#[test]
+fn contact_is_left_alone_once_its_member_was_reached() {
+    let (mut rig, _) = with_contacts(&[2, 3]);
+    rig.stream(2, StreamBody::Members { members: vec![update(2, 0, Status::Alive, 2)], last: true });
+    rig.gossip(3, &[]);
+    rig.well = [2, 3].map(node).into();
+    assert_eq!(joins(&rig.advance(secs(120.0))), []);
+}

@@ -1,0 +1,166 @@
+//! The workers a manager knows, its own and those of its peers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyperscale_types::{NodeId, Now};
+
+use super::queue::WorkerQueue;
+use super::{Intake, WorkerMembership, WorkerReport, WorkerUpdate, WorkerVersion};
+use crate::digest::{Digest, in_mask};
+use crate::size::worker_len;
+
+#[derive(Clone, Debug)]
+struct Record {
+    update: Arc<WorkerUpdate>,
+    since: Now,
+}
+
+/// What became of an update that was heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Merged {
+    /// Newer than what was known. `told_at_once` if it is more than a change of capacity.
+    News { told_at_once: bool },
+    /// Not newer.
+    Known,
+    /// Under the same grant by another owner: not its to say.
+    Foreign { owner: NodeId },
+    /// No room for another worker.
+    Full,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerBook {
+    records: BTreeMap<NodeId, Record>,
+    /// Of the registered ones; the gone are forgotten by each manager at its own time.
+    digest: Digest,
+    pub(crate) queue: WorkerQueue,
+    pub(crate) intake: Intake,
+    workers_max: usize,
+}
+
+impl WorkerBook {
+    pub(crate) fn new(workers_max: usize) -> Self {
+        let (digest, queue) = (Digest::default(), WorkerQueue::new());
+        Self { records: BTreeMap::new(), digest, queue, intake: Intake::Waiting, workers_max }
+    }
+
+    pub(crate) fn get(&self, worker: NodeId) -> Option<&Arc<WorkerUpdate>> {
+        self.records.get(&worker).map(|record| &record.update)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<WorkerUpdate>> {
+        self.records.values().map(|record| &record.update)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(crate) fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    pub(crate) fn in_buckets(&self, mask: u64) -> impl Iterator<Item = &Arc<WorkerUpdate>> {
+        self.iter().filter(move |update| in_mask(mask, update.worker.get()))
+    }
+
+    /// The update that an owner's report becomes.
+    pub(crate) fn draft(&self, owner: NodeId, report: WorkerReport) -> WorkerUpdate {
+        let same_grant =
+            |version: &WorkerVersion| version.boot == report.boot && version.grant == report.grant;
+        let last = self.get(report.worker).map(|update| update.version).filter(same_grant);
+        let counter = last.map_or(1, |version| version.counter + 1);
+        WorkerUpdate {
+            worker: report.worker,
+            owner,
+            version: WorkerVersion { boot: report.boot, grant: report.grant, counter },
+            addr: report.addr,
+            api_addr: report.api_addr,
+            membership: report.membership,
+            cores_total: report.cores_total,
+            cores_available: report.cores_available,
+            datacenter: report.datacenter,
+        }
+    }
+
+    /// Keeps the update if it is the newest, and puts it up for gossip.
+    pub(crate) fn merge(&mut self, now: Now, update: &Arc<WorkerUpdate>) -> Merged {
+        let known = self.get(update.worker);
+        if let Some(known) = known {
+            let same_grant =
+                known.version.boot == update.version.boot && known.version.grant == update.version.grant;
+            if same_grant && known.owner != update.owner {
+                return Merged::Foreign { owner: known.owner };
+            }
+            if update.version <= known.version {
+                return Merged::Known;
+            }
+        } else if self.records.len() >= self.workers_max && !self.evict_gone() {
+            return Merged::Full;
+        }
+        let told_at_once = self.get(update.worker).is_none_or(|known| {
+            let before = (known.membership, known.owner, known.version.boot, known.version.grant);
+            before != (update.membership, update.owner, update.version.boot, update.version.grant)
+        });
+        self.store(now, update);
+        Merged::News { told_at_once }
+    }
+
+    /// Takes updates for a datagram, at most `space` bytes of them; how many bytes, and whether more wait.
+    pub(crate) fn take(
+        &mut self,
+        now: Now,
+        times: u8,
+        space: usize,
+    ) -> (Vec<Arc<WorkerUpdate>>, usize, bool) {
+        let (mut taken, mut used, mut more) = (Vec::new(), 0, false);
+        let records = &self.records;
+        self.queue.offer(now, times, |worker| {
+            let Some(record) = records.get(&worker) else { return true };
+            let len = worker_len(&record.update);
+            more = used + len > space;
+            if !more {
+                used += len;
+                taken.push(Arc::clone(&record.update));
+            }
+            !more
+        });
+        (taken, used, more)
+    }
+
+    /// Forgets those that have been gone for longer than `ttl`.
+    pub(crate) fn forget_gone(&mut self, now: Now, ttl: Duration) {
+        self.records.retain(|_, record| !is_gone(&record.update) || now.since(record.since) < ttl);
+    }
+
+    fn store(&mut self, now: Now, update: &Arc<WorkerUpdate>) {
+        let record = Record { update: Arc::clone(update), since: now };
+        if let Some(before) = self.records.insert(update.worker, record)
+            && !is_gone(&before.update)
+        {
+            self.digest.remove(update.worker.get(), before.update.fingerprint());
+        }
+        if !is_gone(update) {
+            self.digest.add(update.worker.get(), update.fingerprint());
+        }
+        self.queue.push(update.worker, now);
+    }
+
+    /// Makes room by forgetting the worker that has been gone longest.
+    fn evict_gone(&mut self) -> bool {
+        let gone = self.records.iter().filter(|(_, record)| is_gone(&record.update));
+        let Some(worker) = gone.min_by_key(|(_, record)| record.since).map(|(worker, _)| *worker) else {
+            return false;
+        };
+        self.records.remove(&worker).is_some()
+    }
+}
+
+fn is_gone(update: &WorkerUpdate) -> bool {
+    update.membership != WorkerMembership::Registered
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+use std::net::{Ipv4Addr, SocketAddr};
+
+use hyperscale_types::{BootEpoch, Token};
+use proptest::prelude::*;
+
+use super::*;
+
+fn node(number: u64) -> NodeId {
+    NodeId::new(number).unwrap()
+}
+
+fn update(worker: u64, owner: u64, grant: u64, counter: u64) -> WorkerUpdate {
+    WorkerUpdate {
+        worker: node(worker),
+        owner: node(owner),
+        version: WorkerVersion { boot: BootEpoch(1), grant: Token(grant), counter },
+        addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
+        api_addr: None,
+        membership: WorkerMembership::Registered,
+        cores_total: 8,
+        cores_available: counter as u16,
+        datacenter: "dc".into(),
+    }
+}
+
+fn merge(book: &mut WorkerBook, update: WorkerUpdate) -> Merged {
+    book.merge(Now::ZERO, &Arc::new(update))
+}
+
+#[test]
+fn new_owner_supersedes_the_old_one_whatever_its_counter() {
+    let mut book = WorkerBook::new(10);
+    merge(&mut book, update(1, 100, 5, 99));
+    assert_eq!(merge(&mut book, update(1, 200, 6, 1)), Merged::News { told_at_once: true });
+    assert_eq!(merge(&mut book, update(1, 100, 5, 100)), Merged::Known);
+    assert_eq!(book.get(node(1)).unwrap().owner, node(200));
+}
+
+#[test]
+fn updates_are_accepted_from_the_owner_only() {
+    let mut book = WorkerBook::new(10);
+    merge(&mut book, update(1, 100, 5, 1));
+    assert_eq!(merge(&mut book, update(1, 200, 5, 2)), Merged::Foreign { owner: node(100) });
+    assert_eq!(book.get(node(1)).unwrap().version.counter, 1);
+}
+
+#[test]
+fn capacity_alone_is_not_told_at_once() {
+    let mut book = WorkerBook::new(10);
+    merge(&mut book, update(1, 100, 5, 1));
+    assert_eq!(merge(&mut book, update(1, 100, 5, 2)), Merged::News { told_at_once: false });
+    let left = WorkerUpdate { membership: WorkerMembership::Left, ..update(1, 100, 5, 3) };
+    assert_eq!(merge(&mut book, left), Merged::News { told_at_once: true });
+}
+
+#[test]
+fn counter_goes_on_under_one_grant_and_starts_again_under_the_next() {
+    let mut book = WorkerBook::new(10);
+    let report = |grant| {
+        let from = update(1, 100, grant, 0);
+        WorkerReport {
+            worker: from.worker,
+            boot: from.version.boot,
+            grant: Token(grant),
+            addr: from.addr,
+            api_addr: None,
+            membership: from.membership,
+            cores_total: 8,
+            cores_available: 8,
+            datacenter: "dc".into(),
+        }
+    };
+    for counter in 1..4 {
+        let draft = book.draft(node(100), report(5));
+        assert_eq!(draft.version.counter, counter);
+        merge(&mut book, draft);
+    }
+    assert_eq!(book.draft(node(100), report(6)).version.counter, 1);
+}
+
+#[test]
+fn full_book_forgets_the_gone_first_and_then_refuses() {
+    let mut book = WorkerBook::new(2);
+    merge(&mut book, WorkerUpdate { membership: WorkerMembership::Dead, ..update(1, 100, 5, 1) });
+    merge(&mut book, update(2, 100, 5, 1));
+    assert_eq!(merge(&mut book, update(3, 100, 5, 1)), Merged::News { told_at_once: true });
+    assert!(book.get(node(1)).is_none());
+    assert_eq!(merge(&mut book, update(4, 100, 5, 1)), Merged::Full);
+    assert_eq!(book.len(), 2);
+}
+
+#[test]
+fn gone_workers_are_forgotten_after_their_time() {
+    let mut book = WorkerBook::new(9);
+    merge(&mut book, WorkerUpdate { membership: WorkerMembership::Evicted, ..update(1, 100, 5, 1) });
+    merge(&mut book, update(2, 100, 5, 1));
+    let ttl = Duration::from_secs(10);
+    book.forget_gone(Now::after_start(ttl / 2), ttl);
+    assert_eq!(book.len(), 2);
+    book.forget_gone(Now::after_start(ttl), ttl);
+    assert_eq!(book.len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn merging_is_commutative_idempotent_and_monotone(
+        versions in proptest::collection::vec((1u64..4, 1u64..4, 1u64..5), 1..30),
+        seed: u64,
+    ) {
+        // The owner follows from the grant, as a token is granted once.
+        let updates: Vec<_> =
+            versions.iter().map(|(worker, grant, counter)| update(*worker, 100 + grant, *grant, *counter)).collect();
+        let mut shuffled = updates.clone();
+        fastrand::Rng::with_seed(seed).shuffle(&mut shuffled);
+        let (mut one, mut other) = (WorkerBook::new(10), WorkerBook::new(10));
+        for update in &updates {
+            let before = one.get(update.worker).map(|update| update.version);
+            merge(&mut one, update.clone());
+            prop_assert!(one.get(update.worker).map(|update| update.version) >= before);
+        }
+        for update in shuffled.iter().chain(&updates) {
+            merge(&mut other, update.clone());
+        }
+        prop_assert!(one.iter().eq(other.iter()));
+        prop_assert_eq!(one.digest(), other.digest());
+    }
+}
