@@ -138,10 +138,11 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
     send(core, Message::Prepared { workflow }).await;
     let mut directive = segment.directive.clone();
     // An error means that the conductor is gone; then there is nobody left to run for.
-    let Ok(go) = directive.wait_for(|now| now.go.is_some() || now.phase > StopPhase::Running).await else {
-        return Ok(());
+    // The value is copied out at once: as long as it is borrowed the conductor cannot change it.
+    let go = match directive.wait_for(|now| now.go.is_some() || now.phase > StopPhase::Running).await {
+        Ok(go) => *go,
+        Err(_) => return Ok(()),
     };
-    let go = *go;
     core.obey(&go);
     if let Some(at) = go.go {
         time::sleep_until(at.into()).await;
