@@ -9,6 +9,7 @@ use hyperscale_clients::http::{Network, Session};
 use hyperscale_plan::model::step::{Stop, Think};
 use hyperscale_types::limits;
 use minijinja::Value;
+use tokio::task::coop;
 use tokio::time;
 
 use super::graph::{self, GraphEnd};
@@ -117,6 +118,8 @@ async fn iterate<N: Network>(core: &Core<N>, vu: &Vu<N>, feed: &mut impl Feed<N>
         running.end(end);
         vu.iteration.set(vu.iteration.get() + 1);
         vu.session.end_iteration();
+        // An iteration that never had to wait (no call, or one that failed at once) must not keep the core to itself.
+        coop::consume_budget().await;
         match end {
             GraphEnd::Completed => completed(core, vu),
             GraphEnd::Failed | GraphEnd::Stop(Stop::Iteration) => {}
@@ -219,7 +222,8 @@ impl<'a, N: Network> Running<'a, N> {
         if let Some(intended) = start.intended {
             let lag = intended.elapsed().as_nanos() as u64;
             window.lag(lag);
-            if start.queued || lag > limits::LATE_AFTER.as_nanos() {
+            // One that had to wait was counted when it began to.
+            if !start.queued && lag > limits::LATE_AFTER.as_nanos() {
                 window.late(1);
             }
         }

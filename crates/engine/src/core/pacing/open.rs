@@ -123,7 +123,9 @@ impl<N: Network> Pacer<'_, N> {
         }
     }
 
+    /// No virtual user is free: the start is late, whatever becomes of it.
     fn wait_or_drop(&mut self, intended: Instant) {
+        self.core.window.borrow_mut().late(1);
         let mut queue = self.shared.queue.borrow_mut();
         if self.late == Late::Queue && queue.len() < limits::QUEUED_STARTS_MAX {
             queue.push_back(intended);
