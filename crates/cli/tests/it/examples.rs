@@ -1,0 +1,65 @@
+//! Every plan in `examples/` is valid and runs against the target as it is.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::{Target, assert_books, run};
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let is_plan = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| ["yaml", "toml", "json"].iter().any(|known| extension == *known))
+    };
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut plans: Vec<PathBuf> = files.filter(is_plan).collect();
+    plans.sort();
+    plans
+}
+
+#[test]
+fn all_examples_are_valid() {
+    let plans = examples();
+    assert!(plans.len() >= 6);
+    for plan in plans {
+        let outcome = run(&["validate", plan.to_str().unwrap()]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{}: {outcome}", plan.display());
+    }
+}
+
+#[test]
+fn all_examples_run_and_are_witnessed() {
+    for plan in examples() {
+        let target = Target::start(&[]);
+        let base = format!("base={}", target.base);
+        let result = run(&["run", plan.to_str().unwrap(), "--json", "--var", &base]).result(0);
+        assert_books(&result);
+        assert_eq!(result.totals.failed, 0, "{}: {:?}", plan.display(), result.errors);
+        let checks = result.workflows.iter().flat_map(|workflow| &workflow.checks);
+        assert!(
+            checks.map(|check| check.failed).sum::<u64>() == 0,
+            "{}: {:?}",
+            plan.display(),
+            result.workflows
+        );
+        let steps = result.workflows.iter().flat_map(|w| w.steps.iter().chain(&w.setup_steps));
+        assert_eq!(
+            steps.map(|step| step.requests).sum::<u64>(),
+            target.seen().requests,
+            "{}",
+            plan.display()
+        );
+    }
+}
+
+#[test]
+fn the_demo_runs_on_its_own() {
+    let outcome = run(&["demo", "--json"]);
+    let result = outcome.result(0);
+    assert_books(&result);
+    assert_eq!(result.totals.failed, 0, "{:?}", result.errors);
+    assert!(result.thresholds_passed && result.thresholds.len() >= 3);
+    assert!(result.workflows.len() == 3 && result.elapsed_s < 15.0);
+    let steps = result.workflows.iter().flat_map(|w| w.steps.iter().chain(&w.setup_steps));
+    let sent: u64 = steps.map(|step| step.requests).sum();
+    outcome.assert_told(0, &[&format!("the target counted {sent} requests"), "Next:"]);
+}

@@ -1,0 +1,102 @@
+//! Ctrl-C: once lets running iterations finish, twice cuts everything off; both report everything.
+
+use hyperscale_stats::result::Status;
+
+use crate::support::{PlanFile, Target, assert_witnessed, errors, run_plan, start_file, step, workflow};
+
+/// Iterations of two calls, each 200 ms: whoever is interrupted is in the middle of something.
+const SLOW: &str = r#"
+vars: { base: "" }
+workflows:
+  Slow:
+    vus: 6
+    duration: 60s
+    ramp: 100ms
+    steps:
+      first: { http: "{{ base }}/delay/200" }
+      second: { http: "{{ base }}/delay/201" }
+"#;
+
+const STEPS: [(&str, &str); 2] = [("first", "/delay/200"), ("second", "/delay/201")];
+
+#[test]
+fn first_ctrl_c_lets_iterations_finish_and_reports() {
+    for signal in ["INT", "TERM"] {
+        let target = Target::start(&[]);
+        let plan = PlanFile::new(SLOW);
+        let process = start_file(&plan, &target.base, &[]);
+        target.wait_for_requests(7);
+        process.signal(signal);
+        let outcome = process.wait();
+        let result = outcome.result(97);
+        outcome.assert_told(97, &["no new iterations", "Ctrl-C again"]);
+        assert_eq!((result.status, result.reason.as_deref()), (Status::Cancelled, Some("interrupted")));
+        assert_witnessed(&result, &target.seen(), &STEPS);
+        let slow = workflow(&result, "Slow");
+        assert_eq!(slow.iterations.interrupted, 0, "all iterations finished: {:?}", slow.iterations);
+        assert_eq!(step(slow, "first").count, step(slow, "second").count, "all steps of all iterations ran");
+        assert_eq!(result.totals.failed, 0);
+    }
+}
+
+#[test]
+fn second_ctrl_c_cuts_everything_off_and_reports() {
+    let target = Target::start(&[]);
+    let plan = PlanFile::new(&SLOW.replace("/delay/200", "/delay/60000"));
+    let process = start_file(&plan, &target.base, &[]);
+    target.wait_for_requests(6);
+    process.signal("INT");
+    process.wait_for_note("no new iterations");
+    process.signal("INT");
+    let outcome = process.wait();
+    let result = outcome.result(97);
+    outcome.assert_told(97, &["stopping at once"]);
+    assert_witnessed(&result, &target.seen(), &[("first", "/delay/60000"), ("second", "/delay/201")]);
+    let slow = workflow(&result, "Slow");
+    assert_eq!(slow.iterations.interrupted, 6, "{:?}", slow.iterations);
+    assert_eq!(errors(step(slow, "first"), "cancelled"), 6);
+    assert_eq!(step(slow, "second").count, 0);
+}
+
+#[test]
+fn iterations_beyond_graceful_stop_are_interrupted() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Slow:
+    vus: 3
+    duration: 200ms
+    graceful_stop: 100ms
+    steps:
+      hang: { http: "{{ base }}/delay/60000" }
+"#;
+    let result = run_plan(&target, plan, &[]).result(4);
+    assert_witnessed(&result, &target.seen(), &[("hang", "/delay/60000")]);
+    let slow = workflow(&result, "Slow");
+    assert_eq!(slow.iterations.interrupted, 3);
+    assert_eq!(errors(step(slow, "hang"), "cancelled"), 3);
+}
+
+#[test]
+fn open_starts_in_the_queue_are_dropped_when_interrupted() {
+    let target = Target::start(&[]);
+    let plan = PlanFile::new(
+        r#"
+vars: { base: "" }
+workflows:
+  Open:
+    load: { rate: 100/s, duration: 60s, max_vus: 2 }
+    graceful_stop: 1s
+    steps:
+      slow: { http: "{{ base }}/delay/300" }
+"#,
+    );
+    let process = start_file(&plan, &target.base, &[]);
+    target.wait_for_requests(4);
+    process.signal("INT");
+    let result = process.wait().result(97);
+    assert_witnessed(&result, &target.seen(), &[("slow", "/delay/300")]);
+    let iterations = workflow(&result, "Open").iterations;
+    assert!(iterations.dropped > 0, "{iterations:?}");
+}

@@ -1,0 +1,223 @@
+//! The outside witness for every load model: what a run reports is what the target saw, request by request.
+
+use crate::support::{Target, assert_witnessed, run, run_plan, workflow};
+
+/// A plan with the given load keys and three steps on paths of their own, two of them side by side.
+fn plan(load: &str) -> String {
+    format!(
+        r#"
+vars: {{ base: "" }}
+workflows:
+  Load:
+    {load}
+    steps:
+      first: {{ http: "{{{{ base }}}}/first" }}
+      left: {{ http: "{{{{ base }}}}/left" }}
+      right: {{ after: [first], http: {{ url: "{{{{ base }}}}/right", json: {{ n: "{{{{ vu.iteration }}}}" }} }} }}
+"#
+    )
+}
+
+const STEPS: [(&str, &str); 3] = [("first", "/first"), ("left", "/left"), ("right", "/right")];
+
+/// Runs the plan on one core and on two; both must agree with the witness.
+#[track_caller]
+fn witness(load: &str, check: impl Fn(&hyperscale_stats::result::WorkflowResult)) {
+    for cores in ["1", "2"] {
+        let target = Target::start(&[]);
+        let result = run_plan(&target, &plan(load), &["--cores", cores]).result(0);
+        assert_witnessed(&result, &target.seen(), &STEPS);
+        let load = workflow(&result, "Load");
+        assert!(load.iterations.started > 0);
+        assert_eq!(load.iterations.failed + load.iterations.interrupted, 0, "{:?}", load.iterations);
+        for step in &load.steps {
+            assert_eq!(step.count, load.iterations.started, "{}", step.name);
+        }
+        check(load);
+    }
+}
+
+#[test]
+fn closed_constant_is_counted_exactly() {
+    witness("load: { vus: 8, duration: 500ms }", |load| assert_eq!(load.vus, 8));
+}
+
+#[test]
+fn closed_ramping_is_counted_exactly() {
+    witness(
+        "load: { stages: [{ to: 8, over: 300ms }, { hold: 200ms }, { to: 0, over: 200ms }], start: 1 }",
+        |_| {},
+    );
+}
+
+#[test]
+fn shared_iterations_are_counted_exactly() {
+    witness("load: { vus: 7, iterations: 100 }", |load| assert_eq!(load.iterations.started, 100));
+}
+
+#[test]
+fn iterations_per_vu_are_counted_exactly() {
+    witness("load: { vus: 7, iterations_per_vu: 11 }", |load| assert_eq!(load.iterations.started, 77));
+}
+
+#[test]
+fn open_uniform_is_counted_exactly() {
+    witness("load: { rate: 200/s, duration: 600ms }", |load| {
+        let scheduled = load.iterations.scheduled.unwrap();
+        assert!((119..=121).contains(&scheduled), "integral of the curve is 120, scheduled {scheduled}");
+        assert_eq!(load.iterations.dropped, 0);
+    });
+}
+
+#[test]
+fn open_poisson_is_counted_exactly() {
+    witness("load: { rate: 200/s, duration: 600ms, arrivals: poisson }", |load| {
+        assert_eq!(load.iterations.scheduled, Some(load.iterations.started + load.iterations.dropped));
+    });
+}
+
+#[test]
+fn open_ramping_is_counted_exactly() {
+    witness(
+        "load: { rate: 0/s, stages: [{ to: 300/s, over: 400ms }, { hold: 200ms }, { to: 0/s, over: 400ms }] }",
+        |load| {
+            let scheduled = load.iterations.scheduled.unwrap();
+            assert!((179..=181).contains(&scheduled), "integral of the curve is 180, scheduled {scheduled}");
+        },
+    );
+}
+
+#[test]
+fn paced_is_counted_exactly() {
+    witness("load: { vus: 5, interval: 100ms, duration: 600ms }", |load| {
+        assert!(load.iterations.started >= 5, "every virtual user starts at least once");
+        assert!(load.iterations.started <= 5 * 6, "{:?}", load.iterations);
+    });
+}
+
+#[test]
+fn starts_that_may_not_wait_are_dropped_and_counted() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Load:
+    load: { rate: 100/s, duration: 500ms, max_vus: 2, late: drop }
+    steps:
+      slow: { http: "{{ base }}/delay/200" }
+"#;
+    let result = run_plan(&target, plan, &[]).result(0);
+    assert_witnessed(&result, &target.seen(), &[("slow", "/delay/200")]);
+    let iterations = workflow(&result, "Load").iterations;
+    assert!(iterations.dropped > 0 && iterations.late >= iterations.dropped, "{iterations:?}");
+}
+
+#[test]
+fn starts_that_queue_are_late_and_all_begin() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Load:
+    load: { rate: 40/s, duration: 500ms, max_vus: 2 }
+    steps:
+      slow: { http: "{{ base }}/delay/100" }
+"#;
+    let result = run_plan(&target, plan, &["--cores", "1"]).result(0);
+    assert_witnessed(&result, &target.seen(), &[("slow", "/delay/100")]);
+    let load = workflow(&result, "Load");
+    assert_eq!(load.iterations.dropped, 0);
+    assert!(load.iterations.late > 0);
+    let slow = &load.steps[0];
+    assert!(
+        slow.latency_us.max > 2.0 * slow.service_us.max,
+        "queueing is part of the latency, not of the service time"
+    );
+}
+
+#[test]
+fn https_and_http2_are_counted_exactly() {
+    let target = Target::start(&["--tls"]);
+    let ca = target.ca();
+    let plan = |version: &str| {
+        format!(
+            r#"
+vars: {{ base: "" }}
+defaults: {{ http: {{ version: "{version}", tls: {{ ca: {} }} }} }}
+workflows:
+  Load:
+    vus: 4
+    iterations_per_vu: 15
+    ramp: 10ms
+    steps:
+      first: {{ http: "{{{{ base }}}}/first" }}
+      post: {{ http: {{ url: "{{{{ base }}}}/post", body: "hello" }} }}
+"#,
+            ca.display()
+        )
+    };
+    for version in ["1.1", "2", "auto"] {
+        target.reset();
+        let result = run_plan(&target, &plan(version), &["--cores", "2"]).result(0);
+        assert_witnessed(&result, &target.seen(), &[("first", "/first"), ("post", "/post")]);
+        let load = workflow(&result, "Load");
+        assert_eq!(load.steps[0].ok, 60);
+        assert_eq!(load.steps[0].phases_us.tls.count, 4, "one handshake per virtual user");
+    }
+}
+
+#[test]
+fn http2_with_prior_knowledge_is_counted_exactly_with_own_and_shared_connections() {
+    for connections in ["", ", connections: 1"] {
+        let target = Target::start(&[]);
+        let plan = format!(
+            r#"
+vars: {{ base: "" }}
+workflows:
+  Load:
+    vus: 8
+    duration: 400ms
+    steps:
+      get: {{ http: {{ url: "{{{{ base }}}}/get", version: "2"{connections} }} }}
+"#
+        );
+        let result = run_plan(&target, &plan, &["--cores", "1"]).result(0);
+        let seen = target.seen();
+        assert_witnessed(&result, &seen, &[("get", "/get")]);
+        assert_eq!(seen.connections.opened, if connections.is_empty() { 8 } else { 1 });
+    }
+}
+
+#[test]
+fn a_url_is_loaded_without_a_plan() {
+    let target = Target::start(&[]);
+    let url = format!("{}/page", target.base);
+    for args in [
+        vec!["-c", "4", "-d", "300ms"],
+        vec!["-c", "4", "-n", "50"],
+        vec!["-r", "200", "-d", "300ms"],
+        vec!["-c", "2", "-d", "300ms", "--http2"],
+        vec![
+            "-c",
+            "2",
+            "-n",
+            "20",
+            "-X",
+            "PUT",
+            "-H",
+            "x-a: 1",
+            "-H",
+            "x-b: 2",
+            "-b",
+            "text",
+            "--no-keepalive",
+        ],
+    ] {
+        target.reset();
+        let mut all = vec!["run", url.as_str(), "--json"];
+        all.extend(&args);
+        let result = run(&all).result(0);
+        assert_witnessed(&result, &target.seen(), &[("request", "/page")]);
+        assert!(result.totals.ok > 0, "{args:?}");
+    }
+}

@@ -1,0 +1,319 @@
+//! What steps can do beside calling: checks that stop, conditions, repetition, pauses, tags, kept state, data, metrics.
+
+use hyperscale_stats::result::{RunResult, Status, WorkflowResult};
+
+use crate::support::{PlanFile, Target, assert_witnessed, errors, run_plan, start_file, step, workflow};
+
+/// One workflow `W` with these keys.
+fn plan(keys: &str) -> String {
+    format!("vars: {{ base: \"\" }}\nworkflows:\n  W:\n{keys}")
+}
+
+#[track_caller]
+fn w(result: &RunResult) -> &WorkflowResult {
+    workflow(result, "W")
+}
+
+#[test]
+fn checks_are_counted_and_change_nothing_else() {
+    let target = Target::start(&[]);
+    let result = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 2
+    iterations: 10
+    steps:
+      get:
+        http: "{{ base }}/json"
+        check:
+          - { name: good, status: 200 }
+          - { name: bad, expr: "get.json.total > 1000000" }
+          - { name: text, body: { contains: "item" } }
+      after_it: { http: "{{ base }}/after" }
+"#,
+        ),
+        &[],
+    )
+    .result(0);
+    assert_witnessed(&result, &target.seen(), &[("get", "/json"), ("after_it", "/after")]);
+    let counts: Vec<_> = w(&result).checks.iter().map(|c| (c.name.as_str(), c.passed, c.failed)).collect();
+    assert_eq!(counts, [("good", 10, 0), ("bad", 0, 10), ("text", 10, 0)]);
+    assert_eq!((w(&result).iterations.completed, result.totals.failed), (10, 0));
+}
+
+#[test]
+fn a_check_that_stops_the_iteration_fails_the_call_and_skips_the_rest() {
+    let target = Target::start(&[]);
+    let result = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 2
+    iterations: 10
+    steps:
+      get: { http: "{{ base }}/x", check: { status: 201, stop: iteration } }
+      never: { http: "{{ base }}/never" }
+"#,
+        ),
+        &[],
+    )
+    .result(0);
+    assert_witnessed(&result, &target.seen(), &[("get", "/x"), ("never", "/never")]);
+    assert_eq!(errors(step(w(&result), "get"), "check"), 10);
+    let never = step(w(&result), "never");
+    assert_eq!((never.count, never.skipped), (0, 10));
+    assert_eq!(w(&result).iterations.failed, 10);
+}
+
+#[test]
+fn a_check_that_stops_the_virtual_user_ends_it_alone() {
+    let target = Target::start(&[]);
+    let result = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 4
+    iterations_per_vu: 5
+    ramp: 10ms
+    steps:
+      get: { http: "{{ base }}/x", check: { expr: "vu.id != 2", stop: vu } }
+"#,
+        ),
+        &[],
+    )
+    .result(0);
+    assert_witnessed(&result, &target.seen(), &[("get", "/x")]);
+    assert_eq!((w(&result).iterations.started, w(&result).iterations.failed), (16, 1));
+    assert_eq!(w(&result).status, Status::Completed);
+}
+
+#[test]
+fn a_check_that_stops_the_test_fails_the_workflow() {
+    let target = Target::start(&[]);
+    let outcome = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 4
+    duration: 60s
+    steps:
+      get: { http: "{{ base }}/x", think: 2ms, check: { expr: "vu.iteration < 5", stop: test } }
+"#,
+        ),
+        &[],
+    );
+    let result = outcome.result(98);
+    assert_witnessed(&result, &target.seen(), &[("get", "/x")]);
+    assert_eq!((result.status, result.reason.as_deref()), (Status::Failed, Some("check")));
+    assert!(errors(step(w(&result), "get"), "check") >= 1);
+}
+
+#[test]
+fn conditions_repetitions_and_tags_are_counted() {
+    let target = Target::start(&[]);
+    let result = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 1
+    iterations: 8
+    steps:
+      odd: { when: vu.iteration is odd, http: "{{ base }}/odd" }
+      three: { repeat: 3, http: "{{ base }}/three" }
+      tagged: { http: "{{ base }}/tagged", tags: { parity: "{{ 'odd' if vu.iteration is odd else 'even' }}" } }
+"#,
+        ),
+        &[],
+    )
+    .result(0);
+    assert_witnessed(&result, &target.seen(), &[("odd", "/odd"), ("three", "/three"), ("tagged", "/tagged")]);
+    let odd = step(w(&result), "odd");
+    assert_eq!((odd.count, odd.skipped), (4, 4));
+    assert_eq!(step(w(&result), "three").count, 24);
+    let tags: Vec<_> = step(w(&result), "tagged").tags.iter().map(|t| (t.tags.as_str(), t.count)).collect();
+    assert_eq!(tags, [("parity=even", 4), ("parity=odd", 4)]);
+    assert_eq!(w(&result).iterations.completed, 8, "a step that is not wanted fails nothing");
+}
+
+#[test]
+fn think_times_separate_calls() {
+    let target = Target::start(&[]);
+    let result = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 1
+    iterations: 4
+    steps:
+      get: { http: "{{ base }}/x", think: { min: 50ms, max: 60ms } }
+      rest: { sleep: 50ms }
+"#,
+        ),
+        &[],
+    )
+    .result(0);
+    assert_witnessed(&result, &target.seen(), &[("get", "/x")]);
+    assert!(
+        w(&result).elapsed_s >= 0.35,
+        "4 × (50 ms + 50 ms), the last pause perhaps cut: {}",
+        w(&result).elapsed_s
+    );
+}
+
+#[test]
+fn kept_state_survives_iterations_and_nothing_else_does() {
+    let target = Target::start(&[]);
+    let result = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 2
+    iterations_per_vu: 5
+    keep: { n: { initial: 0, value: "{{ vu.n + 1 }}" } }
+    steps:
+      get:
+        http: "{{ base }}/n/{{ vu.n }}"
+        check: { expr: "vu.n == vu.iteration" }
+"#,
+        ),
+        &[],
+    )
+    .result(0);
+    let seen = target.seen();
+    for n in 0..5 {
+        assert_eq!(seen.at(&format!("/n/{n}")), 2, "{seen:?}");
+    }
+    assert_eq!((w(&result).checks[0].passed, w(&result).checks[0].failed), (10, 0));
+}
+
+#[test]
+fn rows_of_data_files_are_taken_once_per_iteration() {
+    let target = Target::start(&[]);
+    for (order, rows) in [("sequential", "recycle"), ("unique", "stop")] {
+        target.reset();
+        let file = PlanFile::new(&format!(
+            r#"
+vars: {{ base: "" }}
+data: {{ users: {{ file: users.csv, order: {order}, on_end: {rows} }} }}
+workflows:
+  W:
+    vus: 2
+    iterations: 12
+    ramp: 10ms
+    steps:
+      get: {{ http: "{{{{ base }}}}/{{{{ data.users.name }}}}" }}
+      again: {{ http: "{{{{ base }}}}/again/{{{{ data.users.name }}}}" }}
+"#
+        ))
+        .with("users.csv", "name,age\nann,1\nbob,2\n\"c,d\",3\ndan,4\n");
+        let result = start_file(&file, &target.base, &["--cores", "1"]).wait().result(0);
+        let seen = target.seen();
+        assert_witnessed(&result, &seen, &[]);
+        let names = ["/ann", "/bob", "/c%2Cd", "/dan"];
+        let counts: Vec<u64> = names.iter().map(|path| seen.at(path)).collect();
+        let again: Vec<u64> = names.iter().map(|path| seen.at(&format!("/again{path}"))).collect();
+        assert_eq!(counts, again, "both steps of an iteration see the same row");
+        let each = if order == "unique" { 1 } else { 3 };
+        assert_eq!(counts, [each; 4], "{order}: {seen:?}");
+    }
+}
+
+#[test]
+fn json_lines_have_rows_with_structure() {
+    let target = Target::start(&[]);
+    let file = PlanFile::new(
+        r#"
+vars: { base: "" }
+data: { orders: { file: orders.jsonl } }
+workflows:
+  W: { vus: 1, iterations: 3, steps: { get: { http: "{{ base }}/{{ data.orders.items[0].sku }}" } } }
+"#,
+    )
+    .with(
+        "orders.jsonl",
+        "{\"items\":[{\"sku\":\"a\"}]}\n{\"items\":[{\"sku\":\"b\"}]}\n{\"items\":[{\"sku\":\"c\"}]}\n",
+    );
+    let result = start_file(&file, &target.base, &[]).wait().result(0);
+    assert_witnessed(&result, &target.seen(), &[]);
+    assert_eq!(["/a", "/b", "/c"].map(|path| target.seen().at(path)), [1, 1, 1]);
+}
+
+#[test]
+fn metrics_collect_values_of_the_users_own() {
+    let target = Target::start(&[]);
+    let result = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 1
+    iterations: 10
+    steps:
+      get: { http: "{{ base }}/json" }
+      total: { metric: { distribution: "{{ get.json.total }}" } }
+      visits: { metric: { count: 2 } }
+      big: { metric: { rate: "{{ get.json.total > 1000 }}" } }
+"#,
+        ),
+        &[],
+    )
+    .result(0);
+    assert_witnessed(&result, &target.seen(), &[("get", "/json")]);
+    let metric = |name: &str| w(&result).metrics.iter().find(|metric| metric.name == *name).unwrap();
+    assert_eq!((metric("total").count, metric("total").values.unwrap().p50), (10, 10.0));
+    assert_eq!(metric("visits").sum, Some(20.0));
+    assert_eq!(metric("big").rate, Some(0.0));
+}
+
+#[test]
+fn what_cannot_be_filled_in_is_never_sent() {
+    let target = Target::start(&[]);
+    let result = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 1
+    iterations: 5
+    steps:
+      get: { http: "{{ base }}/json" }
+      hole: { http: "{{ base }}/hole/{{ get.json.nothing.here }}" }
+      absent: { after: [get], http: "{{ base }}/json", extract: { x: { json: "$.nothing" } } }
+      broken: { after: [get], when: "get.json.nothing.here > 1", http: "{{ base }}/broken" }
+"#,
+        ),
+        &[],
+    )
+    .result(0);
+    let w = w(&result);
+    assert_eq!((errors(step(w, "hole"), "template"), step(w, "hole").requests), (5, 0));
+    assert_eq!((errors(step(w, "absent"), "extract"), step(w, "absent").requests), (5, 5));
+    assert_eq!((errors(step(w, "broken"), "expr"), step(w, "broken").requests), (5, 0));
+    assert_eq!(target.seen().requests, 10);
+    assert_eq!(w.iterations.failed, 5);
+}
+
+#[test]
+fn steps_side_by_side_start_together_and_join() {
+    let target = Target::start(&[]);
+    let result = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 1
+    iterations: 2
+    steps:
+      left: { http: "{{ base }}/delay/300" }
+      right: { after: [], http: "{{ base }}/delay/301" }
+      join: { after: [left, right], http: "{{ base }}/join/{{ left.status }}/{{ right.status }}" }
+"#,
+        ),
+        &[],
+    )
+    .result(0);
+    assert_witnessed(
+        &result,
+        &target.seen(),
+        &[("left", "/delay/300"), ("right", "/delay/301"), ("join", "/join/200/200")],
+    );
+    assert_eq!(target.seen().connections.opened, 2, "calls side by side need a connection each");
+}

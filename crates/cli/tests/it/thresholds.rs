@@ -1,0 +1,73 @@
+//! Thresholds: what they do to exit code, status and the run itself.
+
+use hyperscale_stats::result::Status;
+
+use crate::support::{Target, assert_witnessed, run_plan};
+
+fn plan(thresholds: &str) -> String {
+    format!(
+        r#"
+vars: {{ base: "" }}
+workflows:
+  W:
+    vus: 2
+    iterations: 20
+    steps:
+      get: {{ http: "{{{{ base }}}}/x", check: {{ status: 200 }} }}
+      no: {{ when: "false", http: "{{{{ base }}}}/no" }}
+thresholds:
+{thresholds}
+"#
+    )
+}
+
+#[test]
+fn thresholds_that_hold_change_nothing() {
+    let target = Target::start(&[]);
+    let rules = "  - W.get.latency.p99 < 30s\n  - W.failed.rate < 1%\n  - W.completed == 20\n  - W.get.check.status.rate > 99%\n  - W.rate > 0/s\n";
+    let result = run_plan(&target, &plan(rules), &[]).result(0);
+    assert!(result.thresholds_passed);
+    assert_eq!(result.thresholds.len(), 5);
+    assert!(result.thresholds.iter().all(|threshold| threshold.passed), "{:?}", result.thresholds);
+    assert_eq!(result.thresholds[2].value, Some(20.0));
+}
+
+#[test]
+fn a_threshold_that_fails_is_exit_code_99_and_the_run_stays_completed() {
+    let target = Target::start(&[]);
+    let result = run_plan(&target, &plan("  - W.completed > 20\n  - W.failed.count == 0\n"), &[]).result(99);
+    assert_eq!(result.status, Status::Completed);
+    assert!(!result.thresholds_passed);
+    assert_eq!(result.thresholds.iter().map(|t| t.passed).collect::<Vec<_>>(), [false, true]);
+    assert_witnessed(&result, &target.seen(), &[("get", "/x"), ("no", "/no")]);
+}
+
+#[test]
+fn a_threshold_without_samples_fails_unless_it_says_otherwise() {
+    let target = Target::start(&[]);
+    let result = run_plan(&target, &plan("  - W.no.latency.p99 < 1s\n"), &[]).result(99);
+    let threshold = &result.thresholds[0];
+    assert_eq!((threshold.value, threshold.reason.as_deref()), (None, Some("no_samples")));
+    let rule = "  - { rule: \"W.no.latency.p99 < 1s\", allow_empty: true }\n";
+    run_plan(&target, &plan(rule), &[]).result(0);
+}
+
+#[test]
+fn a_threshold_that_aborts_cancels_the_run() {
+    let target = Target::start(&["--error-rate", "100%"]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  W: { vus: 2, duration: 60s, steps: { get: { http: "{{ base }}/x", think: 5ms } } }
+  Later: { depends: [W], vus: 1, iterations: 1, steps: { later: { http: "{{ base }}/later" } } }
+thresholds:
+  - { rule: "W.failed.rate < 1%", abort: true, after: 500ms }
+"#;
+    let outcome = run_plan(&target, plan, &[]);
+    let result = outcome.result(99);
+    outcome.assert_told(99, &["threshold failed", "W.failed.rate < 1%"]);
+    assert_eq!((result.status, result.reason.as_deref()), (Status::Cancelled, Some("threshold")));
+    assert!(result.elapsed_s < 30.0, "it did not run to its end");
+    assert_witnessed(&result, &target.seen(), &[("get", "/x"), ("later", "/later")]);
+    assert_eq!(target.seen().at("/later"), 0);
+}

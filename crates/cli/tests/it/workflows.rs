@@ -1,0 +1,227 @@
+//! Workflows together: order, context, set-up and tear-down, and what a failed one does to the others.
+
+use hyperscale_stats::result::{RunResult, Status};
+
+use crate::support::{Target, assert_books, assert_witnessed, run_plan, step, workflow};
+
+fn status_of(result: &RunResult, name: &str) -> (Status, Option<String>) {
+    let workflow = workflow(result, name);
+    (workflow.status, workflow.reason.clone())
+}
+
+#[test]
+fn values_go_from_one_workflow_to_the_next() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Use:
+    depends: [Make]
+    use: { Make: [last, every, calls] }
+    vus: 1
+    iterations: 2
+    steps:
+      show:
+        http: { url: "{{ base }}/echo", json: { last: "{{ last }}", many: "{{ every | length }}", calls: "{{ calls }}" } }
+        check:
+          expr:
+            last: "show.json.json.last is defined"
+            many: "(show.json.json.many | int) == 3"
+            calls: "(show.json.json.calls | int) == 6"
+      bearer: { http: { url: "{{ base }}/bearer", auth: { bearer: "{{ last }}" } } }
+  Make:
+    vus: 3
+    iterations_per_vu: 2
+    ramp: 10ms
+    steps:
+      token: { http: "{{ base }}/token", extract: { value: "$.token" } }
+    provide:
+      last: { to: [Use], value: "{{ token.value }}" }
+      every: { to: [Use], value: "{{ token.value }}", pick: all }
+      calls: { to: [Use], value: "{{ stats.completed }}" }
+"#;
+    let result = run_plan(&target, plan, &[]).result(0);
+    assert_witnessed(
+        &result,
+        &target.seen(),
+        &[("token", "/token"), ("show", "/echo"), ("bearer", "/bearer")],
+    );
+    for check in &workflow(&result, "Use").checks {
+        assert_eq!((check.passed, check.failed), (2, 0), "{} {:?}", check.name, result.errors);
+    }
+    assert_eq!(step(workflow(&result, "Use"), "bearer").ok, 2, "the token is genuine");
+}
+
+#[test]
+fn a_value_that_was_never_produced_fails_the_dependent_and_skips_what_depends_on_it() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Make:
+    vus: 1
+    iterations: 1
+    steps:
+      token: { http: "{{ base }}/token" }
+      never: { when: "false", http: "{{ base }}/never", extract: { value: "$.token" } }
+    provide: { secret: { to: [Use], value: "{{ never.value }}" } }
+  Use:
+    depends: [Make]
+    use: { Make: [secret] }
+    vus: 1
+    iterations: 1
+    steps: { show: { http: "{{ base }}/show/{{ secret }}" } }
+  After:
+    depends: [Use]
+    vus: 1
+    iterations: 1
+    steps: { after: { http: "{{ base }}/after" } }
+"#;
+    let result = run_plan(&target, plan, &[]).result(98);
+    assert_eq!(result.status, Status::Partial);
+    assert_eq!(status_of(&result, "Make").0, Status::Completed);
+    assert_eq!(status_of(&result, "Use"), (Status::Failed, Some("context_missing".to_owned())));
+    let (after, reason) = status_of(&result, "After");
+    assert_eq!(after, Status::Skipped);
+    assert!(reason.unwrap().contains("Use"));
+    assert_witnessed(&result, &target.seen(), &[("token", "/token")]);
+    assert_eq!(target.seen().requests, 1);
+}
+
+#[test]
+fn a_default_stands_in_for_a_value_that_was_never_produced() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Make:
+    vus: 1
+    iterations: 1
+    steps:
+      token: { http: "{{ base }}/token" }
+      never: { when: "false", http: "{{ base }}/never", extract: { value: "$.token" } }
+    provide: { secret: { to: [Use], value: "{{ never.value }}" } }
+  Use:
+    depends: [Make]
+    use: { Make: { secret: { default: spare } } }
+    vus: 1
+    iterations: 1
+    steps: { show: { http: "{{ base }}/show/{{ secret }}" } }
+"#;
+    let result = run_plan(&target, plan, &[]).result(0);
+    assert_witnessed(&result, &target.seen(), &[("token", "/token"), ("show", "/show/spare")]);
+}
+
+#[test]
+fn set_up_and_tear_down_are_counted_apart_from_the_load() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  W:
+    vus: 3
+    iterations_per_vu: 4
+    ramp: 10ms
+    setup:
+      create: { http: { url: "{{ base }}/echo", json: { id: 77 } } }
+    vu_setup:
+      login: { http: "{{ base }}/token", extract: { token: "$.token" } }
+    steps:
+      get: { http: { url: "{{ base }}/get/{{ create.json.json.id }}", auth: { bearer: "{{ login.token }}" } } }
+    vu_teardown:
+      logout: { http: { method: DELETE, url: "{{ base }}/logout" } }
+    teardown:
+      destroy: { http: { method: DELETE, url: "{{ base }}/destroy/{{ create.json.json.id }}" } }
+"#;
+    for cores in ["1", "2"] {
+        target.reset();
+        let result = run_plan(&target, plan, &["--cores", cores]).result(0);
+        let paths = [
+            ("create", "/echo"),
+            ("login", "/token"),
+            ("get", "/get/77"),
+            ("logout", "/logout"),
+            ("destroy", "/destroy/77"),
+        ];
+        assert_witnessed(&result, &target.seen(), &paths);
+        let w = workflow(&result, "W");
+        let counts: Vec<_> = w.setup_steps.iter().map(|s| (s.name.as_str(), s.count)).collect();
+        assert_eq!(counts, [("create", 1), ("login", 3), ("logout", 3), ("destroy", 1)]);
+        assert_eq!(w.steps.len(), 1);
+        assert_eq!((result.totals.requests, w.totals.ok), (12, 12), "totals are those of the load");
+    }
+}
+
+#[test]
+fn a_failed_set_up_fails_its_workflow_and_skips_dependents() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Broken:
+    vus: 1
+    iterations: 1
+    setup: { create: { http: "{{ base }}/status/500" } }
+    steps: { get: { http: "{{ base }}/get" } }
+    teardown: { clean: { http: "{{ base }}/clean" } }
+  Dependent: { depends: [Broken], vus: 1, iterations: 1, steps: { b: { http: "{{ base }}/b" } } }
+  Alone: { vus: 1, iterations: 1, steps: { c: { http: "{{ base }}/c" } } }
+"#;
+    let result = run_plan(&target, plan, &[]).result(98);
+    assert_books(&result);
+    assert_eq!(result.status, Status::Partial);
+    assert_eq!(status_of(&result, "Broken"), (Status::Failed, Some("setup".to_owned())));
+    assert_eq!(status_of(&result, "Dependent").0, Status::Skipped);
+    assert_eq!(status_of(&result, "Alone").0, Status::Completed);
+    let seen = target.seen();
+    assert_eq!((seen.at("/get"), seen.at("/b"), seen.at("/c")), (0, 0, 1), "{seen:?}");
+    assert_witnessed(&result, &seen, &[("create", "/status/500"), ("clean", "/clean")]);
+}
+
+#[test]
+fn a_vu_setup_that_fails_for_everybody_fails_the_workflow() {
+    let target = Target::start(&[]);
+    let plan = |when: &str| {
+        format!(
+            r#"
+vars: {{ base: "" }}
+workflows:
+  W:
+    vus: 3
+    iterations_per_vu: 2
+    ramp: 10ms
+    vu_setup: {{ login: {{ http: "{{{{ base }}}}/status/{when}" }} }}
+    steps: {{ get: {{ http: "{{{{ base }}}}/get" }} }}
+"#
+        )
+    };
+    let result = run_plan(&target, &plan("500"), &[]).result(98);
+    assert_eq!(status_of(&result, "W"), (Status::Failed, Some("vu_setup".to_owned())));
+    assert_witnessed(&result, &target.seen(), &[("login", "/status/500"), ("get", "/get")]);
+    target.reset();
+    let one_fails = plan("{{ 500 if vu.id == 1 else 200 }}");
+    let result = run_plan(&target, &one_fails, &[]).result(0);
+    assert_eq!(status_of(&result, "W").0, Status::Completed);
+    assert_eq!(target.seen().at("/get"), 4, "the other two run");
+    assert_witnessed(&result, &target.seen(), &[("get", "/get")]);
+}
+
+#[test]
+fn workflows_run_side_by_side_and_are_counted_apart() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  A: { vus: 4, duration: 400ms, steps: { a: { http: "{{ base }}/a" } } }
+  B: { rate: 100/s, duration: 400ms, steps: { b: { http: "{{ base }}/b" } } }
+  C: { vus: 2, iterations: 10, start_after: 100ms, steps: { c: { http: "{{ base }}/c" } } }
+"#;
+    for cores in ["1", "2"] {
+        target.reset();
+        let result = run_plan(&target, plan, &["--cores", cores]).result(0);
+        assert_witnessed(&result, &target.seen(), &[("a", "/a"), ("b", "/b"), ("c", "/c")]);
+        assert_eq!(step(workflow(&result, "C"), "c").ok, 10);
+        let sum: u64 = result.workflows.iter().map(|w| w.totals.requests).sum();
+        assert_eq!(result.totals.requests, sum);
+    }
+}
