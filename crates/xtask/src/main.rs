@@ -1,9 +1,11 @@
-//! Developer entry points: `cargo xtask test` and `cargo xtask tidy`.
+//! Developer entry points: `cargo xtask test`, `cargo xtask tidy` and `cargo xtask bench`.
 //!
 //! Plain `std` and little else, because everybody builds this first. It must never be needed to run the product.
 
 #![expect(clippy::print_stderr, reason = "a developer tool talks to the terminal it was started from")]
 
+mod bench;
+mod instructions;
 mod packages;
 mod steps;
 mod test;
@@ -32,6 +34,8 @@ enum Command {
     },
     /// Check what the compiler cannot: dependency directions, licences, file sizes, forbidden texts, documents.
     Tidy,
+    /// Measure the goals of the engine side by side with its peers; installs what is missing.
+    Bench(bench::BenchArgs),
 }
 
 fn main() -> ExitCode {
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Test { quick } => test::run(&root(), quick),
         Command::Tidy => tidy::run(&root()),
+        Command::Bench(args) => bench::run(&root(), &args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,27 +1,26 @@
-//! Debian packages that the tests need beyond a compiler.
+//! Debian packages that tests and benchmarks need beyond a compiler.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
 use crate::steps::{output, run};
 
 /// A program and the package it comes from.
-struct Needed {
-    program: &'static str,
-    package: &'static str,
+pub(crate) struct Needed {
+    pub(crate) program: &'static str,
+    pub(crate) package: &'static str,
 }
 
-const NEEDED: &[Needed] = &[
+/// What the tests need.
+pub(crate) const FOR_TESTS: &[Needed] = &[
     // Counts the instructions of the hot path (callgrind).
     Needed { program: "valgrind", package: "valgrind" },
 ];
 
 /// Installs what is missing; as somebody other than root it can only say what that is.
-pub(crate) fn install_missing(root: &Path) -> Result<()> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let missing =
-        missing(NEEDED, |program| path.split(':').any(|folder| Path::new(folder).join(program).is_file()));
+pub(crate) fn install_missing(root: &Path, needed: &[Needed]) -> Result<()> {
+    let missing = missing(needed, is_installed);
     if missing.is_empty() {
         return Ok(());
     }
@@ -31,6 +30,18 @@ pub(crate) fn install_missing(root: &Path) -> Result<()> {
     run(root, "apt-get", &["update", "-qq"])?;
     let install = ["install", "-y", "-qq", "--no-install-recommends"];
     run(root, "apt-get", &[&install[..], &missing[..]].concat())
+}
+
+/// Whether a program can be started.
+pub(crate) fn is_installed(program: &str) -> bool {
+    locate(program).is_some()
+}
+
+/// Where a program is: in the path, or where the system keeps its servers.
+pub(crate) fn locate(program: &str) -> Option<PathBuf> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut files = path.split(':').chain(["/usr/sbin"]).map(|folder| Path::new(folder).join(program));
+    files.find(|file| file.is_file())
 }
 
 fn missing(needed: &[Needed], is_installed: impl Fn(&str) -> bool) -> Vec<&'static str> {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::instructions;
 use crate::packages;
 use crate::steps::{self, Steps, cargo, output};
 use crate::tidy;
@@ -19,7 +20,9 @@ pub(crate) fn run(root: &Path, quick: bool) -> Result<()> {
 fn do_steps(root: &Path, quick: bool, steps: &mut Steps) -> Result<()> {
     let cargo = cargo();
     if !quick {
-        steps.step("packages", "install them and start again", || packages::install_missing(root))?;
+        steps.step("packages", "install them and start again", || {
+            packages::install_missing(root, packages::FOR_TESTS)
+        })?;
     }
     steps.step("format", "run 'cargo fmt' and commit the result", || {
         steps::run(root, &cargo, &["fmt", "--all", "--check"])
@@ -50,6 +53,7 @@ fn do_steps(root: &Path, quick: bool, steps: &mut Steps) -> Result<()> {
         steps.step("doc tests", "the examples in the documentation must run", || {
             steps::run(root, &cargo, &["test", "--locked", "--workspace", "--doc"])
         })?;
+        steps.step("instructions", "the hot path became more expensive", || instructions::check(root))?;
     }
     Ok(())
 }

@@ -1,0 +1,54 @@
+//! Tables in Markdown that can be read as plain text too. Pure.
+
+/// A table; the first column is aligned to the left, `numbers` makes the others right-aligned.
+pub(super) fn table(head: &[&str], rows: &[Vec<String>], numbers: bool) -> String {
+    let width = |at: usize| {
+        let cells = rows.iter().map(|row| row.get(at).map_or(0, |cell| cell.chars().count()));
+        cells.chain([head[at].chars().count(), 3]).max().unwrap_or(3)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let is_right = |at: usize| numbers && at > 0;
+    let line = |cells: &[String]| {
+        let padded = widths.iter().enumerate().map(|(at, width)| {
+            let cell = cells.get(at).map_or("", String::as_str);
+            if is_right(at) { format!(" {cell:>width$} |") } else { format!(" {cell:<width$} |") }
+        });
+        format!("|{}\n", padded.collect::<String>())
+    };
+    let rule = widths.iter().enumerate().map(|(at, width)| {
+        if is_right(at) {
+            format!(" {}: |", "-".repeat(width - 1))
+        } else {
+            format!(" {} |", "-".repeat(*width))
+        }
+    });
+    let names: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
+    let body = rows.iter().map(|row| line(row)).collect::<String>();
+    format!("{}|{}\n{body}", line(&names), rule.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows =
+            [vec!["wrk".to_owned(), "93 479".to_owned()], vec!["hyperscale".to_owned(), "µ".to_owned()]];
+        let expected = "\
+| client     |  req/s |
+| ---------- | -----: |
+| wrk        | 93 479 |
+| hyperscale |      µ |
+";
+        assert_eq!(table(&["client", "req/s"], &rows, true), expected);
+    }
+
+    #[test]
+    fn missing_cells_stay_empty() {
+        assert_eq!(
+            table(&["a", "b"], &[vec!["x".into()]], false),
+            "| a   | b   |\n| --- | --- |\n| x   |     |\n"
+        );
+    }
+}
