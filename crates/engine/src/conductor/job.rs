@@ -289,7 +289,10 @@ impl Job {
             }
             (Part::Setup, Ok(_)) => self.load_ended(at),
             (Part::Setup, Err(failure)) => {
-                self.runs[at].failure.get_or_insert(failure);
+                // One that was told to stop did not fail.
+                if !self.runs[at].stopped {
+                    self.runs[at].failure.get_or_insert(failure);
+                }
                 self.load_ended(at);
             }
             (_, Ok(_)) => self.conclude(at),

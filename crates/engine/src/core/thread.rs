@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use hyperscale_clients::http::{CoreOptions, HttpCore, Network, TokioNetwork};
 use hyperscale_stats::Window;
+use hyperscale_types::{Span, limits};
 use tokio::runtime::{self, LocalOptions};
 use tokio::time;
 
@@ -83,10 +84,15 @@ fn pin(cpu: usize) {
 /// Prepares and works. Generic over the network so that the same code runs without sockets.
 pub(crate) async fn run<N: Network>(segment: Segment, network: N, work: Work) -> Result<(), Failure> {
     let http = HttpCore::new(network, CoreOptions { seed: segment.job.seed ^ u64::from(segment.share.core) });
-    let mut parts: [PreparedPart; Part::ALL.len()] = Default::default();
-    for &part in work.parts() {
-        parts[part as usize] = prepare(&http, &segment, part).await?;
-    }
+    let prepared = tokio::select! {
+        biased;
+        () = told_to_stop(&segment) => None,
+        prepared = prepare_parts(&http, &segment, work) => Some(prepared?),
+    };
+    let Some(parts) = prepared else {
+        drop(segment.messages.send(stopped_early(segment.workflow, work)).await);
+        return Ok(());
+    };
     let core = Rc::new(new_core(segment, http, parts));
     match work {
         Work::Load => load(&core).await,
@@ -97,11 +103,34 @@ pub(crate) async fn run<N: Network>(segment: Segment, network: N, work: Work) ->
     }
 }
 
-fn new_core<N: Network>(
-    segment: Segment,
-    http: Rc<HttpCore<N>>,
-    parts: [PreparedPart; Part::ALL.len()],
-) -> Core<N> {
+type Parts = [PreparedPart; Part::ALL.len()];
+
+async fn prepare_parts<N: Network>(
+    http: &Rc<HttpCore<N>>,
+    segment: &Segment,
+    work: Work,
+) -> Result<Parts, Failure> {
+    let mut parts = Parts::default();
+    for &part in work.parts() {
+        parts[part as usize] = prepare(http, segment, part).await?;
+    }
+    Ok(parts)
+}
+
+/// Preparing has nothing to finish: it ends as soon as the run is cancelled, whatever it waits for.
+async fn told_to_stop(segment: &Segment) {
+    // An error means that the conductor is gone, which is a reason to stop too.
+    drop(segment.directive.clone().wait_for(|now| now.phase >= StopPhase::Cancelling).await);
+}
+
+fn stopped_early(workflow: usize, work: Work) -> Message {
+    match work {
+        Work::Load => Message::Done { workflow, provided: Vec::new(), vus_failed: 0, vus_started: 0 },
+        Work::Once(part) => Message::OnceDone { workflow, part, outcome: Err(once_failure(part)) },
+    }
+}
+
+fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -> Core<N> {
     Core {
         window: RefCell::new(Box::new(Window::new(&segment.layout))),
         cursors: RefCell::new(cursors(&segment)),
@@ -166,26 +195,43 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
 async fn once<N: Network>(core: &Rc<Core<N>>, part: Part) {
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
     let vu = Vu::new(core, 0);
-    let limit = core.workflow().graceful_stop.to_duration().max(Duration::from_secs(30));
+    let limit = match part {
+        Part::Teardown => core.workflow().graceful_stop.to_duration().max(Duration::from_secs(30)),
+        _ => Span::MAX.to_duration(),
+    };
     let run = graph::run(core, &vu, part, None);
-    let end = match part {
-        Part::Teardown => time::timeout(limit, run).await.unwrap_or(GraphEnd::Cut),
-        _ => run.await,
+    let end = tokio::select! {
+        biased;
+        end = time::timeout(limit, run) => end.unwrap_or(GraphEnd::Cut),
+        () = cut_off(core) => GraphEnd::Cut,
     };
     listening.abort();
     flush(core).await;
     let outcome = match end {
         GraphEnd::Completed => Ok(vu.results.take()),
-        GraphEnd::Failed | GraphEnd::Stop(_) | GraphEnd::Cut => Err(Failure {
-            reason: if part == Part::Setup { "setup" } else { "teardown" },
-            message: format!(
-                "{} of the workflow failed",
-                if part == Part::Setup { "the set-up" } else { "the tear-down" }
-            ),
-            step: None,
-        }),
+        GraphEnd::Failed | GraphEnd::Stop(_) | GraphEnd::Cut => Err(once_failure(part)),
     };
     send(core, Message::OnceDone { workflow: core.segment.workflow, part, outcome }).await;
+}
+
+/// Waits for the moment at which calls in flight are cut off: at once on an abort, after a grace on a cancel.
+async fn cut_off<N: Network>(core: &Core<N>) {
+    loop {
+        let changed = core.changed.notified();
+        match core.phase.get() {
+            StopPhase::Running | StopPhase::Finishing => changed.await,
+            StopPhase::Cancelling => tokio::select! {
+                () = time::sleep(limits::CANCEL_GRACE.to_duration()) => return,
+                () = changed => {}
+            },
+            StopPhase::Aborted => return,
+        }
+    }
+}
+
+fn once_failure(part: Part) -> Failure {
+    let (reason, what) = if part == Part::Setup { ("setup", "set-up") } else { ("teardown", "tear-down") };
+    Failure { reason, message: format!("the {what} of the workflow failed"), step: None }
 }
 
 /// Follows the conductor's directive.

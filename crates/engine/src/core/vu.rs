@@ -93,9 +93,13 @@ pub(crate) async fn live<N: Network>(core: Rc<Core<N>>, slot: u32, mut feed: imp
     let vu = Vu::new(&core, core.segment.vu_id(slot));
     let has = |part: Part| !part.graph(core.workflow()).is_empty();
     if has(Part::VuSetup) {
-        if Box::pin(graph::run(&core, &vu, Part::VuSetup, None)).await != GraphEnd::Completed {
-            core.vus_failed.set(core.vus_failed.get() + 1);
-            return VuEnd::ForGood;
+        match Box::pin(graph::run(&core, &vu, Part::VuSetup, None)).await {
+            GraphEnd::Completed => {}
+            GraphEnd::Cut => return VuEnd::NoStart,
+            GraphEnd::Failed | GraphEnd::Stop(_) => {
+                core.vus_failed.set(core.vus_failed.get() + 1);
+                return VuEnd::ForGood;
+            }
         }
         *vu.setup.borrow_mut() = vu.results.take();
     }
