@@ -8,9 +8,15 @@ use hyperscale_target::{ErrorRate, Latency, Stall};
 use hyperscale_types::rate::RateError;
 use hyperscale_types::{ByteSize, ExitCode, Rate, Span};
 
-/// Load tests whose numbers can be trusted.
+/// The whole command line.
 #[derive(Debug, Parser)]
-#[command(name = "hyperscale", version, about, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "hyperscale",
+    version,
+    about = "Load tests whose numbers can be trusted",
+    propagate_version = true,
+    max_term_width = 100
+)]
 #[command(after_help = "\
 Exit codes: 0 ok, 1 error, 2 usage, 3 plan invalid, 4 unreachable, 5 refused, 97 cancelled, 98 failed or partial, \
 99 thresholds failed")]
@@ -34,6 +40,7 @@ impl Cli {
 
 /// Flags that every command takes.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output and settings")]
 pub(crate) struct GlobalArgs {
     /// Print results as JSON on stdout, and nothing else there
     #[arg(long, global = true)]
@@ -90,10 +97,6 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "PLAN|URL")]
     pub(crate) plan: String,
     #[command(flatten)]
-    pub(crate) load: LoadArgs,
-    #[command(flatten)]
-    pub(crate) request: RequestArgs,
-    #[command(flatten)]
     pub(crate) engine: EngineArgs,
     /// Set a variable of the plan
     #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
@@ -101,6 +104,10 @@ pub(crate) struct RunArgs {
     /// Write a report, by extension: .json or .txt (may be repeated)
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
 }
 
 /// How much load, for how long.

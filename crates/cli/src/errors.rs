@@ -30,6 +30,9 @@ pub(crate) enum CommandError {
     /// The plan has problems. They are all in here, warnings too.
     #[error("the plan is invalid")]
     Plan(Vec<Problem>),
+    /// What the command line says about the load or the request cannot be.
+    #[error("the command line is wrong")]
+    CommandLine(Vec<Problem>),
     /// A flag that means nothing here.
     #[error("{flag} cannot be used here")]
     Misplaced {
@@ -77,6 +80,7 @@ impl CommandError {
         match self {
             Self::Setting(_)
             | Self::Unreadable { .. }
+            | Self::CommandLine(_)
             | Self::Misplaced { .. }
             | Self::ReportFormat(_)
             | Self::Address { .. } => ExitCode::Usage,
@@ -92,7 +96,7 @@ impl CommandError {
     /// Tells the person.
     pub(crate) fn report(&self, printer: Printer) {
         match self {
-            Self::Plan(problems) => printer.verbatim(&render(problems)),
+            Self::Plan(problems) | Self::CommandLine(problems) => printer.verbatim(&render(problems)),
             other => printer.error(other, other.why(), other.fix()),
         }
     }
@@ -107,7 +111,7 @@ impl CommandError {
                 message.trim_end().replace('\n', "\n       ")
             }
             Self::Setting(_) => "settings are refused rather than ignored or guessed".to_owned(),
-            Self::Plan(_) => String::new(),
+            Self::Plan(_) | Self::CommandLine(_) => String::new(),
             Self::Misplaced { belongs, .. } => format!("it {belongs}"),
             Self::ReportFormat(path) => match path.extension() {
                 Some(extension) => format!("reports as .{} are not supported yet", extension.display()),
@@ -127,8 +131,8 @@ impl CommandError {
             }
             Self::Setting(_) => "correct it, or remove it to get the default".to_owned(),
             Self::Unreadable { path, .. } => unreadable_fix(path),
-            Self::Plan(_) => String::new(),
-            Self::Misplaced { .. } => "leave it out, or see `hyperscale run --help`".to_owned(),
+            Self::Plan(_) | Self::CommandLine(_) => String::new(),
+            Self::Misplaced { .. } => "leave it out, or see --help".to_owned(),
             Self::ReportFormat(_) => "name a file that ends in .json or .txt".to_owned(),
             Self::Unwritable { .. } => "name a file in a folder that exists and may be written".to_owned(),
             Self::Address { .. } => "write it as host:port, for example 127.0.0.1:8080 or [::1]:0".to_owned(),

@@ -30,7 +30,7 @@ pub(crate) fn read(path: &str, vars: Vec<(String, String)>) -> Result<Loaded, Co
     let unreadable = |source| CommandError::Unreadable { what: "the plan", path: path.clone(), source };
     let file = File::open(&path).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.is_dir() {
-        return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+        return Err(unreadable(io::Error::other("it is a folder")));
     }
     let bytes = limited(file, &path.to_string_lossy())?;
     load(&Source::file(&path, &bytes), &world).map_err(CommandError::Plan)

@@ -42,7 +42,8 @@ fn load(args: RunArgs) -> Result<Loaded, CommandError> {
         if !args.vars.is_empty() {
             return Err(CommandError::Misplaced { flag: "--var", belongs: "sets a variable of a plan file" });
         }
-        return from_url(&url_options(args.plan, args.load, args.request)?).map_err(CommandError::Plan);
+        return from_url(&url_options(args.plan, args.load, args.request)?)
+            .map_err(CommandError::CommandLine);
     }
     if let Some(flag) = args.request.first_given() {
         return Err(CommandError::Misplaced { flag, belongs: "goes with a URL; a plan says it itself" });
@@ -51,7 +52,7 @@ fn load(args: RunArgs) -> Result<Loaded, CommandError> {
     let LoadArgs { vus, duration, rate, iterations } = args.load;
     let overrides =
         Overrides { vus: vus.map(Into::into), duration, rate, iterations: iterations.map(Into::into) };
-    override_load(&mut loaded.plan, &overrides).map_err(CommandError::Plan)?;
+    override_load(&mut loaded.plan, &overrides).map_err(CommandError::CommandLine)?;
     Ok(loaded)
 }
 
@@ -121,14 +122,16 @@ impl ReportFile {
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let problem = if path.is_dir() {
-            Some(io::ErrorKind::IsADirectory)
+            Some("it is a folder")
         } else if !folder.is_dir() {
-            Some(io::ErrorKind::NotFound)
+            Some("its folder does not exist")
         } else {
             None
         };
         match problem {
-            Some(kind) => Err(CommandError::Unwritable { path: path.to_owned(), source: kind.into() }),
+            Some(why) => {
+                Err(CommandError::Unwritable { path: path.to_owned(), source: io::Error::other(why) })
+            }
             None => Ok(Self { path: path.to_owned(), format }),
         }
     }

@@ -100,3 +100,67 @@ workflows:
     let iterations = workflow(&result, "Open").iterations;
     assert!(iterations.dropped > 0, "{iterations:?}");
 }
+
+/// Interrupts a run whose only request so far hangs, twice, and returns what the process left behind.
+fn interrupt_twice_while_hanging(workflow: &str) -> (hyperscale_stats::result::RunResult, u64) {
+    let target = Target::start(&[]);
+    let plan = PlanFile::new(&format!(
+        "vars: {{ base: \"\" }}\nworkflows:\n  W:\n    vus: 1\n    iterations: 1\n{workflow}"
+    ));
+    let process = start_file(&plan, &target.base, &["--cores", "1"]);
+    target.wait_for_requests(1);
+    process.signal("INT");
+    process.wait_for_note("no new iterations");
+    process.signal("INT");
+    let outcome = process.wait();
+    let result = outcome.result(97);
+    assert!(result.elapsed_s < 20.0, "at once, not after the time-out of the call: {outcome}");
+    (result, target.seen().requests)
+}
+
+#[test]
+fn a_set_up_that_hangs_can_be_interrupted() {
+    let steps = r#"
+    setup: { hang: { http: "{{ base }}/delay/60000" } }
+    steps: { get: { http: "{{ base }}/x" } }
+"#;
+    let (result, seen) = interrupt_twice_while_hanging(steps);
+    assert_eq!(seen, 1);
+    let hang = step(workflow(&result, "W"), "hang");
+    assert_eq!((hang.requests, errors(hang, "cancelled")), (1, 1));
+}
+
+#[test]
+fn a_preparation_that_hangs_can_be_interrupted() {
+    let steps = r#"
+    steps:
+      get:
+        http:
+          url: "{{ base }}/x"
+          auth: { oauth2: { token_url: "{{ base }}/delay/60000", client_id: me, client_secret: secret } }
+"#;
+    let (result, seen) = interrupt_twice_while_hanging(steps);
+    assert_eq!((seen, result.totals.requests), (1, 0));
+}
+
+#[test]
+fn a_tear_down_that_hangs_can_be_cut_off() {
+    let steps = r#"
+    steps: { get: { http: "{{ base }}/x" } }
+    teardown: { hang: { http: "{{ base }}/delay/60000" } }
+"#;
+    let target = Target::start(&[]);
+    let plan = PlanFile::new(&format!(
+        "vars: {{ base: \"\" }}\nworkflows:\n  W:\n    vus: 1\n    iterations: 1\n{steps}"
+    ));
+    let process = start_file(&plan, &target.base, &["--cores", "1"]);
+    target.wait_for_requests(2);
+    process.signal("INT");
+    process.wait_for_note("no new iterations");
+    process.signal("INT");
+    let outcome = process.wait();
+    let result = outcome.result(97);
+    assert!(result.elapsed_s < 20.0, "{outcome}");
+    assert_witnessed(&result, &target.seen(), &[("get", "/x"), ("hang", "/delay/60000")]);
+    assert_eq!(errors(step(workflow(&result, "W"), "hang"), "cancelled"), 1);
+}

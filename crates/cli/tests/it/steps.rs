@@ -317,3 +317,17 @@ fn steps_side_by_side_start_together_and_join() {
     );
     assert_eq!(target.seen().connections.opened, 2, "calls side by side need a connection each");
 }
+
+#[test]
+fn equal_seeds_draw_equal_numbers() {
+    let plan = plan(
+        "    vus: 3\n    iterations_per_vu: 5\n    ramp: 10ms\n    steps: { get: { http: \"{{ base }}/{{ random(1, 1000000) }}\" } }\n",
+    );
+    let paths = |seed: &str| {
+        let target = Target::start(&[]);
+        run_plan(&target, &plan, &["--cores", "1", "--seed", seed]).result(0);
+        target.seen().by_path
+    };
+    assert_eq!(paths("1"), paths("1"));
+    assert_ne!(paths("1"), paths("2"));
+}

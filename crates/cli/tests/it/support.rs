@@ -297,7 +297,7 @@ impl PlanFile {
     }
 }
 
-/// Runs a plan against a target, with a fixed seed, and returns what the process left behind.
+/// Runs a plan against a target and returns what the process left behind.
 pub(crate) fn run_plan(target: &Target, plan: &str, args: &[&str]) -> Outcome {
     let file = PlanFile::new(plan);
     start_file(&file, &target.base, args).wait()
@@ -306,7 +306,7 @@ pub(crate) fn run_plan(target: &Target, plan: &str, args: &[&str]) -> Outcome {
 /// Starts a plan file with `base` set.
 pub(crate) fn start_file(file: &PlanFile, base: &str, args: &[&str]) -> Process {
     let (path, base) = (file.path(), format!("base={base}"));
-    let mut all = vec!["run", path.as_str(), "--json", "--seed", "7", "--var", base.as_str()];
+    let mut all = vec!["run", path.as_str(), "--json", "--var", base.as_str()];
     all.extend(args);
     start(&all)
 }
