@@ -50,7 +50,7 @@ impl Swim {
             self.about_me(turn, Claim::alive(from.boot, from.incarnation));
             return false;
         }
-        self.prober.heard = true;
+        self.prober.heard = turn.now;
         let slot = if let Some(slot) = self.members.find(node) {
             let stored = self.members.get(slot).claim();
             if from.boot < stored.boot {
@@ -77,10 +77,8 @@ impl Swim {
     fn spoke(&mut self, turn: &mut Turn<'_>, slot: Slot, from: &Sender, stored: Claim) {
         let node = from.peer.node;
         self.merge(turn, &from.alive(), Cause::Contact, node);
-        let back = stored.status == Status::Dead && self.members.get(slot).status().is_live();
-        if back {
-            // Two parts of the cluster see each other again: compare views.
-            self.begin_sync(turn, slot);
+        if stored.status == Status::Dead && self.members.get(slot).status().is_live() {
+            self.prober.met = Some(node);
         }
     }
 

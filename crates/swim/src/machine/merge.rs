@@ -147,6 +147,9 @@ impl Swim {
         let (peer, after) = (member.peer, member.claim());
         let node = peer.node;
         let was_live = before.status.is_live();
+        if before.status == Status::Dead && after.status.is_live() {
+            self.prober.revived = Some(turn.now);
+        }
         if after.status.is_live() && (!was_live || after.boot > before.boot) {
             turn.event(Event::Joined { peer, boot: after.boot, returned: true });
             self.arrived(turn, slot);
@@ -196,21 +199,22 @@ impl Swim {
         }
     }
 
-    /// Puts news about a member up for gossip; but what a newcomer learns from a member list is news to nobody else.
+    /// Puts news about a member up for gossip, unless they come from a list that is news to nobody else.
     pub(super) fn gossip_about(&mut self, slot: Slot) {
-        if self.me.is_listening() {
+        if self.me.is_quiet() {
             return;
         }
         self.counters.gossip_dropped += self.queue.push(&mut self.members, slot);
     }
 
-    /// Sends an accusation to its subject, so that it can contradict.
-    fn tell(&mut self, turn: &mut Turn<'_>, to: Destination, accusation: MemberUpdate) {
+    /// Sends an accusation to its subject, so that it can contradict; false if that was done enough in this period.
+    pub(super) fn tell(&mut self, turn: &mut Turn<'_>, to: Destination, accusation: MemberUpdate) -> bool {
         if self.prober.told.len() >= TOLD_PER_PERIOD_MAX || !self.prober.told.insert(to.node) {
-            return;
+            return false;
         }
         self.counters.accusations_told += 1;
         self.send(turn, to, Message::Gossip, Some(accusation));
+        true
     }
 
     pub(super) fn record(

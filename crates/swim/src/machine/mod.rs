@@ -77,12 +77,15 @@ struct Prober {
     rounds: u64,
     /// Last number given to a probe.
     seq: u32,
-    /// Whether anybody was heard since the round began.
-    heard: bool,
+    /// When anybody was last heard.
+    heard: Now,
     /// Helpers of the last failed round that did not nack: if they turn out to be well, the nacks were missing.
     debtors: Vec<NodeId>,
     /// Subjects that were told their accusation in this period.
     told: BTreeSet<NodeId>,
+    /// When one of the dead last came back, and one of those who did: views are compared at the end of the period.
+    revived: Option<Now>,
+    met: Option<NodeId>,
     relays: Relays,
 }
 
@@ -95,8 +98,6 @@ struct Alarms {
     sync: Alarm,
     contact: Alarm,
     depart: Alarm,
-    /// When anti-entropy was last begun.
-    synced: Option<Now>,
 }
 
 /// One call of [`Swim::handle`]: its time, and the actions it makes.
@@ -124,9 +125,11 @@ impl Swim {
             round: Round::Idle,
             rounds: 0,
             seq: 0,
-            heard: false,
+            heard: Now::ZERO,
             debtors: Vec::new(),
             told: BTreeSet::new(),
+            revived: None,
+            met: None,
             relays: Relays::default(),
         };
         Ok(Self {

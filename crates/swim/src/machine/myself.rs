@@ -44,8 +44,8 @@ pub(super) struct Myself {
     /// How often the present claim about itself was sent.
     pub(super) transmissions: u8,
     superseded: bool,
-    /// While the member list of a first join is read.
-    listening: bool,
+    /// While a list is read whose news are not gossiped.
+    quiet: bool,
 }
 
 impl Myself {
@@ -58,7 +58,7 @@ impl Myself {
             embedded: None,
             transmissions: 0,
             superseded: false,
-            listening: false,
+            quiet: false,
         }
     }
 
@@ -89,12 +89,12 @@ impl Myself {
         self.lifecycle == Lifecycle::Gone
     }
 
-    pub(super) fn is_listening(&self) -> bool {
-        self.listening
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
-    pub(super) fn set_listening(&mut self, listening: bool) {
-        self.listening = listening;
+    pub(super) fn set_quiet(&mut self, quiet: bool) {
+        self.quiet = quiet;
     }
 
     /// Becomes a member; false if it is one already or is going.

@@ -15,6 +15,12 @@ use crate::table::{Slot, sample};
 
 /// Part of the time left in the period after which helpers give up, so that their nack still arrives in it.
 const NACK_SHARE: f64 = 0.8;
+/// Dead members probed per period.
+const RECALLS: usize = 1;
+/// Dead members probed per period once one of them came back: a partition has probably healed.
+const RECALLS_AFTER_REVIVAL: usize = 16;
+/// For how many periods that is assumed.
+const REVIVAL_PERIODS: u32 = 10;
 /// Managers that did not send their worker list are asked again every so many periods.
 const ASK_AGAIN_PERIODS: u64 = 4;
 
@@ -72,7 +78,7 @@ impl Swim {
             return;
         }
         self.counters.probes_failed += 1;
-        self.blame_myself(silent);
+        self.blame_myself(turn, silent);
         if let Some(slot) = self.members.find(target)
             && self.members.get(slot).confirmed
             && self.members.get(slot).status().is_live()
@@ -81,11 +87,11 @@ impl Swim {
         }
     }
 
-    /// Nacks that did not come. If nobody at all was heard, this node is the one cut off, and all of them count. Else
-    /// only those of helpers that turn out to be well count: a helper may be as dead as the target, and the death of
-    /// others must not make this node think itself ill.
-    fn blame_myself(&mut self, silent: Vec<NodeId>) {
-        if !self.prober.heard {
+    /// Nacks that did not come. If nobody at all was heard for two periods, this node is the one cut off, and all of
+    /// them count. Else only those of helpers that turn out to be well count: a helper may be as dead as the target,
+    /// and the death of others must not make this node think itself ill.
+    fn blame_myself(&mut self, turn: &Turn<'_>, silent: Vec<NodeId>) {
+        if turn.now.since(self.prober.heard) >= self.config.probe.period * 2 {
             self.awareness.nacks_missing(silent.len());
             return;
         }
@@ -103,7 +109,6 @@ impl Swim {
     fn next_round(&mut self, turn: &mut Turn<'_>) {
         let (level, round) = (self.awareness.level(), self.prober.rounds);
         self.prober.rounds += 1;
-        self.prober.heard = false;
         let suspects_only = level.skips_probe(round) && !level.sends_optional_probes();
         if level.skips_probe(round) && !suspects_only {
             self.counters.probes_skipped += 1;
@@ -176,23 +181,33 @@ impl Swim {
         }
     }
 
-    /// Probes beside the round: a helper that owes a nack, and one of the dead, so that a healed partition is noticed.
+    /// Beside the round: helpers that owe a nack are probed, and some of the dead, so that a healed partition is noticed.
     fn side_probes(&mut self, turn: &mut Turn<'_>) {
         if !self.awareness.level().sends_optional_probes() {
             return;
+        }
+        if let Some(slot) = self.prober.met.take().and_then(|node| self.members.find(node)) {
+            self.send_digest(turn, slot);
         }
         for debtor in self.prober.debtors.clone() {
             if let Some(slot) = self.members.find(debtor) {
                 self.probe(turn, slot);
             }
         }
-        let dead = self.members.dead();
-        if !dead.is_empty() {
-            let slot = dead[self.rng.usize(..dead.len())];
-            let to = self.destination(slot);
-            let accusation = self.update_about(slot);
-            let seq = self.next_seq();
+        self.recall(turn);
+    }
+
+    /// Probes some of the dead, telling them so.
+    fn recall(&mut self, turn: &mut Turn<'_>) {
+        let healing = self.config.probe.period * REVIVAL_PERIODS;
+        let revived = self.prober.revived.is_some_and(|at| turn.now.since(at) < healing);
+        let count = if revived { RECALLS_AFTER_REVIVAL } else { RECALLS };
+        let mut picks = std::mem::take(&mut self.picks);
+        sample(&mut self.rng, self.members.dead(), count, |_| true, &mut picks);
+        for slot in picks.drain(..) {
+            let (to, accusation, seq) = (self.destination(slot), self.update_about(slot), self.next_seq());
             self.send(turn, to, Message::Probe { seq, target: to.node }, Some(accusation));
         }
+        self.picks = picks;
     }
 }

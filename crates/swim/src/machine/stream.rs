@@ -51,12 +51,12 @@ impl Swim {
     }
 
     fn joined(&mut self, turn: &mut Turn<'_>, from: NodeId, members: &[MemberUpdate], last: bool) {
-        let first = !self.contacts.is_joined();
-        self.me.set_listening(first);
+        // What a newcomer learns from its first list everybody else knows already.
+        self.me.set_quiet(!self.contacts.is_joined());
         for update in self.cut(members) {
             self.merge(turn, update, Cause::Gossip, from);
         }
-        self.me.set_listening(false);
+        self.me.set_quiet(false);
         if last && self.contacts.joined() {
             let managers =
                 self.members.managers().iter().map(|slot| self.members.get(*slot).peer.node).collect();

@@ -1,7 +1,7 @@
 //! Anti-entropy: digest first, then the difference, both ways.
 //!
 //! ```text
-//! A ── Digest ──► B            every interval, and when two parts of a cluster meet again
+//! A ── Digest ──► B            every interval, and while parts of a cluster meet again
 //! A ◄─ Difference(answer) ── B the buckets in which B's digest differs, with all B knows in them
 //! A ── Difference ──► B        the same buckets as A knows them
 //! ```
@@ -51,17 +51,7 @@ impl Swim {
         self.picks = picks;
     }
 
-    /// Compares views with one member now, unless that was done within the period.
-    pub(super) fn begin_sync(&mut self, turn: &mut Turn<'_>, slot: Slot) {
-        let period = self.config.probe.period;
-        if self.alarms.synced.is_some_and(|last| turn.now.since(last) < period) {
-            return;
-        }
-        self.alarms.synced = Some(turn.now);
-        self.send_digest(turn, slot);
-    }
-
-    fn send_digest(&mut self, turn: &mut Turn<'_>, slot: Slot) {
+    pub(super) fn send_digest(&mut self, turn: &mut Turn<'_>, slot: Slot) {
         let to = self.destination(slot);
         let between_managers =
             self.me.peer().role == Role::Manager && self.members.get(slot).peer.role == Role::Manager;
@@ -117,26 +107,40 @@ impl Swim {
         }
     }
 
-    /// Merges the other side's view. Its dead are merely suspected here, for the shortest time, if they live in this
-    /// view: after a partition each part takes the other for dead, and believing it would kill everybody at once.
+    /// Merges the other side's view.
     pub(super) fn merge_synced(&mut self, turn: &mut Turn<'_>, members: &[MemberUpdate], from: NodeId) {
-        for update in self.cut(members) {
-            let slot = self.members.find(update.peer.node);
-            let live_here = slot.is_some_and(|slot| self.members.get(slot).status().is_live());
-            if update.claim.status != Status::Dead || !live_here {
-                self.merge(turn, update, Cause::Gossip, from);
-                continue;
+        let members = self.cut(members);
+        // From a random place on: after a partition every node can tell only some of the subjects.
+        let start = self.rng.usize(..members.len().max(1));
+        let (head, tail) = members.split_at(start.min(members.len()));
+        for update in tail.iter().chain(head) {
+            match self.members.find(update.peer.node) {
+                Some(slot)
+                    if update.claim.status == Status::Dead && self.members.get(slot).status().is_live() =>
+                {
+                    self.doubt(turn, slot, update, from);
+                }
+                _ => self.merge(turn, update, Cause::Gossip, from),
             }
-            let suspect =
-                MemberUpdate { claim: update.claim.with(Status::Suspect), accuser: from, ..*update };
-            self.merge(turn, &suspect, Cause::Gossip, from);
-            if let Some(slot) = slot
-                && self.members.get(slot).claim() == suspect.claim
-                && let Some(suspicion) = self.suspicions.get_mut(&slot)
-            {
-                suspicion.hasten();
-                self.schedule(turn.now, slot);
-            }
+        }
+    }
+
+    /// The other side takes for dead who lives in this view. After a partition that is true of everybody on the other
+    /// side, and believing it would kill them all: the subject is told and has the shortest suspicion to contradict.
+    fn doubt(&mut self, turn: &mut Turn<'_>, slot: Slot, update: &MemberUpdate, from: NodeId) {
+        if update.claim <= self.members.get(slot).claim() || !self.tell(turn, self.destination(slot), *update)
+        {
+            return;
+        }
+        let suspect = MemberUpdate { claim: update.claim.with(Status::Suspect), accuser: from, ..*update };
+        self.me.set_quiet(true);
+        self.merge(turn, &suspect, Cause::Gossip, from);
+        self.me.set_quiet(false);
+        if self.members.get(slot).claim() == suspect.claim
+            && let Some(suspicion) = self.suspicions.get_mut(&slot)
+        {
+            suspicion.hasten();
+            self.schedule(turn.now, slot);
         }
     }
 

@@ -38,8 +38,7 @@ fn pair() -> (Rig, Rig) {
 fn sync(one: &mut Rig, other: &mut Rig) -> Vec<String> {
     let slot = one.swim.members.find(other.swim.peer().node).unwrap();
     let mut out = Vec::new();
-    one.swim.alarms.synced = None;
-    one.swim.begin_sync(&mut Turn { now: one.now, out: &mut out }, slot);
+    one.swim.send_digest(&mut Turn { now: one.now, out: &mut out }, slot);
     converse(one, other, out)
 }
 
@@ -100,6 +99,20 @@ fn dead_of_the_other_side_is_only_suspected_here_for_the_shortest_time() {
     assert_eq!(one.status(100), Some(Status::Suspect));
     one.advance(secs(0.2));
     assert_eq!(one.status(100), Some(Status::Dead));
+}
+
+#[test]
+fn who_is_dead_elsewhere_and_lives_here_is_told_and_not_accused_in_public() {
+    let mut rig = Rig::among(2..8);
+    rig.well = (2..8).map(node).collect();
+    rig.advance(secs(60.0));
+    let dead = vec![update(5, 0, Status::Dead, 2)];
+    let body = StreamBody::MemberDifference { buckets: u64::MAX, members: dead, answer: false };
+    let actions = rig.stream(2, body);
+    assert_eq!(datagrams_to(&actions, 5)[0].members[0].claim, claim(1, 0, Status::Dead));
+    assert_eq!(rig.swim.sizes().member_updates, 0);
+    rig.hear_as(sender(5, 1, 1), Message::Gossip, &[]);
+    assert_eq!(rig.status(5), Some(Status::Alive));
 }
 
 #[test]
