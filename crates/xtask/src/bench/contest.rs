@@ -73,14 +73,14 @@ impl Contest {
 
     fn run(&mut self, lab: &Lab, server: &Server, at: usize, client: &Client) -> Result<()> {
         let expected = Duration::from_secs(lab.seconds);
-        let (usage, requests) =
+        let ((usage, end), requests) =
             server.count(|| process::measure(&client.invocation, &lab.folder, expected))?;
         if client.is_ours() {
-            let reported = reported_requests(&usage.stdout).context("our result tells no requests")?;
+            let reported = reported_requests(&end.stdout).context("our result tells no requests")?;
             self.miscounted += reported.abs_diff(requests);
         }
-        let process::Usage { user_s, system_s, wall_s, peak_kib, .. } = usage;
-        let sample = Sample { requests, user_s, system_s, wall_s, peak_kib };
+        let process::Usage { user_s, system_s, wall_s, .. } = usage;
+        let sample = Sample { requests, user_s, system_s, wall_s, peak_kib: end.peak_kib };
         let (rate, cpu) = (number(sample.rate()), number(sample.cpu_us()));
         eprintln!("    {:<22} {rate:>9} req/s  {cpu:>6} µs CPU per request", client.name);
         self.entries[at].samples.push(sample);

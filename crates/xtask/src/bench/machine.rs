@@ -5,6 +5,9 @@ use std::process::Command;
 
 use super::lab::Lab;
 
+/// A load above this disturbs what is measured.
+const BUSY: f64 = 1.0;
+
 /// Name and value of each fact.
 pub(super) fn facts(lab: &Lab) -> Vec<(&'static str, String)> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
@@ -17,7 +20,7 @@ pub(super) fn facts(lab: &Lab) -> Vec<(&'static str, String)> {
         ("cores", lab.cpus.to_string()),
         ("memory", memory_gib(&read("/proc/meminfo")).unwrap_or_else(|| "unknown".to_owned())),
         ("kernel", said("uname", &["-sr"])),
-        ("load at the start", read("/proc/loadavg").split(' ').next().unwrap_or_default().to_owned()),
+        ("load at the start", load(&read("/proc/loadavg"))),
         ("hyperscale", version(&ours, "--version")),
         ("rustc", version("rustc", "--version")),
         ("nginx", version("nginx", "-v")),
@@ -51,6 +54,15 @@ fn version_number(text: &str) -> Option<&str> {
     Some(word.rsplit('/').next().unwrap_or(word))
 }
 
+/// The load of the last minute, and whether it leaves room for a benchmark.
+fn load(loadavg: &str) -> String {
+    let first = loadavg.split(' ').next().unwrap_or_default();
+    match first.parse::<f64>() {
+        Ok(load) if load > BUSY => format!("{first}: the machine was busy, differences may mean nothing"),
+        _ => first.to_owned(),
+    }
+}
+
 fn cpu_model(cpuinfo: &str) -> Option<&str> {
     let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
     line.split_once(':').map(|(_, name)| name.trim())
@@ -73,6 +85,12 @@ mod tests {
         assert_eq!(version_number("h2load nghttp2/1.52.0"), Some("1.52.0"));
         assert_eq!(version_number("rustc 1.95.0 (abc 2026-04-01)"), Some("1.95.0"));
         assert_eq!(version_number("usage: thing"), None);
+    }
+
+    #[test]
+    fn a_busy_machine_is_named_so() {
+        assert_eq!(load("0.31 1.0 2.0 1/99 7"), "0.31");
+        assert!(load("3.70 5.83 9.00 4/301 777").starts_with("3.70: the machine was busy"));
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub(super) fn rotated(count: usize, repetition: usize) -> impl Iterator<Item = u
 /// Two digits after the point below ten, one below hundred, none above; thousands apart.
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
+        0.0 => "0".to_owned(),
         size if size >= 1000.0 => thousands(value.round() as i64),
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn numbers_keep_three_digits_and_part_thousands() {
-        let shown = [0.8765, 7.9, 12.34, 123.4, 1234.0, 98_765.4, 1_234_567.0, -1200.0].map(number);
-        assert_eq!(shown, ["0.88", "7.90", "12.3", "123", "1 234", "98 765", "1 234 567", "-1 200"]);
+        let shown = [0.0, 0.8765, 7.9, 12.34, 123.4, 1234.0, 98_765.4, 1_234_567.0, -1200.0].map(number);
+        assert_eq!(shown, ["0", "0.88", "7.90", "12.3", "123", "1 234", "98 765", "1 234 567", "-1 200"]);
     }
 }

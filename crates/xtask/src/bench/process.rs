@@ -1,9 +1,9 @@
 //! A client that is run and measured from outside: CPU time by the kernel, peak memory, wall time.
 //!
-//! One client at a time and on one thread: its CPU time is what the kernel's account of ended children grew by.
+//! Measured from one thread: CPU time is what the kernel's account of ended children grew by meanwhile.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,54 +41,105 @@ impl Invocation {
     }
 }
 
-/// What a client used.
+/// What clients that ran together used.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Usage {
     pub(super) user_s: f64,
     pub(super) system_s: f64,
     pub(super) wall_s: f64,
+    /// One for each client, in their order.
+    pub(super) ends: Vec<End>,
+}
+
+/// What one client left behind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct End {
     pub(super) peak_kib: u64,
     pub(super) stdout: String,
 }
 
-/// Runs a client to its end and says what it used. What it prints goes to files in `folder`: a full pipe would stop it.
-pub(super) fn measure(invocation: &Invocation, folder: &Path, expected: Duration) -> Result<Usage> {
-    let (stdout, stderr) = (folder.join("client.out"), folder.join("client.err"));
-    let mut command = invocation.command();
-    command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
+/// Runs a client to its end and says what it used.
+pub(super) fn measure(invocation: &Invocation, folder: &Path, expected: Duration) -> Result<(Usage, End)> {
+    let mut usage = measure_together(std::slice::from_ref(invocation), folder, expected)?;
+    let end = usage.ends.pop().context("one client has one end")?;
+    Ok((usage, end))
+}
+
+/// Runs clients side by side. What they print goes to files in `folder`: a full pipe would stop them.
+pub(super) fn measure_together(
+    invocations: &[Invocation],
+    folder: &Path,
+    expected: Duration,
+) -> Result<Usage> {
     let before = children_cpu()?;
     let begin = Instant::now();
-    let mut child = command.spawn().context("cannot start taskset")?;
-    let (status, peak_kib) = watch(&mut child, expected + PATIENCE)?;
+    let mut clients = Vec::new();
+    for (at, invocation) in invocations.iter().enumerate() {
+        clients.push(Running::start(invocation, folder, at)?);
+    }
+    while !Running::all_ended(&mut clients)? {
+        if begin.elapsed() > expected + PATIENCE {
+            clients.iter_mut().try_for_each(Running::kill)?;
+            bail!("'{}' did not end in time", invocations[0].words.join(" "));
+        }
+        thread::sleep(LOOK_EVERY);
+    }
     let wall_s = begin.elapsed().as_secs_f64();
     let after = children_cpu()?;
-    let stdout = fs::read_to_string(stdout)?;
-    if !status.success() {
-        let messages = format!("{stdout}\n{}", fs::read_to_string(stderr)?);
+    let ends = clients.iter().zip(invocations).map(|(client, invocation)| client.end(invocation));
+    let ends = ends.collect::<Result<_>>()?;
+    Ok(Usage { user_s: after.0 - before.0, system_s: after.1 - before.1, wall_s, ends })
+}
+
+/// A started client.
+struct Running {
+    child: Child,
+    status: Option<ExitStatus>,
+    peak_kib: u64,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Running {
+    fn start(invocation: &Invocation, folder: &Path, at: usize) -> Result<Self> {
+        let (stdout, stderr) =
+            (folder.join(format!("client.{at}.out")), folder.join(format!("client.{at}.err")));
+        let mut command = invocation.command();
+        command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
+        let child = command.spawn().context("cannot start taskset")?;
+        Ok(Self { child, status: None, peak_kib: 0, stdout, stderr })
+    }
+
+    /// Looks at every client; keeps the highest peak of memory seen.
+    fn all_ended(clients: &mut [Self]) -> Result<bool> {
+        for client in clients.iter_mut().filter(|client| client.status.is_none()) {
+            let status = fs::read_to_string(format!("/proc/{}/status", client.child.id()));
+            let seen = status.ok().and_then(|text| vm_hwm_kib(&text));
+            client.peak_kib = client.peak_kib.max(seen.unwrap_or(0));
+            client.status = client.child.try_wait()?;
+        }
+        Ok(clients.iter().all(|client| client.status.is_some()))
+    }
+
+    fn kill(&mut self) -> Result<()> {
+        if self.status.is_none() {
+            self.child.kill()?;
+            self.child.wait()?;
+        }
+        Ok(())
+    }
+
+    /// What it left behind; an error with its last words if it failed.
+    fn end(&self, invocation: &Invocation) -> Result<End> {
+        let stdout = fs::read_to_string(&self.stdout)?;
+        let status = self.status.context("it has ended")?;
+        if status.success() {
+            return Ok(End { peak_kib: self.peak_kib, stdout });
+        }
+        let messages = format!("{stdout}\n{}", fs::read_to_string(&self.stderr)?);
         let shown: Vec<&str> = messages.lines().filter(|line| !line.trim().is_empty()).collect();
         let shown = shown[shown.len().saturating_sub(SHOWN_LINES)..].join("\n    ");
         bail!("'{}' ended with {status}:\n    {shown}", invocation.words.join(" "));
-    }
-    Ok(Usage { user_s: after.0 - before.0, system_s: after.1 - before.1, wall_s, peak_kib, stdout })
-}
-
-/// Waits for the end, and keeps the highest peak of memory seen.
-fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, u64)> {
-    let begin = Instant::now();
-    let status_file = format!("/proc/{}/status", child.id());
-    let mut peak_kib = 0;
-    loop {
-        let seen = fs::read_to_string(&status_file).ok().and_then(|text| vm_hwm_kib(&text));
-        peak_kib = peak_kib.max(seen.unwrap_or(0));
-        if let Some(status) = child.try_wait()? {
-            return Ok((status, peak_kib));
-        }
-        if begin.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
-            bail!("a client did not end within {} s", limit.as_secs());
-        }
-        thread::sleep(LOOK_EVERY);
     }
 }
 
@@ -136,11 +187,14 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let run =
             |script: &str| measure(&Invocation::new("0", ["sh", "-c", script]), &folder, Duration::ZERO);
-        let usage = run("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done").unwrap();
-        assert_eq!(usage.stdout, "done\n");
+        let (usage, end) = run("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done").unwrap();
+        assert_eq!(end.stdout, "done\n");
         assert!(usage.user_s + usage.system_s > 0.0 && usage.wall_s > 0.0);
         let error = run("echo reason >&2; exit 3").expect_err("it failed");
         assert!(error.to_string().contains("reason"), "{error}");
+        let echo = |word: &str| Invocation::new("0", ["echo", word]);
+        let ends = measure_together(&[echo("a"), echo("b")], &folder, Duration::ZERO).unwrap().ends;
+        assert_eq!([&ends[0].stdout, &ends[1].stdout], ["a\n", "b\n"]);
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -119,6 +119,8 @@ pub(super) fn nginx(folder: &Path, cpus: &str, workers: u32) -> Result<Nginx> {
 }
 
 fn nginx_config(workers: u32, [status, plain, h2c, tls]: [u16; 4]) -> String {
+    // Each worker gets its own queue of connections, so that they share them evenly.
+    let queue = if workers > 1 { "backlog=4096 reuseport" } else { "backlog=4096" };
     format!(
         "\
 daemon off;
@@ -135,10 +137,10 @@ http {{
     http2_max_concurrent_streams 128;
     default_type text/plain;
     server {{ listen 127.0.0.1:{status}; location / {{ stub_status; }} }}
-    server {{ listen 127.0.0.1:{plain} backlog=4096; location / {{ return 200 'Hello, World!'; }} }}
-    server {{ listen 127.0.0.1:{h2c} http2 backlog=4096; location / {{ return 200 'Hello, World!'; }} }}
+    server {{ listen 127.0.0.1:{plain} {queue}; location / {{ return 200 'Hello, World!'; }} }}
+    server {{ listen 127.0.0.1:{h2c} http2 {queue}; location / {{ return 200 'Hello, World!'; }} }}
     server {{
-        listen 127.0.0.1:{tls} ssl backlog=4096;
+        listen 127.0.0.1:{tls} ssl {queue};
         ssl_certificate certificate.pem;
         ssl_certificate_key key.pem;
         location / {{ return 200 'Hello, World!'; }}

@@ -62,8 +62,9 @@ fn per_connection(lab: &Lab, many: &Client, one: &Client) -> Result<Option<Sprea
 }
 
 fn peak_kib(lab: &Lab, client: &Client) -> Result<f64> {
-    let usage = process::measure(&client.invocation, &lab.folder, Duration::from_secs(lab.seconds * LONGER))?;
+    let (_, end) =
+        process::measure(&client.invocation, &lab.folder, Duration::from_secs(lab.seconds * LONGER))?;
     let line = client.invocation.words.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
-    eprintln!("    {:>8} KiB  {} {line}", usage.peak_kib, client.name);
-    Ok(usage.peak_kib as f64)
+    eprintln!("    {:>8} KiB  {} {line}", end.peak_kib, client.name);
+    Ok(end.peak_kib as f64)
 }
