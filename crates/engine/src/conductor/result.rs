@@ -39,6 +39,7 @@ pub(super) fn build(job: &Job) -> RunResult {
         series: job.series.points(elapsed),
         environment: job.options.environment.clone(),
         options: job.options.options.clone(),
+        exports: Vec::new(),
     }
 }
 

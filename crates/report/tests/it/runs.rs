@@ -73,6 +73,7 @@ fn result_of(workflow: &str, window: &Window, layout: &Arc<Layout>) -> RunResult
         series: series.points(ELAPSED),
         environment: BTreeMap::new(),
         options: BTreeMap::new(),
+        exports: Vec::new(),
     }
 }
 

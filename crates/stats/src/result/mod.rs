@@ -4,6 +4,7 @@
 //! second, rounded to 0.1. A distribution without samples has `count: 0` and zeros.
 
 mod build;
+mod exports;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use hyperscale_types::{ErrorKind, Name};
 use serde::{Deserialize, Serialize};
 
 pub use build::{WorkflowFacts, errors, load_result, workflow_result};
+pub use exports::ExportResult;
 
 use crate::layout::{MetricKind, StepKind};
 
@@ -60,6 +62,9 @@ pub struct RunResult {
     /// Options the run was started with, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+    /// What exporters did with the numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exports: Vec<ExportResult>,
 }
 
 /// Where a job or a workflow is.

@@ -1,0 +1,19 @@
+//! What exporters did with the numbers of a run, beside the numbers themselves.
+
+use serde::{Deserialize, Serialize};
+
+/// One exporter of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExportResult {
+    /// `prometheus`, `otlp`, ….
+    pub kind: String,
+    /// Where it sent to or listened, without anything secret.
+    pub target: String,
+    /// States of the run that were delivered; for a scrape endpoint, times it was scraped.
+    pub sent: u64,
+    /// States of the run that were not.
+    pub lost: u64,
+    /// The newest reason of a loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
