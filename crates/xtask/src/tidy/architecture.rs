@@ -30,6 +30,7 @@ const ROOMS: &[Room] = &[
     Room { name: "hyperscale-plan", kind: Kind::Pure, may_use: &["hyperscale-types"] },
     Room { name: "hyperscale-stats", kind: Kind::Pure, may_use: &["hyperscale-types"] },
     Room { name: "hyperscale-swim", kind: Kind::Pure, may_use: &["hyperscale-types"] },
+    Room { name: "hyperscale-wire", kind: Kind::Pure, may_use: &["hyperscale-types"] },
     Room {
         name: "hyperscale-clients",
         kind: Kind::Effects,

@@ -1,0 +1,305 @@
+//! One node's end of all its datagrams: sealing, opening, challenges.
+
+use std::fmt;
+
+use aws_lc_rs::aead;
+use hyperscale_types::{NodeId, Now};
+
+use super::header::{DATAGRAM_PAYLOAD_MAX, HEADER, Header, Kind, TAG};
+use super::replay::ReplayWindow;
+use super::{BootId, DatagramError, PayloadTooLarge, Received};
+use crate::counters::{Counters, Refusal};
+use crate::domain::Domain;
+use crate::entropy::{Entropy, draw};
+use crate::limits::{CHALLENGE_REPEAT, CHALLENGE_TTL, CHALLENGES_MAX, DATAGRAM_PEERS_MAX};
+use crate::noise::crypto::{aes_key, nonce};
+use crate::secret::{SecretChoice, Secrets};
+use crate::table::BoundedMap;
+
+/// One node's end of all its datagrams.
+pub struct Datagrams {
+    pub(super) me: NodeId,
+    boot: BootId,
+    domain: Domain,
+    secrets: Secrets,
+    counter: u64,
+    current: aead::LessSafeKey,
+    previous: Option<aead::LessSafeKey>,
+    peers: BoundedMap<NodeId, Peer>,
+    challenged: BoundedMap<(NodeId, BootId), Challenged>,
+    counters: Counters,
+}
+
+struct Peer {
+    boot: BootId,
+    key: aead::LessSafeKey,
+    choice: SecretChoice,
+    window: ReplayWindow,
+}
+
+struct Challenged {
+    nonce: [u8; 16],
+    since: Now,
+    repeated: Now,
+    held: Option<(u64, Vec<u8>)>,
+    key: aead::LessSafeKey,
+    choice: SecretChoice,
+}
+
+/// A datagram that opened.
+struct Open {
+    header: Header,
+    data: Vec<u8>,
+    /// Of a boot that is not known: the key that opened it.
+    fresh: Option<(aead::LessSafeKey, SecretChoice)>,
+    choice: SecretChoice,
+}
+
+impl fmt::Debug for Datagrams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Datagrams")
+            .field("me", &self.me)
+            .field("peers", &self.peers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Datagrams {
+    /// For this node in this life.
+    pub fn new(me: NodeId, boot: BootId, domain: Domain, secrets: Secrets) -> Self {
+        let key = |choice| sender_key(&secrets, choice, &domain, me, boot);
+        let current = key(SecretChoice::Current).expect("there is always a current secret");
+        let previous = key(SecretChoice::Previous);
+        Self {
+            me,
+            boot,
+            domain,
+            secrets,
+            counter: 0,
+            current,
+            previous,
+            peers: BoundedMap::new(DATAGRAM_PEERS_MAX),
+            challenged: BoundedMap::new(CHALLENGES_MAX),
+            counters: Counters::default(),
+        }
+    }
+
+    /// What was refused so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Senders that are known and boots that wait for their answer.
+    pub fn table_sizes(&self) -> (usize, usize) {
+        (self.peers.len(), self.challenged.len())
+    }
+
+    /// Whether the clear part names a sender that is known. It may lie; it only says which rate limit applies.
+    pub fn claims_known_sender(&self, datagram: &[u8]) -> bool {
+        Header::decode(datagram).is_ok_and(|(header, ..)| {
+            self.peers.peek(&header.sender).is_some_and(|peer| peer.boot == header.boot)
+        })
+    }
+
+    /// Seals a payload for a node and appends the datagram.
+    pub fn seal(&mut self, to: NodeId, payload: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadTooLarge> {
+        if payload.len() > DATAGRAM_PAYLOAD_MAX {
+            return Err(PayloadTooLarge(payload.len()));
+        }
+        // A peer that still uses the previous secret may not know the current one yet.
+        let choice = self.peers.peek(&to).map_or(SecretChoice::Current, |peer| peer.choice);
+        self.put(Kind::Data, Some(to), choice, payload, out);
+        Ok(())
+    }
+
+    /// Appends a datagram for whoever is at an address: it makes that node send a challenge, whose answer makes us known
+    /// to it and which tells who it is.
+    pub fn hail(&mut self, choice: SecretChoice, out: &mut Vec<u8>) {
+        self.put(Kind::Hail, None, choice, &[], out);
+    }
+
+    /// Takes a datagram. The caller sends a [`Received::Reply`] back to where it came from.
+    pub fn open(
+        &mut self,
+        now: Now,
+        datagram: &[u8],
+        entropy: &mut dyn Entropy,
+    ) -> Result<Received, DatagramError> {
+        let received = self.unseal(datagram).and_then(|open| self.dispatch(now, open, entropy));
+        if let Err(error) = received {
+            self.counters.refuse(error.refusal());
+        }
+        received
+    }
+
+    fn dispatch(
+        &mut self,
+        now: Now,
+        open: Open,
+        entropy: &mut dyn Entropy,
+    ) -> Result<Received, DatagramError> {
+        match open.header.kind {
+            Kind::Data => self.data(now, open, entropy),
+            Kind::Challenge => self.answer(&open),
+            Kind::Answer => self.confirm(&open),
+            Kind::Hail => Ok(self.challenge(now, open, entropy)),
+        }
+    }
+
+    fn data(&mut self, now: Now, open: Open, entropy: &mut dyn Entropy) -> Result<Received, DatagramError> {
+        if open.fresh.is_some() {
+            self.counters.refuse(Refusal::DatagramUnconfirmed);
+            return Ok(self.challenge(now, open, entropy));
+        }
+        let peer = self.peers.get_mut(&open.header.sender).expect("its key opened the datagram");
+        peer.window.accept(open.header.counter)?;
+        Ok(Received::Payload { from: open.header.sender, boot: open.header.boot, data: open.data })
+    }
+
+    /// Challenges the boot that sent a datagram, and holds the datagram if it is the newest one.
+    fn challenge(&mut self, now: Now, open: Open, entropy: &mut dyn Entropy) -> Received {
+        let Open { header, data, fresh, choice } = open;
+        let id = (header.sender, header.boot);
+        if self.challenged.peek(&id).is_some_and(|pending| now.since(pending.since) >= CHALLENGE_TTL) {
+            self.challenged.remove(&id);
+        }
+        let begins = self.challenged.peek(&id).is_none();
+        let key = fresh.map_or_else(|| self.receiver_key(header, choice), |(key, _)| key);
+        let (pending, evicted) = self.challenged.get_or_insert_with(&id, || Challenged {
+            nonce: draw(entropy),
+            since: now,
+            repeated: now,
+            held: None,
+            key,
+            choice,
+        });
+        if header.kind == Kind::Data
+            && pending.held.as_ref().is_none_or(|(counter, _)| *counter < header.counter)
+        {
+            pending.held = Some((header.counter, data));
+        }
+        if !begins && now.since(pending.repeated) < CHALLENGE_REPEAT {
+            return Received::Held;
+        }
+        pending.repeated = now;
+        let mut payload = pending.nonce.to_vec();
+        payload.extend_from_slice(&header.boot.0);
+        if evicted {
+            self.counters.refuse(Refusal::ChallengesFull);
+        }
+        self.reply(Kind::Challenge, header.sender, choice, &payload)
+    }
+
+    /// Answers a challenge, which proves that this boot is alive now.
+    fn answer(&mut self, open: &Open) -> Result<Received, DatagramError> {
+        let (nonce, boot) = open.data.split_at_checked(16).ok_or(DatagramError::Malformed)?;
+        if boot != self.boot.0 {
+            return Err(DatagramError::MisdirectedChallenge);
+        }
+        Ok(self.reply(Kind::Answer, open.header.sender, open.choice, nonce))
+    }
+
+    fn confirm(&mut self, open: &Open) -> Result<Received, DatagramError> {
+        let Header { sender, boot, counter, .. } = open.header;
+        let id = (sender, boot);
+        let asked = self.challenged.peek(&id).is_some_and(|pending| open.data == pending.nonce);
+        let Some(pending) = asked.then(|| self.challenged.remove(&id)).flatten() else {
+            return Err(DatagramError::UnexpectedAnswer);
+        };
+        if pending.choice == SecretChoice::Previous {
+            self.counters.use_previous_secret();
+        }
+        if self.peers.peek(&sender).is_none_or(|peer| peer.boot != boot) {
+            let peer =
+                Peer { boot, key: pending.key, choice: pending.choice, window: ReplayWindow::default() };
+            if self.peers.insert(sender, peer).is_some() {
+                self.counters.refuse(Refusal::PeersFull);
+            }
+        }
+        let peer = self.peers.get_mut(&sender).expect("it was there or has just been inserted");
+        peer.window.accept(counter)?;
+        let held =
+            pending.held.and_then(|(counter, data)| peer.window.accept(counter).is_ok().then_some(data));
+        Ok(Received::Confirmed { from: sender, boot, held })
+    }
+
+    fn reply(&mut self, kind: Kind, to: NodeId, choice: SecretChoice, payload: &[u8]) -> Received {
+        let mut datagram = Vec::new();
+        self.put(kind, Some(to), choice, payload, &mut datagram);
+        Received::Reply { to, datagram }
+    }
+
+    fn put(
+        &mut self,
+        kind: Kind,
+        to: Option<NodeId>,
+        choice: SecretChoice,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        self.counter += 1;
+        let header = Header { kind, sender: self.me, boot: self.boot, counter: self.counter }.encode();
+        let key = match choice {
+            SecretChoice::Previous => self.previous.as_ref().unwrap_or(&self.current),
+            SecretChoice::Current => &self.current,
+        };
+        out.extend_from_slice(&header);
+        let begin = out.len();
+        out.extend_from_slice(payload);
+        let tag = key
+            .seal_in_place_separate_tag(nonce(self.counter), aad(&header, to), &mut out[begin..])
+            .expect("a datagram is far below the limit of AES-GCM");
+        out.extend_from_slice(tag.as_ref());
+    }
+
+    fn unseal(&self, datagram: &[u8]) -> Result<Open, DatagramError> {
+        let (header, header_bytes, sealed) = Header::decode(datagram)?;
+        if header.sender == self.me {
+            return Err(DatagramError::Forged);
+        }
+        let to = (header.kind != Kind::Hail).then_some(self.me);
+        let try_open = |key: &aead::LessSafeKey| {
+            let (body, tag) = sealed.split_at(sealed.len() - TAG);
+            let mut data = vec![0; body.len()];
+            let opened =
+                key.open_separate_gather(nonce(header.counter), aad(header_bytes, to), body, tag, &mut data);
+            opened.is_ok().then_some(data)
+        };
+        if let Some(peer) = self.peers.peek(&header.sender).filter(|peer| peer.boot == header.boot) {
+            let data = try_open(&peer.key).ok_or(DatagramError::Forged)?;
+            return Ok(Open { header, data, fresh: None, choice: peer.choice });
+        }
+        for choice in [SecretChoice::Current, SecretChoice::Previous] {
+            let key = sender_key(&self.secrets, choice, &self.domain, header.sender, header.boot);
+            if let Some((key, data)) = key.and_then(|key| try_open(&key).map(|data| (key, data))) {
+                return Ok(Open { header, data, fresh: Some((key, choice)), choice });
+            }
+        }
+        Err(DatagramError::Forged)
+    }
+
+    fn receiver_key(&self, header: Header, choice: SecretChoice) -> aead::LessSafeKey {
+        sender_key(&self.secrets, choice, &self.domain, header.sender, header.boot)
+            .expect("the choice opened a datagram before")
+    }
+}
+
+fn sender_key(
+    secrets: &Secrets,
+    choice: SecretChoice,
+    domain: &Domain,
+    sender: NodeId,
+    boot: BootId,
+) -> Option<aead::LessSafeKey> {
+    let parts: [&[u8]; 4] =
+        [domain.cluster().as_bytes(), domain.environment().as_bytes(), &sender.get().to_be_bytes(), &boot.0];
+    Some(aes_key(&secrets.get(choice)?.derive("datagram", &parts)))
+}
+
+/// Header and receiver; zero stands for whoever receives it.
+fn aad(header: &[u8; HEADER], to: Option<NodeId>) -> aead::Aad<[u8; HEADER + 8]> {
+    let mut bytes = [0; HEADER + 8];
+    bytes[..HEADER].copy_from_slice(header);
+    bytes[HEADER..].copy_from_slice(&to.map_or(0, NodeId::get).to_be_bytes());
+    aead::Aad::from(bytes)
+}

@@ -1,0 +1,252 @@
+use std::time::Duration;
+
+use hyperscale_types::{NodeId, Now};
+
+use super::*;
+use crate::domain::Domain;
+use crate::entropy::SeededEntropy;
+use crate::limits::CHALLENGES_MAX;
+use crate::secret::{Secret, SecretChoice, Secrets};
+
+const OTHER: &str = "8f1c2d3b4a5968778695a4b3c2d1e0f00112a3344c5566d788f9aabbccddee0e";
+
+fn id(number: u64) -> NodeId {
+    NodeId::new(number).unwrap()
+}
+
+fn secrets() -> Secrets {
+    Secrets { current: Secret::development(), previous: None }
+}
+
+fn node_with(number: u64, boot: u8, cluster: &str, secrets: Secrets) -> Datagrams {
+    Datagrams::new(id(number), BootId([boot; 16]), Domain::new(cluster, "").unwrap(), secrets)
+}
+
+fn node(number: u64, boot: u8) -> Datagrams {
+    node_with(number, boot, "default", secrets())
+}
+
+fn sealed(from: &mut Datagrams, to: u64, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    from.seal(id(to), payload, &mut out).unwrap();
+    out
+}
+
+fn open(at: &mut Datagrams, datagram: &[u8]) -> Result<Received, DatagramError> {
+    open_at(at, Now::ZERO, datagram)
+}
+
+fn open_at(at: &mut Datagrams, now: Now, datagram: &[u8]) -> Result<Received, DatagramError> {
+    at.open(now, datagram, &mut SeededEntropy::new(now.0 + 17))
+}
+
+fn reply(received: Result<Received, DatagramError>) -> Vec<u8> {
+    match received {
+        Ok(Received::Reply { datagram, .. }) => datagram,
+        other => panic!("expected a reply, got {other:?}"),
+    }
+}
+
+/// `a` sends something to `b`, is challenged and answers.
+fn introduce(a: &mut Datagrams, b: &mut Datagrams) -> Received {
+    let to = b.me.get();
+    let first = sealed(a, to, b"first");
+    let challenge = reply(open(b, &first));
+    let answer = reply(open(a, &challenge));
+    open(b, &answer).unwrap()
+}
+
+fn payload(data: &[u8], from: u64, boot: u8) -> Received {
+    Received::Payload { from: id(from), boot: BootId([boot; 16]), data: data.to_vec() }
+}
+
+#[test]
+fn a_new_boot_answers_a_challenge_and_its_first_datagram_is_not_lost() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    let confirmed = introduce(&mut a, &mut b);
+    let held = Some(b"first".to_vec());
+    assert_eq!(confirmed, Received::Confirmed { from: id(1), boot: BootId([1; 16]), held });
+    assert_eq!(open(&mut b, &sealed(&mut a, 2, b"second")), Ok(payload(b"second", 1, 1)));
+    assert_eq!(b.counters().refused(Refusal::DatagramUnconfirmed), 1);
+}
+
+#[test]
+fn nothing_is_delivered_before_the_challenge_is_answered() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    let recorded: Vec<_> = (0..5u8).map(|i| sealed(&mut a, 2, &[i])).collect();
+    reply(open(&mut b, &recorded[0]));
+    for datagram in &recorded[1..] {
+        assert_eq!(open(&mut b, datagram), Ok(Received::Held));
+    }
+    assert_eq!(b.table_sizes(), (0, 1));
+}
+
+#[test]
+fn recordings_of_an_earlier_boot_have_no_effect() {
+    let (mut old, mut b) = (node(1, 1), node(2, 2));
+    introduce(&mut old, &mut b);
+    let recorded = sealed(&mut old, 2, b"alive, incarnation 9");
+    let mut new = node(1, 7);
+    introduce(&mut new, &mut b);
+    let challenge = reply(open(&mut b, &recorded));
+    assert_eq!(open(&mut new, &challenge), Err(DatagramError::MisdirectedChallenge));
+    assert_eq!(open(&mut b, &sealed(&mut new, 2, b"still here")), Ok(payload(b"still here", 1, 7)));
+}
+
+#[test]
+fn replayed_and_old_datagrams_are_refused_and_counted() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    introduce(&mut a, &mut b);
+    let datagram = sealed(&mut a, 2, b"once");
+    assert!(open(&mut b, &datagram).is_ok());
+    assert_eq!(open(&mut b, &datagram), Err(DatagramError::Replayed));
+    for _ in 0..REPLAYED_LATER {
+        open(&mut b, &sealed(&mut a, 2, b"more")).unwrap();
+    }
+    assert_eq!(open(&mut b, &datagram), Err(DatagramError::TooOld));
+    assert_eq!(b.counters().refused(Refusal::DatagramReplayed), 1);
+    assert_eq!(b.counters().refused(Refusal::DatagramTooOld), 1);
+}
+
+const REPLAYED_LATER: u64 = crate::limits::REPLAY_WINDOW;
+
+#[test]
+fn the_held_datagram_and_the_answer_cannot_be_replayed_either() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    let first = sealed(&mut a, 2, b"first");
+    let challenge = reply(open(&mut b, &first));
+    let answer = reply(open(&mut a, &challenge));
+    open(&mut b, &answer).unwrap();
+    assert_eq!(open(&mut b, &first), Err(DatagramError::Replayed));
+    assert_eq!(open(&mut b, &answer), Err(DatagramError::UnexpectedAnswer));
+}
+
+#[test]
+fn a_datagram_for_another_node_or_cluster_is_refused() {
+    let (mut a, mut b, mut c) = (node(1, 1), node(2, 2), node(3, 3));
+    introduce(&mut a, &mut b);
+    introduce(&mut a, &mut c);
+    let for_b = sealed(&mut a, 2, b"x");
+    assert_eq!(open(&mut c, &for_b), Err(DatagramError::Forged));
+    let mut foreign = node_with(2, 2, "other", secrets());
+    assert_eq!(open(&mut foreign, &for_b), Err(DatagramError::Forged));
+    assert_eq!(foreign.counters().refused(Refusal::DatagramForged), 1);
+    assert_eq!(open(&mut a, &for_b), Err(DatagramError::Forged), "reflected to its sender");
+}
+
+#[test]
+fn no_changed_bit_is_accepted() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    introduce(&mut a, &mut b);
+    let datagram = sealed(&mut a, 2, b"payload");
+    for bit in 0..datagram.len() * 8 {
+        let mut changed = datagram.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert!(open(&mut b, &changed).is_err(), "bit {bit}");
+    }
+    assert_eq!(open(&mut b, &datagram), Ok(payload(b"payload", 1, 1)));
+}
+
+#[test]
+fn sizes_are_checked_at_both_ends() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    introduce(&mut a, &mut b);
+    let largest = sealed(&mut a, 2, &[7; DATAGRAM_PAYLOAD_MAX]);
+    assert_eq!(largest.len(), crate::limits::DATAGRAM_MAX);
+    assert!(open(&mut b, &largest).is_ok());
+    let mut out = Vec::new();
+    assert_eq!(
+        a.seal(id(2), &[7; DATAGRAM_PAYLOAD_MAX + 1], &mut out),
+        Err(PayloadTooLarge(DATAGRAM_PAYLOAD_MAX + 1))
+    );
+    for length in [0, 1, DATAGRAM_OVERHEAD - 1, crate::limits::DATAGRAM_MAX + 1] {
+        assert_eq!(open(&mut b, &vec![1; length]), Err(DatagramError::Malformed), "{length} bytes");
+    }
+}
+
+#[test]
+fn challenges_are_repeated_slowly_and_forgotten() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    let at = |ms: u64| Now::after_start(Duration::from_millis(ms));
+    let first = reply(open_at(&mut b, at(0), &sealed(&mut a, 2, b"1")));
+    assert_eq!(open_at(&mut b, at(99), &sealed(&mut a, 2, b"2")), Ok(Received::Held));
+    let again = reply(open_at(&mut b, at(100), &sealed(&mut a, 2, b"3")));
+    let answer = reply(open(&mut a, &first));
+    assert!(open_at(&mut b, at(150), &answer).is_ok(), "the first challenge is still valid");
+    let answer = reply(open(&mut a, &again));
+    assert_eq!(open_at(&mut b, at(150), &answer), Err(DatagramError::UnexpectedAnswer));
+
+    let mut c = node(3, 3);
+    let stale = reply(open_at(&mut b, at(0), &sealed(&mut c, 2, b"1")));
+    reply(open_at(&mut b, at(5_000), &sealed(&mut c, 2, b"2")));
+    let answer = reply(open(&mut c, &stale));
+    assert_eq!(
+        open_at(&mut b, at(5_001), &answer),
+        Err(DatagramError::UnexpectedAnswer),
+        "a new nonce is needed"
+    );
+}
+
+#[test]
+fn a_hail_introduces_two_nodes_that_know_only_addresses() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    let mut hail = Vec::new();
+    a.hail(SecretChoice::Current, &mut hail);
+    let received = open(&mut b, &hail);
+    let challenge = reply(received);
+    let Ok(Received::Reply { to, datagram }) = open(&mut a, &challenge) else { panic!("no answer") };
+    assert_eq!(to, id(2), "now we know who lives there");
+    let confirmed = open(&mut b, &datagram);
+    assert_eq!(confirmed, Ok(Received::Confirmed { from: id(1), boot: BootId([1; 16]), held: None }));
+    open(&mut b, &sealed(&mut a, 2, b"x")).unwrap();
+
+    // Hailing again (we forgot the other side) must not open the window for old datagrams.
+    let old = sealed(&mut a, 2, b"y");
+    open(&mut b, &old).unwrap();
+    hail.clear();
+    a.hail(SecretChoice::Current, &mut hail);
+    let challenge = reply(open(&mut b, &hail));
+    let answer = reply(open(&mut a, &challenge));
+    open(&mut b, &answer).unwrap();
+    assert_eq!(open(&mut b, &old), Err(DatagramError::Replayed));
+}
+
+#[test]
+fn rotating_nodes_understand_old_and_new_ones() {
+    let new = Secret::parse(OTHER, "default").unwrap();
+    let rotating = Secrets { current: new, previous: Some(Secret::development()) };
+    let (mut old, mut between) = (node(1, 1), node_with(2, 2, "default", rotating.clone()));
+    introduce(&mut old, &mut between);
+    assert_eq!(between.counters().previous_secret(), 1);
+    // It answers with the secret that the old node knows.
+    let first = sealed(&mut between, 1, b"back");
+    let challenge = reply(open(&mut old, &first));
+    let answer = reply(open(&mut between, &challenge));
+    assert!(matches!(open(&mut old, &answer), Ok(Received::Confirmed { held: Some(_), .. })));
+    // The old node comes back with the new secret.
+    let mut upgraded = node_with(1, 9, "default", rotating);
+    introduce(&mut upgraded, &mut between);
+    assert_eq!(between.counters().previous_secret(), 1, "the previous secret is not used any more");
+    assert_eq!(open(&mut old, &sealed(&mut between, 1, b"new")), Err(DatagramError::Forged));
+}
+
+#[test]
+fn tables_stay_within_their_limits() {
+    let mut b = node(2, 2);
+    for number in 0..CHALLENGES_MAX as u64 + 50 {
+        let mut stranger = node(1_000 + number, 1);
+        reply(open(&mut b, &sealed(&mut stranger, 2, b"hello")));
+    }
+    assert_eq!(b.table_sizes(), (0, CHALLENGES_MAX));
+    assert_eq!(b.counters().refused(Refusal::ChallengesFull), 50);
+}
+
+#[test]
+fn the_clear_part_only_chooses_the_rate_limit() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    let first = sealed(&mut a, 2, b"x");
+    assert!(!b.claims_known_sender(&first));
+    introduce(&mut a, &mut b);
+    assert!(b.claims_known_sender(&sealed(&mut a, 2, b"x")));
+    assert!(!b.claims_known_sender(b"short"));
+}

@@ -1,0 +1,258 @@
+//! One connection from its first byte to its last: frames, handshake, seal, chunks.
+//!
+//! [`Link`] joins the pieces of this crate in the one right order. Bytes of the socket go in, events come out; what is to
+//! be written is asked for one chunk at a time, so that the choice of the next chunk is made as late as possible. Over
+//! mutual TLS ([`Link::over_tls`]) there is no handshake and no seal of our own; the rest is the same.
+//!
+//! | state | event | next |
+//! | --- | --- | --- |
+//! | initiating | second frame opens | open |
+//! | answering | first frame opens | unconfirmed: the answer is sent, nothing else |
+//! | unconfirmed | first sealed frame opens | open |
+//! | open | frames | open |
+//! | any | a refusal | closed; it was counted, and nothing is read or written any more |
+
+use bytes::Bytes;
+use hyperscale_types::Now;
+
+use crate::class::{Class, Lane};
+use crate::counters::{Counters, Refusal};
+use crate::domain::Domain;
+use crate::entropy::Entropy;
+use crate::frame::{FrameError, FrameReader, put_frame};
+use crate::mux::{Credit, Event, Mux, MuxError, SendError};
+use crate::noise::{HandshakeError, Initiator, OpenError, Opened, Session, answer};
+use crate::secret::{SecretChoice, Secrets};
+
+/// Why a connection ended. It must be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// Not frames.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// No session.
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    /// A frame that does not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Chunks that make no sense.
+    #[error(transparent)]
+    Mux(#[from] MuxError),
+}
+
+impl LinkError {
+    /// The counter it belongs to.
+    pub const fn refusal(self) -> Refusal {
+        match self {
+            LinkError::Frame(error) => error.refusal(),
+            LinkError::Handshake(error) => error.refusal(),
+            LinkError::Open(error) => error.refusal(),
+            LinkError::Mux(error) => error.refusal(),
+        }
+    }
+}
+
+/// What all connections of a node share.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// Where the node belongs.
+    pub domain: Domain,
+    /// What it has in common with its peers.
+    pub secrets: Secrets,
+}
+
+/// One end of one connection.
+#[derive(Debug)]
+pub struct Link {
+    reader: FrameReader,
+    state: State,
+    mux: Mux,
+    lane: Lane,
+    /// Bytes of the handshake to be written; at most one frame.
+    handshake: Vec<u8>,
+    /// The chunk to be sealed; kept to save allocations.
+    chunk: Vec<u8>,
+    counters: Counters,
+}
+
+#[derive(Debug)]
+enum State {
+    Initiating(Initiator),
+    Answering,
+    Sealed(Box<Session>),
+    Plain,
+    Closed(LinkError),
+}
+
+impl Link {
+    /// The side that connected. `choice`: the current secret first, the previous one when the peer refused that.
+    pub fn connect(
+        keys: &Keys,
+        lane: Lane,
+        choice: SecretChoice,
+        entropy: &mut dyn Entropy,
+    ) -> Result<Self, HandshakeError> {
+        let mut handshake = Vec::new();
+        let initiator = Initiator::start(&keys.domain, lane, &keys.secrets, choice, entropy, &mut handshake)?;
+        Ok(Self { handshake, ..Self::new(State::Initiating(initiator), lane) })
+    }
+
+    /// The side that was connected to. The other one says which lane it is.
+    pub fn accept() -> Self {
+        Self::new(State::Answering, Lane::Control)
+    }
+
+    /// Either side, over mutual TLS.
+    pub fn over_tls(lane: Lane) -> Self {
+        Self::new(State::Plain, lane)
+    }
+
+    fn new(state: State, lane: Lane) -> Self {
+        Self {
+            reader: FrameReader::default(),
+            state,
+            mux: Mux::new(lane),
+            lane,
+            handshake: Vec::new(),
+            chunk: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// What the connection is for. On the accepting side only known when it [is open](Link::is_open).
+    pub const fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    /// Whether the peer has shown the secret (or TLS did) and messages may go both ways.
+    pub fn is_open(&self) -> bool {
+        match &self.state {
+            State::Sealed(session) => session.is_confirmed(),
+            State::Plain => true,
+            State::Initiating(_) | State::Answering | State::Closed(_) => false,
+        }
+    }
+
+    /// What was refused on this connection.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Takes bytes from the socket.
+    pub fn receive(
+        &mut self,
+        now: Now,
+        keys: &Keys,
+        mut input: &[u8],
+        entropy: &mut dyn Entropy,
+        events: &mut Vec<Event>,
+    ) -> Result<(), LinkError> {
+        while !input.is_empty() {
+            let taken = self.take_frame(now, keys, &mut input, entropy, events);
+            self.settle(taken)?;
+        }
+        Ok(())
+    }
+
+    /// Says that the socket will give no more bytes.
+    pub fn finish(&mut self) -> Result<(), LinkError> {
+        let ended = self.reader.finish().map_err(LinkError::from);
+        self.settle(ended)
+    }
+
+    /// Appends the next bytes for the socket, about one chunk; `false`: there are none now.
+    pub fn transmit(&mut self, now: Now, out: &mut Vec<u8>) -> bool {
+        if !self.handshake.is_empty() {
+            out.append(&mut self.handshake);
+            return true;
+        }
+        if !self.is_open() {
+            return false;
+        }
+        self.chunk.clear();
+        if !self.mux.next_chunk(&mut self.chunk) {
+            return false;
+        }
+        match &mut self.state {
+            State::Sealed(session) => session.seal(now, &self.chunk, out),
+            _ => put_frame(&self.chunk, out),
+        }
+        true
+    }
+
+    /// Queues a message.
+    pub fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
+        self.mux.send(class, message)
+    }
+
+    /// Gives back the credit of something that was dealt with.
+    pub fn release(&mut self, credit: Credit) {
+        self.mux.release(credit);
+    }
+
+    /// The streams, for transfers.
+    pub const fn mux(&mut self) -> &mut Mux {
+        &mut self.mux
+    }
+
+    fn take_frame(
+        &mut self,
+        now: Now,
+        keys: &Keys,
+        input: &mut &[u8],
+        entropy: &mut dyn Entropy,
+        events: &mut Vec<Event>,
+    ) -> Result<(), LinkError> {
+        if let State::Closed(error) = self.state {
+            return Err(error);
+        }
+        let Some(frame) = self.reader.next(input)? else { return Ok(()) };
+        match std::mem::replace(&mut self.state, State::Answering) {
+            State::Initiating(initiator) => {
+                self.state = State::Sealed(Box::new(initiator.finish(now, &frame)?));
+            }
+            State::Answering => self.answer(now, keys, &frame, entropy)?,
+            State::Sealed(mut session) => {
+                if let Opened::Chunk(chunk) = session.open(&frame)? {
+                    self.mux.handle(chunk, events)?;
+                }
+                self.state = State::Sealed(session);
+            }
+            State::Plain => {
+                self.state = State::Plain;
+                self.mux.handle(&frame, events)?;
+            }
+            State::Closed(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn answer(
+        &mut self,
+        now: Now,
+        keys: &Keys,
+        frame: &[u8],
+        entropy: &mut dyn Entropy,
+    ) -> Result<(), HandshakeError> {
+        let answer = answer(&keys.domain, &keys.secrets, now, frame, entropy, &mut self.handshake)?;
+        if answer.choice == SecretChoice::Previous {
+            self.counters.use_previous_secret();
+        }
+        self.lane = answer.lane;
+        self.mux = Mux::new(answer.lane);
+        self.state = State::Sealed(Box::new(answer.session));
+        Ok(())
+    }
+
+    /// Counts a refusal once and closes.
+    fn settle(&mut self, outcome: Result<(), LinkError>) -> Result<(), LinkError> {
+        let Err(error) = outcome else { return Ok(()) };
+        if !matches!(self.state, State::Closed(_)) {
+            self.counters.refuse(error.refusal());
+            self.handshake.clear();
+            self.state = State::Closed(error);
+        }
+        Err(error)
+    }
+}

@@ -1,0 +1,187 @@
+//! Many messages and transfers on one connection, cut into chunks, with credit.
+//!
+//! [`Mux`] joins the sending half ([`send`]) and the receiving half ([`receive`]) of one end of one lane. It owns the
+//! queues and buffers of that lane, all of them limited, and must never see a socket, a key or a clock.
+//!
+//! # Order
+//! A higher class goes first. Within a class messages begin in the order they were queued, and a message that begins
+//! takes turns with those in progress: it waits behind one chunk of theirs at most, and none of them starves.
+//!
+//! # Credit
+//! A sender may have [`STREAM_CREDIT`](crate::limits::STREAM_CREDIT) under way per stream and
+//! [`Lane::credit`] per lane. Credit of the lane comes back when the receiving application has taken the bytes and
+//! [`released`](Mux::release) them. A message begins only when the lane has credit for all of it, so that messages in
+//! progress can never block each other half-way; the last
+//! [`CONTROL_HEADROOM`](crate::limits::CONTROL_HEADROOM) bytes are for class `control` alone.
+//!
+//! # Streams
+//! | half | state | event | next |
+//! | --- | --- | --- | --- |
+//! | send | queued | credit for it, turn | in progress: first chunk |
+//! | send | in progress | turn, stream has credit | chunk; after the last one: gone |
+//! | send | queued, in progress | `stop` from the peer | gone, answered with `abort`, event `Stopped` |
+//! | send | transfer | [`Mux::abort`] | gone, `abort` sent |
+//! | receive | unknown | first chunk, number above all before of its class | in progress |
+//! | receive | in progress | chunk within credit and size | in progress; after the last one: gone |
+//! | receive | in progress | [`Mux::stop`] | discarding, `stop` sent |
+//! | receive | in progress, discarding | `abort` | gone, event `Aborted` (not when discarding) |
+//! | receive | any | anything else | refused; the connection must be closed |
+
+pub mod receive;
+pub mod send;
+
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+
+pub use self::receive::{Credit, MuxError};
+pub use self::send::SendError;
+
+use self::receive::Receiver;
+use self::send::Sender;
+use crate::chunk::Chunk;
+use crate::class::{Class, Lane};
+use crate::compress::Packed;
+
+/// One end of one lane.
+#[derive(Debug)]
+pub struct Mux {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+/// What arrived.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A whole message.
+    Message {
+        /// Its stream.
+        stream: u64,
+        /// Its urgency.
+        class: Class,
+        /// Its bytes, still packed: what waits in a queue takes no more memory than its credit.
+        data: Packed,
+        /// To be released when it was dealt with.
+        credit: Credit,
+    },
+    /// A transfer begins.
+    Begin {
+        /// Its stream.
+        stream: u64,
+        /// Its urgency.
+        class: Class,
+        /// The message at its head.
+        head: Bytes,
+        /// To be released when the head was dealt with.
+        credit: Credit,
+    },
+    /// The next bytes of a transfer.
+    Data {
+        /// Its stream.
+        stream: u64,
+        /// The bytes.
+        data: Bytes,
+        /// To be released when they were dealt with.
+        credit: Credit,
+    },
+    /// A transfer is complete.
+    End {
+        /// Its stream.
+        stream: u64,
+    },
+    /// The peer gave a message or transfer up.
+    Aborted {
+        /// Its stream.
+        stream: u64,
+    },
+    /// The peer wants no more of one of our messages or transfers.
+    Stopped {
+        /// Our stream.
+        stream: u64,
+    },
+}
+
+impl Mux {
+    /// One end of a fresh connection.
+    pub fn new(lane: Lane) -> Self {
+        Self { sender: Sender::new(lane), receiver: Receiver::new(lane) }
+    }
+
+    /// Queues a message. On the bulk lane it is compressed when that pays.
+    pub fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
+        self.sender.send(class, message)
+    }
+
+    /// Begins a transfer with the message at its head.
+    pub fn begin(&mut self, class: Class, head: Bytes) -> Result<u64, SendError> {
+        self.sender.begin(class, head)
+    }
+
+    /// Adds bytes to a transfer. [`SendError::Full`]: wait until [`Mux::room`] says there is some.
+    pub fn push(&mut self, stream: u64, data: Bytes) -> Result<(), SendError> {
+        self.sender.push(stream, data)
+    }
+
+    /// Bytes that a transfer can take now.
+    pub fn room(&self, stream: u64) -> usize {
+        self.sender.room(stream)
+    }
+
+    /// Says that a transfer is complete.
+    pub fn finish(&mut self, stream: u64) -> Result<(), SendError> {
+        self.sender.finish(stream)
+    }
+
+    /// Gives a transfer up.
+    pub fn abort(&mut self, stream: u64) -> Result<(), SendError> {
+        self.sender.abort(stream)
+    }
+
+    /// Tells the peer that no more of its stream is wanted.
+    pub fn stop(&mut self, stream: u64) {
+        self.receiver.stop(stream);
+    }
+
+    /// Gives back the credit of something that was dealt with.
+    pub fn release(&mut self, credit: Credit) {
+        self.receiver.release(credit);
+    }
+
+    /// Takes a chunk from the peer.
+    pub fn handle(&mut self, chunk: &[u8], events: &mut Vec<Event>) -> Result<(), MuxError> {
+        match Chunk::decode(chunk)? {
+            Chunk::Data { stream, first, last, payload } => {
+                self.receiver.data(stream, first, last, payload, events)
+            }
+            Chunk::Abort { stream } => self.receiver.aborted(stream, events),
+            Chunk::Credit { stream, bytes } => self.sender.credited(stream, bytes),
+            Chunk::Stop { stream } => {
+                if self.sender.stopped(stream) {
+                    events.push(Event::Stopped { stream });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends the next chunk to send; `false`: there is nothing that may be sent now.
+    pub fn next_chunk(&mut self, out: &mut Vec<u8>) -> bool {
+        let note = self.receiver.next_note().or_else(|| self.sender.next_note());
+        if let Some(note) = note {
+            note.encode(out);
+            return true;
+        }
+        self.sender.next_data(out)
+    }
+
+    /// Bytes it holds for the application and for messages in progress.
+    pub fn received_bytes(&self) -> usize {
+        self.receiver.held_bytes()
+    }
+
+    /// Bytes that wait to be sent.
+    pub fn queued_bytes(&self) -> usize {
+        self.sender.queued_bytes()
+    }
+}

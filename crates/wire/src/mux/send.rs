@@ -1,0 +1,354 @@
+//! The sending half: queues, turns, credit.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bytes::{Buf, Bytes};
+
+use super::receive::MuxError;
+use crate::chunk::{Chunk, First};
+use crate::class::{Class, Lane};
+use crate::compress::compress;
+use crate::limits::{
+    CHUNK_MAX, CONTROL_HEADROOM, MESSAGE_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX, STREAM_CREDIT,
+    STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
+};
+
+/// Why something could not be queued. Nothing was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The queue of the class, or the buffer of the transfer, is full: the peer is slow. Try again after some was sent.
+    #[error("the queue is full")]
+    Full,
+    /// A message beyond [`MESSAGE_MAX`], a head beyond [`CHUNK_MAX`] or a transfer beyond [`TRANSFER_MAX`].
+    #[error("too large for the wire")]
+    TooLarge,
+    /// No such transfer: it ended, was stopped by the peer, or never was.
+    #[error("no such transfer")]
+    NoTransfer,
+}
+
+#[derive(Debug)]
+pub(super) struct Sender {
+    lane: Lane,
+    last_stream: u64,
+    streams: BTreeMap<u64, Outgoing>,
+    queues: [Queue; Class::ALL.len()],
+    /// Credit of the lane.
+    credit: u32,
+    /// Part of `credit` that messages in progress will need.
+    reserved: u32,
+    started: usize,
+    aborts: BTreeSet<u64>,
+}
+
+#[derive(Debug)]
+struct Outgoing {
+    class: Class,
+    body: Body,
+    phase: Phase,
+    credit: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Queued,
+    InProgress,
+}
+
+#[derive(Debug)]
+enum Body {
+    Message { rest: Bytes, zstd: bool },
+    Transfer { head: Bytes, pieces: VecDeque<Bytes>, buffered: usize, pushed: u64, finished: bool },
+}
+
+/// Streams of one class: those that have not begun, those in progress, and whose turn it is.
+#[derive(Debug, Default)]
+struct Queue {
+    fresh: VecDeque<u64>,
+    running: VecDeque<u64>,
+    bytes: usize,
+    fresh_went_last: bool,
+}
+
+impl Sender {
+    pub(super) fn new(lane: Lane) -> Self {
+        Self {
+            lane,
+            last_stream: 0,
+            streams: BTreeMap::new(),
+            queues: Default::default(),
+            credit: lane.credit(),
+            reserved: 0,
+            started: 0,
+            aborts: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
+        let packed = if self.lane == Lane::Bulk { compress(&message) } else { None };
+        let zstd = packed.is_some();
+        let rest = packed.map_or(message, Bytes::from);
+        if rest.len() > MESSAGE_MAX {
+            return Err(SendError::TooLarge);
+        }
+        self.enqueue(class, rest.len(), Body::Message { rest, zstd })
+    }
+
+    pub(super) fn begin(&mut self, class: Class, head: Bytes) -> Result<u64, SendError> {
+        if head.len() > CHUNK_MAX {
+            return Err(SendError::TooLarge);
+        }
+        let size = head.len();
+        let pieces = VecDeque::new();
+        self.enqueue(class, size, Body::Transfer { head, pieces, buffered: 0, pushed: 0, finished: false })
+    }
+
+    fn enqueue(&mut self, class: Class, bytes: usize, body: Body) -> Result<u64, SendError> {
+        let queue = &mut self.queues[class as usize];
+        if queue.fresh.len() >= QUEUE_MESSAGES_MAX || queue.bytes + bytes > QUEUE_BYTES_MAX {
+            return Err(SendError::Full);
+        }
+        self.last_stream += 1;
+        queue.bytes += bytes;
+        queue.fresh.push_back(self.last_stream);
+        let outgoing = Outgoing { class, body, phase: Phase::Queued, credit: STREAM_CREDIT };
+        self.streams.insert(self.last_stream, outgoing);
+        Ok(self.last_stream)
+    }
+
+    pub(super) fn push(&mut self, stream: u64, data: Bytes) -> Result<(), SendError> {
+        let Some(Outgoing { body: Body::Transfer { pieces, buffered, pushed, finished: false, .. }, .. }) =
+            self.streams.get_mut(&stream)
+        else {
+            return Err(SendError::NoTransfer);
+        };
+        if *pushed + data.len() as u64 > TRANSFER_MAX {
+            return Err(SendError::TooLarge);
+        }
+        if *buffered + data.len() > TRANSFER_BUFFER_MAX {
+            return Err(SendError::Full);
+        }
+        if !data.is_empty() {
+            *pushed += data.len() as u64;
+            *buffered += data.len();
+            pieces.push_back(data);
+        }
+        Ok(())
+    }
+
+    pub(super) fn room(&self, stream: u64) -> usize {
+        match self.streams.get(&stream).map(|outgoing| &outgoing.body) {
+            Some(Body::Transfer { buffered, finished: false, .. }) => TRANSFER_BUFFER_MAX - buffered,
+            _ => 0,
+        }
+    }
+
+    pub(super) fn finish(&mut self, stream: u64) -> Result<(), SendError> {
+        match self.streams.get_mut(&stream).map(|outgoing| &mut outgoing.body) {
+            Some(Body::Transfer { finished, .. }) if !*finished => {
+                *finished = true;
+                Ok(())
+            }
+            _ => Err(SendError::NoTransfer),
+        }
+    }
+
+    pub(super) fn abort(&mut self, stream: u64) -> Result<(), SendError> {
+        match self.streams.get(&stream).map(|outgoing| &outgoing.body) {
+            Some(Body::Transfer { .. }) => {
+                self.give_up(stream);
+                Ok(())
+            }
+            _ => Err(SendError::NoTransfer),
+        }
+    }
+
+    /// The peer wants no more of it. `false`: it had ended already, which the peer could not know.
+    pub(super) fn stopped(&mut self, stream: u64) -> bool {
+        self.give_up(stream)
+    }
+
+    fn give_up(&mut self, stream: u64) -> bool {
+        let Some(outgoing) = self.remove(stream) else { return false };
+        if outgoing.phase == Phase::InProgress {
+            self.aborts.insert(stream);
+        }
+        true
+    }
+
+    /// Takes a stream out of everything that knows it.
+    fn remove(&mut self, stream: u64) -> Option<Outgoing> {
+        let outgoing = self.streams.remove(&stream)?;
+        let queue = &mut self.queues[outgoing.class as usize];
+        queue.fresh.retain(|other| *other != stream);
+        queue.running.retain(|other| *other != stream);
+        queue.bytes -= outgoing.body.queued();
+        if outgoing.phase == Phase::InProgress {
+            self.started -= 1;
+            self.reserved -= outgoing.body.reservation();
+        }
+        Some(outgoing)
+    }
+
+    pub(super) fn credited(&mut self, stream: u64, bytes: u32) -> Result<(), MuxError> {
+        let (credit, most) = if stream == 0 {
+            (&mut self.credit, self.lane.credit())
+        } else {
+            match self.streams.get_mut(&stream) {
+                Some(outgoing) => (&mut outgoing.credit, STREAM_CREDIT),
+                // It ended while the credit was under way.
+                None if stream <= self.last_stream => return Ok(()),
+                None => return Err(MuxError::StreamUnknown(stream)),
+            }
+        };
+        *credit = credit.checked_add(bytes).filter(|sum| *sum <= most).ok_or(MuxError::CreditOverflow)?;
+        Ok(())
+    }
+
+    pub(super) fn next_note(&mut self) -> Option<Chunk<'static>> {
+        self.aborts.pop_first().map(|stream| Chunk::Abort { stream })
+    }
+
+    pub(super) fn next_data(&mut self, out: &mut Vec<u8>) -> bool {
+        Class::ALL.into_iter().any(|class| match self.pick(class) {
+            Some(stream) => {
+                self.put_chunk(stream, out);
+                true
+            }
+            None => false,
+        })
+    }
+
+    /// Whose turn it is in a class: one that begins and one in progress, alternately.
+    fn pick(&mut self, class: Class) -> Option<u64> {
+        let fresh =
+            self.queues[class as usize].fresh.front().copied().filter(|&stream| self.may_begin(stream));
+        let running = self.queues[class as usize].running.iter().position(|&stream| self.may_go_on(stream));
+        let queue = &mut self.queues[class as usize];
+        let take_fresh = fresh.is_some() && (running.is_none() || !queue.fresh_went_last);
+        queue.fresh_went_last = take_fresh;
+        if take_fresh { queue.fresh.pop_front() } else { queue.running.remove(running?) }
+    }
+
+    fn may_begin(&self, stream: u64) -> bool {
+        let outgoing = &self.streams[&stream];
+        self.started < STREAMS_MAX && self.spare(outgoing.class) >= outgoing.body.first_cost()
+    }
+
+    fn may_go_on(&self, stream: u64) -> bool {
+        let outgoing = &self.streams[&stream];
+        match &outgoing.body {
+            Body::Message { .. } => outgoing.credit > 0,
+            Body::Transfer { pieces, finished, .. } if pieces.is_empty() => *finished,
+            Body::Transfer { .. } => outgoing.credit > 0 && self.spare(outgoing.class) > 0,
+        }
+    }
+
+    /// Credit of the lane that a class may still take.
+    fn spare(&self, class: Class) -> u32 {
+        let headroom = if class == Class::Control { 0 } else { CONTROL_HEADROOM };
+        self.credit.saturating_sub(self.reserved).saturating_sub(headroom)
+    }
+
+    /// Writes the next chunk of a stream that [`Sender::pick`] took out of its queue, and puts it back if it goes on.
+    fn put_chunk(&mut self, stream: u64, out: &mut Vec<u8>) {
+        let spare = self.spare(self.streams[&stream].class);
+        let outgoing = self.streams.get_mut(&stream).expect("queues name only streams that exist");
+        let begins = outgoing.phase == Phase::Queued;
+        let first = begins.then(|| outgoing.first());
+        let reserved_before = if begins { 0 } else { outgoing.body.reservation() };
+        let (payload, last) = outgoing.body.take(outgoing.credit, spare, begins);
+        Chunk::Data { stream, first, last, payload: &payload }.encode(out);
+
+        let sent = payload.len() as u32;
+        outgoing.credit -= sent;
+        outgoing.phase = Phase::InProgress;
+        self.credit -= sent;
+        self.reserved = self.reserved - reserved_before + outgoing.body.reservation();
+        self.started += usize::from(begins);
+        let queue = &mut self.queues[outgoing.class as usize];
+        queue.bytes -= if begins || outgoing.body.is_message() { payload.len() } else { 0 };
+        queue.running.push_back(stream);
+        if last {
+            self.remove(stream);
+        }
+    }
+
+    pub(super) fn queued_bytes(&self) -> usize {
+        let transfers: usize = self.streams.values().map(|outgoing| outgoing.body.buffered()).sum();
+        transfers + self.queues.iter().map(|queue| queue.bytes).sum::<usize>()
+    }
+}
+
+impl Outgoing {
+    fn first(&self) -> First {
+        match self.body {
+            Body::Message { zstd, .. } => First { class: self.class, transfer: false, zstd },
+            Body::Transfer { .. } => First { class: self.class, transfer: true, zstd: false },
+        }
+    }
+}
+
+impl Body {
+    /// Credit of the lane without which it may not begin.
+    fn first_cost(&self) -> u32 {
+        match self {
+            Body::Message { rest, .. } => rest.len() as u32,
+            Body::Transfer { head, .. } => head.len() as u32,
+        }
+    }
+
+    /// Credit of the lane that is kept for the rest of it once it has begun.
+    fn reservation(&self) -> u32 {
+        match self {
+            Body::Message { rest, .. } => rest.len() as u32,
+            Body::Transfer { .. } => 0,
+        }
+    }
+
+    /// Bytes that count against the queue of its class.
+    fn queued(&self) -> usize {
+        match self {
+            Body::Message { rest, .. } => rest.len(),
+            Body::Transfer { head, .. } => head.len(),
+        }
+    }
+
+    fn buffered(&self) -> usize {
+        match self {
+            Body::Message { .. } => 0,
+            Body::Transfer { buffered, .. } => *buffered,
+        }
+    }
+
+    fn is_message(&self) -> bool {
+        matches!(self, Body::Message { .. })
+    }
+
+    /// The next payload within the credit of stream and lane, and whether it is the last one. The credit of a message is
+    /// reserved, the head of a transfer was checked before it began.
+    fn take(&mut self, stream_credit: u32, lane_credit: u32, begins: bool) -> (Bytes, bool) {
+        match self {
+            Body::Message { rest, .. } => {
+                let payload = rest.split_to(rest.len().min(CHUNK_MAX).min(stream_credit as usize));
+                (payload, rest.is_empty())
+            }
+            Body::Transfer { head, .. } if begins => (std::mem::take(head), false),
+            Body::Transfer { pieces, buffered, finished, .. } => {
+                let most = CHUNK_MAX.min(stream_credit as usize).min(lane_credit as usize);
+                let payload = take_piece(pieces, most);
+                *buffered -= payload.len();
+                (payload, *finished && pieces.is_empty())
+            }
+        }
+    }
+}
+
+fn take_piece(pieces: &mut VecDeque<Bytes>, most: usize) -> Bytes {
+    let Some(piece) = pieces.front_mut() else { return Bytes::new() };
+    let payload = piece.split_to(piece.len().min(most));
+    if !piece.has_remaining() {
+        pieces.pop_front();
+    }
+    payload
+}

@@ -1,0 +1,317 @@
+//! The shared secret: how it is read, when it is refused, how it is kept from being seen.
+//!
+//! A secret is 32 bytes or more, written in hexadecimal digits or base64, or a passphrase, which is stretched with
+//! Argon2id (salted with the cluster's name, so that all nodes of a cluster get the same key). What a text is meant to be
+//! follows from how it looks; a prefix `hex:`, `base64:` or `passphrase:` says it instead. Text that could be base64 but
+//! does not look random is taken for a passphrase, which is the safe side.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use aws_lc_rs::{digest, hkdf, hmac};
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use base64::engine::{DecodePaddingMode, Engine};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::entropy::{Entropy, draw};
+
+/// Bytes of randomness that a secret must have.
+pub const SECRET_BYTES_MIN: usize = 32;
+/// Characters of a passphrase.
+pub const PASSPHRASE_CHARS_MIN: usize = 16;
+/// Different characters of a passphrase.
+pub const PASSPHRASE_DISTINCT_MIN: usize = 8;
+/// Bytes of the text of a secret.
+pub const SECRET_TEXT_MAX: usize = 4_096;
+
+/// RFC 9106, second recommended option (64 MiB, three passes), on one lane.
+const ARGON2_MEMORY_KIB: u32 = 64 << 10;
+const ARGON2_PASSES: u32 = 3;
+
+/// What everybody tries first, in lower case. A secret made of repetitions of one of them is refused as well.
+const WELL_KNOWN: &[&str] = &[
+    "password",
+    "passw0rd",
+    "passphrase",
+    "secret",
+    "changeme",
+    "changeit",
+    "letmein",
+    "welcome",
+    "admin",
+    "administrator",
+    "default",
+    "hyperscale",
+    "hyperscale-secret",
+    "example",
+    "test",
+    "testing",
+    "development",
+    "qwerty",
+    "qwertyuiop",
+    "iloveyou",
+    "correct horse battery staple",
+    "correcthorsebatterystaple",
+    "correct-horse-battery-staple",
+    "supersecret",
+    "topsecret",
+    "mysecret",
+    "your-secret-here",
+    "replace-me",
+    "thisisasecret",
+    "abcdefghijklmnopqrstuvwxyz",
+    "1234567890",
+    "0123456789abcdef",
+    "deadbeef",
+];
+
+const DEVELOPMENT: &[u8] = b"hyperscale development secret: on loopback only, known to everybody";
+
+const TOLERANT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, TOLERANT);
+const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, TOLERANT);
+
+/// Why a text is not taken as a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SecretError {
+    /// Nothing was given.
+    #[error("the secret is empty; make one with `hyperscale secret`")]
+    Empty,
+    /// Fewer bytes than needed.
+    #[error("a secret of {0} bytes is too short, at least 32 are needed; make one with `hyperscale secret`")]
+    TooShort(usize),
+    /// A passphrase with too few characters.
+    #[error(
+        "a passphrase of {0} characters is too short, at least 16 are needed; make a secret with `hyperscale secret`"
+    )]
+    PassphraseTooShort(usize),
+    /// A passphrase or key that repeats itself.
+    #[error("the secret repeats itself; make one with `hyperscale secret`")]
+    Repetitive,
+    /// One that everybody knows.
+    #[error("the secret is a well-known one; make one with `hyperscale secret`")]
+    WellKnown,
+    /// Digits that do not decode after a prefix that promised it.
+    #[error("the secret is not the {0} its prefix says")]
+    NotEncoded(&'static str),
+    /// Longer than any secret needs to be.
+    #[error("the secret is longer than 4096 bytes")]
+    TooLong,
+    /// Argon2id failed, which means that its memory could not be had.
+    #[error("the passphrase could not be stretched")]
+    Stretch,
+}
+
+/// A key that all nodes of a cluster share. Wiped when dropped, never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Zeroizing<[u8; 32]>);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The secrets of a node: the one it uses and, while keys rotate, the one it still (or already) accepts.
+#[derive(Clone, Debug)]
+pub struct Secrets {
+    /// Used for what we begin.
+    pub current: Secret,
+    /// Accepted too; every use is counted.
+    pub previous: Option<Secret>,
+}
+
+/// Which of the two secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SecretChoice {
+    /// `HYPERSCALE_AUTH_SECRET`.
+    Current,
+    /// `HYPERSCALE_AUTH_SECRET_PREVIOUS`.
+    Previous,
+}
+
+impl Secrets {
+    /// The chosen secret, if there is one.
+    pub fn get(&self, choice: SecretChoice) -> Option<&Secret> {
+        match choice {
+            SecretChoice::Current => Some(&self.current),
+            SecretChoice::Previous => self.previous.as_ref(),
+        }
+    }
+
+    /// Both, the current one first.
+    pub fn iter(&self) -> impl Iterator<Item = (SecretChoice, &Secret)> {
+        let previous = self.previous.iter().map(|secret| (SecretChoice::Previous, secret));
+        std::iter::once((SecretChoice::Current, &self.current)).chain(previous)
+    }
+}
+
+impl Secret {
+    /// Reads a secret as a person wrote it. `cluster` salts passphrases.
+    pub fn parse(text: &str, cluster: &str) -> Result<Self, SecretError> {
+        let text = text.trim_end_matches(['\r', '\n']);
+        if text.is_empty() {
+            return Err(SecretError::Empty);
+        }
+        if text.len() > SECRET_TEXT_MAX {
+            return Err(SecretError::TooLong);
+        }
+        refuse_well_known(text)?;
+        match classify(text)? {
+            Written::Key(bytes) => Self::from_key(&bytes),
+            Written::Passphrase(phrase) => Self::stretch(phrase, cluster),
+        }
+    }
+
+    /// The secret that is used on loopback when none is given. Everybody knows it.
+    pub fn development() -> Self {
+        Self::extract(DEVELOPMENT)
+    }
+
+    /// Whether it is the one that everybody knows.
+    pub fn is_development(&self) -> bool {
+        *self == Self::development()
+    }
+
+    fn from_key(bytes: &[u8]) -> Result<Self, SecretError> {
+        if bytes.len() < SECRET_BYTES_MIN {
+            return Err(SecretError::TooShort(bytes.len()));
+        }
+        let steps: Vec<u8> = bytes.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+        if repeats(bytes) || steps.windows(2).all(|pair| pair[0] == pair[1]) {
+            return Err(SecretError::Repetitive);
+        }
+        if bytes == DEVELOPMENT {
+            return Err(SecretError::WellKnown);
+        }
+        Ok(Self::extract(bytes))
+    }
+
+    fn stretch(phrase: &str, cluster: &str) -> Result<Self, SecretError> {
+        let chars = phrase.chars().count();
+        if chars < PASSPHRASE_CHARS_MIN {
+            return Err(SecretError::PassphraseTooShort(chars));
+        }
+        let distinct: std::collections::BTreeSet<char> = phrase.chars().collect();
+        if distinct.len() < PASSPHRASE_DISTINCT_MIN || repeats(phrase.as_bytes()) {
+            return Err(SecretError::Repetitive);
+        }
+        if phrase.as_bytes() == DEVELOPMENT {
+            return Err(SecretError::WellKnown);
+        }
+        let salt = digest::digest(&digest::SHA256, format!("hyperscale passphrase\0{cluster}").as_bytes());
+        let params =
+            Params::new(ARGON2_MEMORY_KIB, ARGON2_PASSES, 1, Some(32)).map_err(|_| SecretError::Stretch)?;
+        let mut key = Zeroizing::new([0; 32]);
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+            .hash_password_into(phrase.as_bytes(), salt.as_ref(), &mut *key)
+            .map_err(|_| SecretError::Stretch)?;
+        Ok(Self(key))
+    }
+
+    /// HKDF-Extract: whatever its length, 32 bytes come out.
+    fn extract(bytes: &[u8]) -> Self {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, b"hyperscale secret v1");
+        let mut key_bytes = Zeroizing::new([0; 32]);
+        key_bytes.copy_from_slice(hmac::sign(&key, bytes).as_ref());
+        Self(key_bytes)
+    }
+
+    /// A key for one purpose, derived with HKDF. The parts are written with their lengths, so that no two lists of parts
+    /// mean the same.
+    pub(crate) fn derive(&self, purpose: &str, parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
+        let mut info = Vec::new();
+        for part in std::iter::once(purpose.as_bytes()).chain(parts.iter().copied()) {
+            info.extend_from_slice(&(part.len() as u32).to_be_bytes());
+            info.extend_from_slice(part);
+        }
+        let mut key = Zeroizing::new([0; 32]);
+        hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &*self.0)
+            .expand(&[&info], hkdf::HKDF_SHA256)
+            .and_then(|okm| okm.fill(&mut *key))
+            .expect("32 bytes are one block of HKDF-SHA256");
+        key
+    }
+}
+
+/// A fresh secret, as `hyperscale secret` prints it.
+pub fn make_secret(entropy: &mut dyn Entropy) -> Zeroizing<String> {
+    let mut bytes = draw::<SECRET_BYTES_MIN>(entropy);
+    let mut text = Zeroizing::new(String::with_capacity(2 * SECRET_BYTES_MIN));
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(digit), 16).expect("a nibble is a hexadecimal digit"));
+        }
+    }
+    bytes.zeroize();
+    text
+}
+
+enum Written<'a> {
+    Key(Zeroizing<Vec<u8>>),
+    Passphrase(&'a str),
+}
+
+fn classify(text: &str) -> Result<Written<'_>, SecretError> {
+    if let Some(digits) = text.strip_prefix("hex:") {
+        return decode_hex(digits).map(Written::Key).ok_or(SecretError::NotEncoded("hexadecimal digits"));
+    }
+    if let Some(letters) = text.strip_prefix("base64:") {
+        return decode_base64(letters).map(Written::Key).ok_or(SecretError::NotEncoded("base64"));
+    }
+    if let Some(phrase) = text.strip_prefix("passphrase:") {
+        return Ok(Written::Passphrase(phrase));
+    }
+    if let Some(bytes) = decode_hex(text) {
+        return Ok(Written::Key(bytes));
+    }
+    match decode_base64(text) {
+        Some(bytes) if text.ends_with('=') || (bytes.len() >= SECRET_BYTES_MIN && looks_random(text)) => {
+            Ok(Written::Key(bytes))
+        }
+        _ => Ok(Written::Passphrase(text)),
+    }
+}
+
+fn decode_hex(text: &str) -> Option<Zeroizing<Vec<u8>>> {
+    if !text.len().is_multiple_of(2) {
+        return None;
+    }
+    let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
+    let digits = Zeroizing::new(digits?);
+    Some(Zeroizing::new(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()))
+}
+
+fn decode_base64(text: &str) -> Option<Zeroizing<Vec<u8>>> {
+    BASE64.decode(text).or_else(|_| BASE64_URL.decode(text)).ok().map(Zeroizing::new)
+}
+
+/// Upper case, lower case and digits: less than one random key in a thousand lacks one of them, and no phrase of words
+/// has them all.
+fn looks_random(text: &str) -> bool {
+    let has = |class: fn(&u8) -> bool| text.as_bytes().iter().any(class);
+    has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit)
+}
+
+/// Whether the whole is a repetition of at most half of it.
+fn repeats(bytes: &[u8]) -> bool {
+    (1..=bytes.len() / 2).any(|period| bytes.iter().zip(&bytes[period..]).all(|(a, b)| a == b))
+}
+
+fn refuse_well_known(text: &str) -> Result<(), SecretError> {
+    let text = ["hex:", "base64:", "passphrase:"]
+        .iter()
+        .find_map(|prefix| text.strip_prefix(prefix))
+        .unwrap_or(text);
+    let lower = Zeroizing::new(text.to_lowercase());
+    let is = |known: &&str| {
+        lower.split(*known).all(|rest| rest.chars().all(|c| c.is_ascii_digit() || "-_ !.".contains(c)))
+    };
+    let only_known = WELL_KNOWN.iter().any(|known| lower.contains(known) && is(known));
+    if only_known { Err(SecretError::WellKnown) } else { Ok(()) }
+}

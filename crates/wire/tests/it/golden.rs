@@ -1,0 +1,111 @@
+//! Golden bytes: what version 1 wrote must be read for ever, and is still written the same.
+//!
+//! `tests/golden/v1/PLANE/MESSAGE.hex`. Files of older versions stay when messages grow: they are decoded, and a new folder
+//! gets the new bytes. `HYPERSCALE_GOLDEN=write cargo test -p hyperscale-wire golden` writes files that are missing; it
+//! never changes one.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use hyperscale_wire::kind::{Envelope, Kind};
+use hyperscale_wire::messages::{Bulk, Command, Control, Gossip, HardState, RaftMessage, command};
+use prost::Message;
+
+use crate::samples;
+
+fn file(plane: &str, name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1").join(plane).join(format!("{name}.hex"))
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for line in bytes.chunks(32) {
+        for byte in line {
+            write!(text, "{byte:02x}").expect("writing to a string does not fail");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn from_hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+    digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+}
+
+fn check<M: Message + Default + PartialEq + std::fmt::Debug>(plane: &str, name: &str, sample: &M) {
+    let path = file(plane, name);
+    if !path.exists() && std::env::var_os("HYPERSCALE_GOLDEN").is_some_and(|value| value == "write") {
+        std::fs::create_dir_all(path.parent().expect("a file is in a folder")).unwrap();
+        std::fs::write(&path, to_hex(&sample.encode_to_vec())).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("no golden bytes of {plane}/{name}"));
+    let bytes = from_hex(&kept);
+    let decoded = M::decode(&bytes[..]).unwrap_or_else(|error| panic!("{plane}/{name}: {error}"));
+    assert!(decoded == *sample, "{plane}/{name} is read differently: {decoded:#?}");
+    assert_eq!(to_hex(&sample.encode_to_vec()), kept, "{plane}/{name} is written differently");
+}
+
+fn check_plane<M: Envelope + PartialEq + std::fmt::Debug>(plane: &str, samples: &[M]) -> BTreeSet<Kind> {
+    let kinds = samples.iter().map(|sample| {
+        let kind = sample.kind().expect("a sample has a body");
+        check(plane, kind.name(), sample);
+        kind
+    });
+    kinds.collect()
+}
+
+#[test]
+fn every_message_of_the_planes_is_read_and_written_as_its_golden_bytes() {
+    let gossip = check_plane::<Gossip>("gossip", &samples::gossip());
+    let control = check_plane::<Control>("control", &samples::control());
+    let bulk = check_plane::<Bulk>("bulk", &samples::bulk());
+    let covered: BTreeSet<_> = gossip.iter().chain(&control).chain(&bulk).copied().collect();
+    let missing: Vec<_> = Kind::ALL.iter().filter(|kind| !covered.contains(kind)).collect();
+    assert!(missing.is_empty(), "no sample of {missing:?}");
+}
+
+#[test]
+fn every_command_of_the_log_is_read_and_written_as_its_golden_bytes() {
+    let samples = samples::commands();
+    for (number, sample) in samples.iter().enumerate() {
+        check::<Command>("log", command_name(sample), sample);
+        assert!(samples[..number].iter().all(|other| command_name(other) != command_name(sample)));
+    }
+    check::<RaftMessage>("log", "raft_message", &samples::raft_message());
+    check::<HardState>("log", "hard_state", &samples::hard_state());
+}
+
+/// Names every command; a new one does not compile without a name, nor pass without a sample.
+fn command_name(command: &Command) -> &'static str {
+    use command::Body;
+    match command.body.as_ref().expect("a sample has a body") {
+        Body::JobAccept(_) => "job_accept",
+        Body::JobLeader(_) => "job_leader",
+        Body::WorkerGrant(_) => "worker_grant",
+        Body::WorkerGone(_) => "worker_gone",
+        Body::Assign(_) => "assign",
+        Body::AttemptEnd(_) => "attempt_end",
+        Body::Context(_) => "context",
+        Body::WorkflowEnd(_) => "workflow_end",
+        Body::Cancel(_) => "cancel",
+        Body::Control(_) => "control",
+        Body::JobEnd(_) => "job_end",
+        Body::ClusterVersion(_) => "cluster_version",
+        Body::DcAssign(_) => "dc_assign",
+        Body::DcEnd(_) => "dc_end",
+        Body::DcState(_) => "dc_state",
+        Body::RaftIdAllocate(_) => "raft_id_allocate",
+    }
+}
+
+#[test]
+fn unknown_fields_of_a_newer_version_are_ignored() {
+    for sample in samples::control() {
+        let mut newer = sample.encode_to_vec();
+        // Field 900, a number; field 901, bytes.
+        newer.extend_from_slice(&[0xa0, 0x38, 0x05, 0xaa, 0x38, 0x02, 0x01, 0x02]);
+        assert!(Control::decode(&newer[..]).unwrap() == sample);
+    }
+}

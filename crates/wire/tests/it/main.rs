@@ -1,0 +1,7 @@
+//! The wire as its users see it: golden bytes of every message, and hostile peers at whole links.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+mod golden;
+mod hostile;
+mod samples;
