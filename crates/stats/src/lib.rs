@@ -10,6 +10,7 @@
 pub mod balance;
 mod bounded;
 mod buckets;
+mod coarse;
 pub mod distribution;
 pub mod histogram;
 pub mod layout;

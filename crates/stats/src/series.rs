@@ -11,15 +11,13 @@ use std::time::Duration;
 
 use hyperscale_types::limits;
 
-use crate::buckets::{Count, SUB, rank_of};
-use crate::histogram::{Histogram, bucket_range_ns};
+use crate::buckets::{Count, rank_of};
+use crate::coarse;
+use crate::histogram::Histogram;
 use crate::result::SeriesPoint;
 use crate::window::Window;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Fine buckets in a coarse one.
-const COARSE: usize = 8;
-const _: () = assert!(SUB.is_multiple_of(COARSE), "a coarse bucket must not span two powers of two");
 
 /// Points over the run's clock, of all windows that were added, in any order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,16 +143,8 @@ impl Point {
 
 impl Sketch {
     fn of<C: Count>(histogram: &Histogram<C>) -> Self {
-        let mut counts: Vec<(u16, u32)> = Vec::new();
-        for (bucket, count) in histogram.buckets() {
-            let coarse = (bucket / COARSE) as u16;
-            let count = u32::try_from(count).unwrap_or(u32::MAX);
-            match counts.last_mut() {
-                Some((last, sum)) if *last == coarse => *sum = sum.saturating_add(count),
-                _ => counts.push((coarse, count)),
-            }
-        }
-        Self(counts)
+        let narrow = |(bucket, count)| (bucket, u32::try_from(count).unwrap_or(u32::MAX));
+        Self(coarse::counts(histogram).into_iter().map(narrow).collect())
     }
 
     fn merge(&mut self, other: &Sketch) {
@@ -184,8 +174,7 @@ impl Sketch {
             seen >= rank
         });
         found.map_or(0.0, |(bucket, _)| {
-            let (first, _) = bucket_range_ns(usize::from(*bucket) * COARSE);
-            let (_, last) = bucket_range_ns(usize::from(*bucket) * COARSE + COARSE - 1);
+            let (first, last) = coarse::range_ns(*bucket);
             ((first + last) as f64 / 2.0 / 100.0).round() / 10.0
         })
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyperscale_stats::result::{
-    ErrorResult, Loss, RunResult, Status, ThresholdResult, VERSION, errors, load_result,
+    ErrorResult, Loss, PlanText, RunResult, Status, ThresholdResult, VERSION, errors, load_result,
 };
 use hyperscale_stats::totals::LoadTotals;
 use hyperscale_stats::{Imbalance, evaluate};
@@ -40,7 +40,13 @@ pub(super) fn build(job: &Job) -> RunResult {
         environment: job.options.environment.clone(),
         options: job.options.options.clone(),
         exports: Vec::new(),
+        plan: plan_text(job),
     }
+}
+
+fn plan_text(job: &Job) -> Option<PlanText> {
+    let source = job.plan.source.as_ref()?;
+    Some(PlanText { name: source.name.clone(), text: source.text.clone() })
 }
 
 fn all_load(job: &Job) -> LoadTotals {

@@ -32,6 +32,17 @@ pub struct Plan {
     pub workflows: Vec<Workflow>,
     /// Thresholds over the whole job, in file order.
     pub thresholds: Vec<Threshold>,
+    /// What it was read from; `None` if no person wrote it.
+    pub source: Option<SourceText>,
+}
+
+/// The text of a plan, as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceText {
+    /// What problems call it: the file.
+    pub name: String,
+    /// Its content.
+    pub text: String,
 }
 
 /// A data file whose rows are handed to iterations.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Given, Loaded, Source, load};
 use crate::document::Format;
+use crate::model::Plan;
 use crate::problem::Problem;
 
 /// What problems call the command line.
@@ -65,7 +66,11 @@ pub fn from_url(options: &UrlOptions) -> Result<Loaded, Vec<Problem>> {
     // The text was made here: lines and columns of it mean nothing to anybody.
     let general = |problem: Problem| Problem { line: 0, column: 0, snippet: None, ..problem };
     match load(&source, &Given::default()) {
-        Ok(loaded) => Ok(Loaded { warnings: loaded.warnings.into_iter().map(general).collect(), ..loaded }),
+        Ok(Loaded { plan, warnings }) => Ok(Loaded {
+            // Nobody wrote the text, and the headers in it may be secret.
+            plan: Plan { source: None, ..plan },
+            warnings: warnings.into_iter().map(general).collect(),
+        }),
         Err(problems) => Err(problems.into_iter().map(general).collect()),
     }
 }

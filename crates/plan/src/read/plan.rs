@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Reader;
 use super::names::PlanNames;
 use crate::document::{Kind, Node};
-use crate::model::Plan;
+use crate::model::{Plan, SourceText};
 
 /// Workflows of one plan.
 const WORKFLOWS_MAX: usize = 1_000;
@@ -46,7 +46,8 @@ impl Reader<'_> {
         }
         let workflows = self.workflows(&entries, names, defaults);
         let thresholds = self.thresholds(thresholds, &workflows);
-        Some(Plan { name, vars, data, workflows, thresholds })
+        let source = SourceText { name: self.name.to_owned(), text: self.text.as_str().to_owned() };
+        Some(Plan { name, vars, data, workflows, thresholds, source: Some(source) })
     }
 
     fn plan_name(&self, node: Option<&Node>) -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use hyperscale_types::rule::Phase;
 use hyperscale_types::{ErrorKind, Name};
 
+use super::buckets::bucket_results;
 use super::{
     BytesResult, CheckResult, ErrorResult, IterationsResult, LoadResult, MetricResult, PhasesResult, Status,
     StepResult, StreamResult, TagResult, TimingResult, ValuesResult, WorkflowResult,
@@ -131,6 +132,7 @@ fn step_result(layout: &StepLayout, step: &StepStats, elapsed: Duration) -> Step
         requests: step.requests,
         rate: rate(step.count, elapsed),
         latency_us: timing_result(&step.latency),
+        latency_buckets: bucket_results(&step.latency),
         service_us: timing_result(&step.service),
         failed_latency_us: timing_result(&step.failed_latency),
         phases_us: PhasesResult {

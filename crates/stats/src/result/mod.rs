@@ -3,6 +3,7 @@
 //! Times are microseconds as decimal numbers rounded to 0.1 (`…_us`) or seconds rounded to 0.001 (`…_s`); rates are per
 //! second, rounded to 0.1. A distribution without samples has `count: 0` and zeros.
 
+mod buckets;
 mod build;
 mod exports;
 
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use hyperscale_types::{ErrorKind, Name};
 use serde::{Deserialize, Serialize};
 
+pub use buckets::{BucketResult, merge_buckets};
 pub use build::{WorkflowFacts, errors, load_result, workflow_result};
 pub use exports::ExportResult;
 
@@ -65,6 +67,18 @@ pub struct RunResult {
     /// What exporters did with the numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exports: Vec<ExportResult>,
+    /// The plan as it was written, if it came from a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanText>,
+}
+
+/// A plan as it was written: nothing in it is resolved, neither variables nor the environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanText {
+    /// The file.
+    pub name: String,
+    /// Its content.
+    pub text: String,
 }
 
 /// Where a job or a workflow is.
@@ -193,6 +207,9 @@ pub struct StepResult {
     pub rate: f64,
     /// From the intended start, of calls that were ok.
     pub latency_us: TimingResult,
+    /// The same latencies by bucket, in order, without empty ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency_buckets: Vec<BucketResult>,
     /// From the actual start, of calls that were ok.
     pub service_us: TimingResult,
     /// From the intended start, of calls that failed.

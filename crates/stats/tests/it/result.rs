@@ -78,6 +78,7 @@ fn run_result() -> RunResult {
         environment: BTreeMap::new(),
         options: BTreeMap::new(),
         exports: Vec::new(),
+        plan: None,
     }
 }
 
