@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hyperscale_engine::StartError;
 use hyperscale_plan::{Problem, render};
+use hyperscale_report::ReportFormat;
 use hyperscale_target::BindError;
 use hyperscale_types::ExitCode;
 
@@ -114,7 +115,7 @@ impl CommandError {
             Self::Plan(_) | Self::CommandLine(_) => String::new(),
             Self::Misplaced { belongs, .. } => format!("it {belongs}"),
             Self::ReportFormat(path) => match path.extension() {
-                Some(extension) => format!("reports as .{} are not supported yet", extension.display()),
+                Some(extension) => format!("no report has the extension .{}", extension.display()),
                 None => "the format of a report is chosen by the extension of its file, and there is none"
                     .to_owned(),
             },
@@ -133,7 +134,11 @@ impl CommandError {
             Self::Unreadable { path, .. } => unreadable_fix(path),
             Self::Plan(_) | Self::CommandLine(_) => String::new(),
             Self::Misplaced { .. } => "leave it out, or see --help".to_owned(),
-            Self::ReportFormat(_) => "name a file that ends in .json or .txt".to_owned(),
+            Self::ReportFormat(_) => {
+                let known: Vec<String> =
+                    ReportFormat::ALL.iter().map(|format| format!(".{}", format.extension())).collect();
+                format!("name a file that ends in one of {}", known.join(", "))
+            }
             Self::Unwritable { .. } => "name a file in a folder that exists and may be written".to_owned(),
             Self::Address { .. } => "write it as host:port, for example 127.0.0.1:8080 or [::1]:0".to_owned(),
             Self::Bind(error) => bind_fix(error),

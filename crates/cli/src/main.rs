@@ -9,6 +9,7 @@ mod errors;
 mod identity;
 mod plan_file;
 mod printer;
+mod report_file;
 mod settings;
 
 use std::process::ExitCode;

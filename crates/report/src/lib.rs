@@ -1,15 +1,23 @@
-//! What people read of a run: the summary at the end, the line of progress, the JSON.
+//! What people and other programs read of a run: the summary at the end, the line of progress, and files in several
+//! formats ([`ReportFormat`]).
 //!
 //! Everything here turns a [`RunResult`](hyperscale_stats::result::RunResult) or a [`Progress`] into text. It must never
 //! print, open a file, look at a terminal or compute a statistic: numbers are shown as they are in the result.
 
+pub mod csv;
+mod escape;
+pub mod format;
 pub mod human;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod progress;
 pub mod style;
 pub mod summary;
 mod table;
+mod words;
 
+pub use format::ReportFormat;
 pub use json::{ReadError, read_result, to_json};
 pub use progress::{Progress, progress_line};
 pub use style::Style;

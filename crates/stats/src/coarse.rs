@@ -36,7 +36,9 @@ mod tests {
     #[test]
     fn coarse_buckets_hold_every_sample_and_are_narrow() {
         let mut histogram = Histogram::<u64>::new();
-        (0..10_000u64).for_each(|n| histogram.record(1_000 + n * 977));
+        for n in 0..10_000u64 {
+            histogram.record(1_000 + n * 977);
+        }
         let counts = counts(&histogram);
         assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 10_000);
         for (first, last) in counts.iter().map(|(bucket, _)| range_ns(*bucket)) {

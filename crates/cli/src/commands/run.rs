@@ -2,12 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 
 use hyperscale_plan::{Loaded, Overrides, UrlOptions, from_url, override_load, render};
-use hyperscale_report::{TextOptions, summary, to_json};
-use hyperscale_stats::result::RunResult;
 use hyperscale_types::ExitCode;
 
 use super::session::{self, Session};
@@ -15,6 +11,7 @@ use crate::args::{LoadArgs, RequestArgs, RunArgs};
 use crate::errors::CommandError;
 use crate::plan_file;
 use crate::printer::Printer;
+use crate::report_file::Reports;
 use crate::settings::Settings;
 
 /// Runs a plan or a URL and shows the result.
@@ -23,18 +20,18 @@ pub(crate) async fn run(
     settings: Settings,
     printer: Printer,
 ) -> Result<ExitCode, CommandError> {
-    let reports = args.reports.iter().map(|path| ReportFile::new(path)).collect::<Result<Vec<_>, _>>()?;
+    let reports = Reports::open(&args.reports)?;
     let options = shown_options(&args);
     let loaded = load(args)?;
     if !loaded.warnings.is_empty() {
         printer.verbatim(&render(&loaded.warnings));
     }
     let result = Session { plan: loaded.plan, options, settings, printer }.play().await?;
-    session::show(&result, settings, printer)?;
-    for report in &reports {
-        report.write(&result)?;
-    }
-    Ok(session::exit_code(&result))
+    // Neither a closed stdout nor a full disk may cost the other places their result.
+    let shown = session::show(&result, settings, printer);
+    let written = reports.write(&result, printer);
+    shown?;
+    Ok(if written { session::exit_code(&result) } else { ExitCode::Error })
 }
 
 fn load(args: RunArgs) -> Result<Loaded, CommandError> {
@@ -98,50 +95,4 @@ fn shown_options(args: &RunArgs) -> BTreeMap<String, String> {
         ("iterations", iterations.map(|n| n.to_string())),
     ];
     given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-}
-
-/// A file that a report goes to.
-struct ReportFile {
-    path: PathBuf,
-    format: ReportFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReportFormat {
-    Json,
-    Text,
-}
-
-impl ReportFile {
-    /// Looks at everything that can be wrong before load is made for nothing.
-    fn new(path: &Path) -> Result<Self, CommandError> {
-        let format = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("json") => ReportFormat::Json,
-            Some("txt") => ReportFormat::Text,
-            _ => return Err(CommandError::ReportFormat(path.to_owned())),
-        };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let problem = if path.is_dir() {
-            Some("it is a folder")
-        } else if !folder.is_dir() {
-            Some("its folder does not exist")
-        } else {
-            None
-        };
-        match problem {
-            Some(why) => {
-                Err(CommandError::Unwritable { path: path.to_owned(), source: io::Error::other(why) })
-            }
-            None => Ok(Self { path: path.to_owned(), format }),
-        }
-    }
-
-    fn write(&self, result: &RunResult) -> Result<(), CommandError> {
-        let text = match self.format {
-            ReportFormat::Json => format!("{}\n", to_json(result, true)),
-            ReportFormat::Text => summary(result, TextOptions::default()),
-        };
-        fs::write(&self.path, text)
-            .map_err(|source| CommandError::Unwritable { path: self.path.clone(), source })
-    }
 }

@@ -60,7 +60,7 @@ fn usage_errors_are_exit_code_2() {
     snapshot!("usage_bad_duration", run(&["run", "http://h/", "-d", "10"]));
     snapshot!("usage_bad_rate", run(&["run", "http://h/", "-r", "fast"]));
     snapshot!("usage_no_command", run(&[]));
-    snapshot!("usage_report_format", run(&["run", "http://h/", "--report", "out.html"]));
+    snapshot!("usage_report_format", run(&["run", "http://h/", "--report", "out.pdf"]));
     snapshot!("usage_report_without_extension", run(&["run", "http://h/", "--report", "out"]));
     snapshot!("usage_report_folder", run(&["run", "http://h/", "--report", "no/such/folder/out.json"]));
     snapshot!("usage_plan_missing", run(&["run", "missing.yaml"]));

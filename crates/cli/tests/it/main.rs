@@ -8,6 +8,7 @@ mod faults;
 mod http;
 mod interrupts;
 mod models;
+mod reports;
 mod stall;
 mod steps;
 mod support;

@@ -4,11 +4,12 @@ mod rules;
 mod steps;
 mod workflow;
 
-use hyperscale_stats::result::{ErrorResult, Loss, RunResult};
+use hyperscale_stats::result::{ErrorResult, RunResult};
 
 use crate::human;
 use crate::style::{Role, Style};
 use crate::table::{shorten, wrap};
+use crate::words::{self, one_line};
 
 /// Lines are never made for less than this.
 const WIDTH_MIN: usize = 40;
@@ -115,50 +116,12 @@ fn error_line(error: &ErrorResult, page: Page) -> String {
     format!("  {}  {head}  {message}", page.style.paint(Role::Bad, &count))
 }
 
-/// Texts come from outside: no line ends, no escape sequences.
-fn one_line(message: &str) -> String {
-    message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
 /// What limits the trust in the numbers.
 fn notes(result: &RunResult, page: Page) -> String {
-    let mut notes = Vec::new();
-    if result.generator_saturated {
-        notes.push(
-            "the load generator itself was the bottleneck: latencies are partly its own; use more cores or less load"
-                .to_owned(),
-        );
-    }
-    notes.extend(loss_notes(&result.loss));
     let sign = "! warning  ";
     let line = |note: &String| {
         let note = wrap(note, " ", sign.len(), page.width);
         page.style.paint(Role::Warning, sign) + &note + "\n"
     };
-    notes.iter().map(line).collect()
-}
-
-fn loss_notes(loss: &Loss) -> Vec<String> {
-    let counted = [
-        (loss.windows_lost, "statistics windows were lost: their samples are missing"),
-        (loss.windows_late, "statistics windows came late and were added afterwards"),
-        (loss.samples_dropped, "samples could not be kept"),
-        (loss.workers_lost, "workers were lost"),
-    ];
-    let mut notes: Vec<String> = counted
-        .into_iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, words)| format!("{} {words}", human::count(n)))
-        .collect();
-    notes.extend(loss.unreported.iter().map(|gap| {
-        format!(
-            "requests of segment {} (attempt {}, {} VUs) between {} and {} are unknown",
-            gap.segment,
-            gap.attempt,
-            human::count(gap.vus),
-            human::seconds(gap.from_s),
-            human::seconds(gap.to_s),
-        )
-    }));
-    notes
+    words::warnings(result).iter().map(line).collect()
 }

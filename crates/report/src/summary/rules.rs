@@ -1,11 +1,10 @@
 //! Thresholds with sign, word and value.
 
 use hyperscale_stats::result::{RunResult, ThresholdResult};
-use hyperscale_types::rule::{Metric, Rule, Stat};
 
 use super::Page;
-use crate::human;
 use crate::style::Role;
+use crate::words;
 
 pub(super) fn section(result: &RunResult, page: Page) -> String {
     if result.thresholds.is_empty() {
@@ -23,25 +22,9 @@ pub(super) fn section(result: &RunResult, page: Page) -> String {
 
 fn line(threshold: &ThresholdResult, page: Page) -> String {
     let (sign, role) = if threshold.passed { ("✓ passed", Role::Good) } else { ("✗ failed", Role::Bad) };
-    let value = match (threshold.value, &threshold.reason) {
-        (Some(value), _) => format!("is {}", with_unit(&threshold.rule, value)),
-        (None, Some(reason)) if reason == "no_samples" => "saw no samples".to_owned(),
-        (None, reason) => reason.clone().unwrap_or_default(),
+    let value = match threshold.value {
+        Some(_) => format!("is {}", words::threshold_value(threshold)),
+        None => format!("saw {}", words::threshold_value(threshold)),
     };
     format!("  {}  {}  {value}\n", page.style.paint(role, sign), threshold.rule)
-}
-
-/// The value in the unit of its rule.
-fn with_unit(rule: &str, value: f64) -> String {
-    let Ok(rule) = rule.parse::<Rule>() else { return human::number(value) };
-    match rule.metric {
-        Metric::Latency(_, Stat::Count) | Metric::Service(_, Stat::Count) => human::number(value),
-        Metric::Latency(..) | Metric::Service(..) => human::micros(value * 1e6),
-        Metric::Rate => human::rate(value),
-        Metric::FailedRate | Metric::CheckRate(_) => human::percent(value),
-        Metric::Completed | Metric::FailedCount | Metric::Dropped | Metric::Late => {
-            human::count(value as u64)
-        }
-        Metric::Custom(..) => human::number(value),
-    }
 }

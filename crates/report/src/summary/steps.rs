@@ -3,10 +3,11 @@
 use hyperscale_stats::layout::StepKind;
 use hyperscale_stats::result::{LoadResult, StepResult, TimingResult};
 
-use super::{Page, one_line};
+use super::Page;
 use crate::human;
 use crate::style::Role;
 use crate::table::{Cell, Column, Table};
+use crate::words::one_line;
 
 /// Latency and service time are told apart when they differ by more than this.
 const DIFFERENCE: f64 = 0.01;

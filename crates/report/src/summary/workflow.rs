@@ -5,9 +5,10 @@ use hyperscale_stats::result::{
     CheckResult, IterationsResult, MetricResult, StepResult, ValuesResult, WorkflowResult,
 };
 
-use super::{Page, one_line, steps};
+use super::{Page, steps};
 use crate::human;
 use crate::style::Role;
+use crate::words::{self, Outcome, one_line};
 
 pub(super) fn section(workflow: &WorkflowResult, page: Page) -> String {
     let mut text = heading(workflow, page);
@@ -78,19 +79,15 @@ fn stream(step: &StepResult, page: Page) -> String {
 
 fn check_text(check: &CheckResult, page: Page) -> String {
     let all = check.passed.saturating_add(check.failed);
-    let place = check.step.as_ref().map(|step| format!("{step}.")).unwrap_or_default();
-    let (sign, role) = match (all, check.failed) {
-        (0, _) => ("– not evaluated", Role::Dim),
-        (_, 0) => ("✓ passed", Role::Good),
-        _ => ("✗ failed", Role::Bad),
+    let (outcome, share) = words::check_outcome(check);
+    let (sign, role) = match outcome {
+        Outcome::NotEvaluated => ("– not evaluated", Role::Dim),
+        Outcome::Passed => ("✓ passed", Role::Good),
+        Outcome::Failed => ("✗ failed", Role::Bad),
     };
-    let share = if all == 0 {
-        String::new()
-    } else {
-        format!("  {}", human::percent(check.passed as f64 / all as f64))
-    };
+    let share = if share.is_empty() { share } else { format!("  {share}") };
     let counts = format!("{} of {}", human::count(check.passed), human::count(all));
-    format!("{}  {place}{}{share}  {counts}", page.style.paint(role, sign), check.name)
+    format!("{}  {}{share}  {counts}", page.style.paint(role, sign), words::check_name(check))
 }
 
 fn metric_text(metric: &MetricResult) -> String {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_stats::result::{
-    Loss, RunResult, Status, ThresholdResult, Unreported, VERSION, WorkflowFacts, errors, load_result,
-    workflow_result,
+    Loss, PlanText, RunResult, Status, ThresholdResult, Unreported, VERSION, WorkflowFacts, errors,
+    load_result, workflow_result,
 };
 use hyperscale_stats::{
     CallSample, CheckLayout, Layout, MetricKind, MetricLayout, Series, StepKind, StepLayout, StreamEvent,
@@ -74,6 +74,7 @@ fn result_of(workflow: &str, window: &Window, layout: &Arc<Layout>) -> RunResult
         environment: BTreeMap::new(),
         options: BTreeMap::new(),
         exports: Vec::new(),
+        plan: None,
     }
 }
 
@@ -129,6 +130,22 @@ pub(crate) fn eventful() -> RunResult {
         }],
         ..Loss::default()
     };
+    result
+}
+
+/// Texts that try to leave their place in every format.
+pub(crate) fn hostile() -> RunResult {
+    const NASTY: &str =
+        "</script><script>alert('x')</script> \"quoted\" & <b>|**bold**| @everyone \u{1b}[2J 🚀 Füße";
+    let mut result = eventful();
+    result.name = NASTY.into();
+    result.reason = Some(NASTY.into());
+    result.thresholds[0].rule = NASTY.into();
+    result.thresholds[1].rule = NASTY.into();
+    result.errors[0].message = NASTY.into();
+    result.options = BTreeMap::from([("plan".into(), NASTY.into()), (NASTY.into(), "x".into())]);
+    result.environment = BTreeMap::from([("os".into(), NASTY.into())]);
+    result.plan = Some(PlanText { name: NASTY.into(), text: format!("name: {NASTY}\nworkflows: {{}}\n") });
     result
 }
 

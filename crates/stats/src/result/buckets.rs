@@ -48,7 +48,9 @@ mod tests {
     fn buckets_of_several_steps_add_up_on_one_grid() {
         let of = |values: &[u64]| {
             let mut histogram = Histogram::<u64>::new();
-            values.iter().for_each(|ns| histogram.record(*ns));
+            for ns in values {
+                histogram.record(*ns);
+            }
             histogram
         };
         let (a, b) = (of(&[1_000_000, 2_000_000, 2_000_000]), of(&[3, 2_000_000, 900_000_000]));
