@@ -9,7 +9,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use hyperscale_wire::kind::{Envelope, Kind};
-use hyperscale_wire::messages::{Bulk, Command, Control, Gossip, HardState, RaftMessage, command};
+use hyperscale_wire::messages::{
+    Bulk, Command, Control, ErrorCode, Gossip, HardState, Hello, NodeRef, RaftMessage, Role, command,
+};
 use prost::Message;
 
 use crate::samples;
@@ -100,12 +102,41 @@ fn command_name(command: &Command) -> &'static str {
     }
 }
 
+/// Appends what a newer version might: field 900, a number, and field 901, bytes.
+fn newer(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.extend_from_slice(&[0xa0, 0x38, 0x05, 0xaa, 0x38, 0x02, 0x01, 0x02]);
+    bytes
+}
+
+fn check_newer<M: Message + Default + PartialEq>(samples: &[M]) {
+    for sample in samples {
+        assert!(M::decode(&newer(sample.encode_to_vec())[..]).unwrap() == *sample);
+    }
+}
+
 #[test]
 fn unknown_fields_of_a_newer_version_are_ignored() {
-    for sample in samples::control() {
-        let mut newer = sample.encode_to_vec();
-        // Field 900, a number; field 901, bytes.
-        newer.extend_from_slice(&[0xa0, 0x38, 0x05, 0xaa, 0x38, 0x02, 0x01, 0x02]);
-        assert!(Control::decode(&newer[..]).unwrap() == sample);
-    }
+    check_newer::<Gossip>(&samples::gossip());
+    check_newer::<Control>(&samples::control());
+    check_newer::<Bulk>(&samples::bulk());
+    check_newer::<Command>(&samples::commands());
+    check_newer(&[samples::raft_message()]);
+    check_newer(&[samples::hard_state()]);
+}
+
+#[test]
+fn unknown_fields_deep_inside_are_ignored_too() {
+    let node = NodeRef { node_id: 5, ..NodeRef::default() };
+    let inner = newer(node.encode_to_vec());
+    // Field 4 of a hello, length-delimited.
+    let hello = [&[0x22, u8::try_from(inner.len()).unwrap()], &inner[..]].concat();
+    assert_eq!(Hello::decode(&hello[..]).unwrap().node, Some(node));
+}
+
+#[test]
+fn words_of_a_newer_version_are_read_as_unspecified() {
+    // Field 3 of a node, a number.
+    let node = NodeRef::decode(&[0x18, 99][..]).unwrap();
+    assert_eq!((node.role, node.role()), (99, Role::Unspecified));
+    assert_eq!(ErrorCode::try_from(9_999).unwrap_or_default(), ErrorCode::Unspecified);
 }
