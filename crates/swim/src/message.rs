@@ -177,8 +177,8 @@ pub enum StreamBody {
     },
 }
 
-/// Most entries of a list on one stream message; keeps every page below 1 MiB.
-pub const PAGE_MAX: usize = 4096;
+/// Most entries of a list on one stream message; keeps every page below 1 MiB, however long addresses and names are.
+pub const PAGE_MAX: usize = 2048;
 
 impl MemberUpdate {
     /// Whether this speaks against its subject.
