@@ -31,6 +31,12 @@ const ROOMS: &[Room] = &[
     Room { name: "hyperscale-stats", kind: Kind::Pure, may_use: &["hyperscale-types"] },
     Room { name: "hyperscale-swim", kind: Kind::Pure, may_use: &["hyperscale-types"] },
     Room { name: "hyperscale-wire", kind: Kind::Pure, may_use: &["hyperscale-types"] },
+    // Maps what the cores say to messages: the one pure crate that knows several others.
+    Room {
+        name: "hyperscale-codec",
+        kind: Kind::Pure,
+        may_use: &["hyperscale-types", "hyperscale-swim", "hyperscale-wire"],
+    },
     Room {
         name: "hyperscale-clients",
         kind: Kind::Effects,

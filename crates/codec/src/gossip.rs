@@ -1,0 +1,143 @@
+//! Datagrams: what members of one cluster say, and probes between clusters.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyperscale_swim::federation::{ClusterName, CrossBody, CrossMessage, CrossSender};
+use hyperscale_swim::{Datagram, Message, Sender};
+use hyperscale_types::{NodeId, Role};
+use hyperscale_wire::hello::{PROTOCOL_MAX, PROTOCOL_MIN};
+use hyperscale_wire::messages::{Ack, Gossip, Nack, PingReq, Probe, VersionRange, XAck, XProbe, gossip};
+use prost::Message as _;
+
+use crate::Unreadable;
+use crate::field::{address, address_out, name, node};
+use crate::state::{aggregate, aggregate_out, embedded, embedded_out};
+use crate::update::{members, members_out, sender, sender_out, workers, workers_out};
+
+/// What a datagram said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    /// Something for the membership core.
+    Member(Datagram),
+    /// Something for the federation core, and the role in which it was said.
+    Cross(CrossMessage, Role),
+}
+
+/// The bytes of a datagram between members, to be sealed.
+pub fn encode(datagram: &Datagram) -> Vec<u8> {
+    let body = match datagram.message {
+        Message::Probe { seq, target } => {
+            Some(gossip::Body::Probe(Probe { sequence: seq, target: target.get() }))
+        }
+        Message::Ack { seq } => Some(gossip::Body::Ack(Ack { sequence: seq })),
+        Message::Nack { seq } => Some(gossip::Body::Nack(Nack { sequence: seq })),
+        Message::PingReq { seq, target, addr, nack_after } => Some(gossip::Body::PingReq(PingReq {
+            sequence: seq,
+            target: target.get(),
+            target_address: address_out(addr),
+            nack_after_ns: u64::try_from(nack_after.as_nanos()).unwrap_or(u64::MAX),
+        })),
+        Message::Gossip => None,
+    };
+    let message = Gossip {
+        version: Some(version()),
+        from: Some(sender_out(&datagram.from)),
+        body,
+        state: datagram.embedded.as_deref().map(embedded_out),
+        members: members_out(&datagram.members),
+        workers: workers_out(&datagram.workers),
+    };
+    message.encode_to_vec()
+}
+
+/// The bytes of a datagram between clusters, to be sealed. `role` is what its sender is.
+pub fn encode_cross(message: &CrossMessage, role: Role) -> Vec<u8> {
+    let CrossSender { cluster, node, addr, boot, incarnation } = &message.from;
+    let peer = hyperscale_swim::Peer { node: *node, addr: *addr, role };
+    let cluster = cluster.0.as_ref().to_owned();
+    let body = match &message.body {
+        CrossBody::XProbe { seq, target } => {
+            gossip::Body::Xprobe(XProbe { sequence: *seq, cluster, target: target.map_or(0, NodeId::get) })
+        }
+        CrossBody::XAck { seq, aggregate } => gossip::Body::Xack(XAck {
+            sequence: *seq,
+            cluster,
+            aggregate: aggregate.as_deref().map(aggregate_out),
+        }),
+    };
+    let message = Gossip {
+        version: Some(version()),
+        from: Some(sender_out(&Sender { peer, boot: *boot, incarnation: *incarnation })),
+        body: Some(body),
+        ..Gossip::default()
+    };
+    message.encode_to_vec()
+}
+
+/// Reads the payload of a datagram that `sealed_by` has sealed.
+pub fn decode(payload: &[u8], sealed_by: NodeId) -> Result<Heard, Unreadable> {
+    let message = Gossip::decode(payload).map_err(|_| Unreadable::Malformed)?;
+    check_version(message.version.unwrap_or_default())?;
+    let from = sender(message.from, sealed_by)?;
+    let said = match message.body {
+        Some(gossip::Body::Xprobe(probe)) => return xprobe(from, probe),
+        Some(gossip::Body::Xack(ack)) => return xack(from, ack),
+        Some(gossip::Body::Probe(probe)) => {
+            Message::Probe { seq: probe.sequence, target: node("probe.target", probe.target)? }
+        }
+        Some(gossip::Body::Ack(ack)) => Message::Ack { seq: ack.sequence },
+        Some(gossip::Body::Nack(nack)) => Message::Nack { seq: nack.sequence },
+        Some(gossip::Body::PingReq(request)) => Message::PingReq {
+            seq: request.sequence,
+            target: node("ping_req.target", request.target)?,
+            addr: address("ping_req.target_address", &request.target_address)?,
+            nack_after: Duration::from_nanos(request.nack_after_ns),
+        },
+        None => Message::Gossip,
+    };
+    // A state that names a word of a newer version is left out; the rest of the datagram still counts.
+    let state = match message.state.map(embedded) {
+        None | Some(Err(Unreadable::Unknown(_))) => None,
+        Some(state) => Some(Arc::new(state?)),
+    };
+    Ok(Heard::Member(Datagram {
+        from,
+        message: said,
+        embedded: state,
+        members: members(message.members)?,
+        workers: workers(message.workers)?,
+    }))
+}
+
+fn xprobe(from: Sender, probe: XProbe) -> Result<Heard, Unreadable> {
+    let body = CrossBody::XProbe { seq: probe.sequence, target: NodeId::new(probe.target) };
+    cross(from, probe.cluster, body)
+}
+
+fn xack(from: Sender, ack: XAck) -> Result<Heard, Unreadable> {
+    let aggregate = ack.aggregate.map(aggregate).transpose()?.map(Arc::new);
+    cross(from, ack.cluster, CrossBody::XAck { seq: ack.sequence, aggregate })
+}
+
+fn cross(from: Sender, cluster: String, body: CrossBody) -> Result<Heard, Unreadable> {
+    let Sender { peer, boot, incarnation } = from;
+    let cluster: String = name("cluster", cluster)?;
+    if cluster.is_empty() {
+        return Err(Unreadable::Missing("cluster"));
+    }
+    let cluster = ClusterName::new(&cluster);
+    let from = CrossSender { cluster, node: peer.node, addr: peer.addr, boot, incarnation };
+    Ok(Heard::Cross(CrossMessage { from, body }, peer.role))
+}
+
+fn version() -> VersionRange {
+    VersionRange { min: PROTOCOL_MIN, max: PROTOCOL_MAX, current: PROTOCOL_MAX }
+}
+
+fn check_version(version: VersionRange) -> Result<(), Unreadable> {
+    if (PROTOCOL_MIN..=PROTOCOL_MAX).contains(&version.current) {
+        return Ok(());
+    }
+    Err(Unreadable::Version(version.current))
+}
