@@ -87,15 +87,20 @@ impl Graph {
         edges.filter_map(|edge| self.by_id(&edge.to)).collect()
     }
 
-    /// Everything a package depends on in the product, however far away.
-    pub(super) fn all_below(&self, package: &Package) -> Vec<&Package> {
+    /// Everything a package depends on in the product, however far away, on ways that do not take an excused edge (from,
+    /// to).
+    pub(super) fn all_below(
+        &self,
+        package: &Package,
+        is_excused: impl Fn(&Package, &Package) -> bool,
+    ) -> Vec<&Package> {
         let mut seen = BTreeSet::new();
         let mut waiting = self.direct(package, true);
         let mut found = Vec::new();
         while let Some(next) = waiting.pop() {
             if seen.insert(next.id.as_str()) {
                 found.push(next);
-                waiting.extend(self.direct(next, true));
+                waiting.extend(self.direct(next, true).into_iter().filter(|below| !is_excused(next, below)));
             }
         }
         found
@@ -173,7 +178,7 @@ pub(super) mod tests {
     #[test]
     fn everything_below_is_followed_through_normal_edges_only() {
         let graph = graph(&["hyperscale-a: b", "b: c dev:d", "c: b"]);
-        let below = graph.all_below(&graph.packages[0]);
+        let below = graph.all_below(&graph.packages[0], |_, _| false);
         assert_eq!(below.iter().map(|package| package.name.as_str()).collect::<Vec<_>>(), ["b", "c"]);
     }
 }

@@ -1,0 +1,201 @@
+//! What a log group asks of its host, and what it tells.
+
+use crate::apply::StateHash;
+use crate::check::Refusal;
+use crate::id::{ProposalId, RaftId, ReadId};
+use crate::message::{Configuration, Message};
+use crate::quorum::QuorumError;
+use crate::roster::ChangeError;
+use crate::storage::Batch;
+
+/// Something the host has to do, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action<O> {
+    /// Write this, sync it, then call `persisted` with its ticket. Batches are written in the order they come in.
+    Persist(Batch),
+    /// Send this. It may be lost, doubled or overtaken.
+    Send(Message),
+    /// An entry was applied.
+    Applied(Applied<O>),
+    /// A proposal has no outcome, or a known bad one.
+    Failed {
+        /// Which.
+        proposal: ProposalId,
+        /// Why.
+        error: ProposeError,
+    },
+    /// The reader may read now: the state holds everything that was committed when the read was asked for.
+    ReadReady {
+        /// Which.
+        read: ReadId,
+        /// The state is at least that of this entry.
+        index: u64,
+    },
+    /// The read cannot be answered here.
+    ReadFailed {
+        /// Which.
+        read: ReadId,
+        /// Why.
+        error: ProposeError,
+    },
+    /// Tell the layers above.
+    Event(Event),
+}
+
+/// An applied command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied<O> {
+    /// Place of the entry: the token of whatever it granted.
+    pub index: u64,
+    /// Its term.
+    pub term: u64,
+    /// The proposal, if it was made on this node in this life.
+    pub proposal: Option<ProposalId>,
+    /// What the machine said; nothing for a change of the configuration.
+    pub outcome: Option<O>,
+}
+
+/// Why a proposal or a read was not taken, or came to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// Somebody else leads. The caller asks there.
+    #[error("not the leader")]
+    NotLeader {
+        /// Who does, if known.
+        leader: Option<RaftId>,
+    },
+    /// Nobody can lead: too few voters are in reach.
+    #[error("no quorum: {reachable} of {needed} needed voters reachable")]
+    NoQuorum {
+        /// Voters heard of lately, this node included.
+        reachable: usize,
+        /// Voters that must agree.
+        needed: usize,
+    },
+    /// The quorum did not answer, or is not asked.
+    #[error(transparent)]
+    Quorum(#[from] QuorumError),
+    /// Leadership is being handed over. Try again in a moment.
+    #[error("leadership is being handed over")]
+    Transferring,
+    /// Too much waits already. Try again later.
+    #[error("too many proposals wait")]
+    Overloaded,
+    /// Empty, or too large for the log.
+    #[error("a command has 1 to 131072 bytes; larger values are blobs")]
+    Size,
+    /// Another leader's entry took its place: it was never applied. May be proposed again.
+    #[error("replaced by another leader's entry")]
+    Replaced,
+    /// A change of the configuration that was not made.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// This replica has stopped.
+    #[error("replica has stopped")]
+    Halted,
+}
+
+/// What a replica is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Follows a leader, or waits for one.
+    Follower,
+    /// Asks for votes, or whether it would get them.
+    Candidate,
+    /// Leads.
+    Leader,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Another leader, or none.
+    LeaderChanged {
+        /// In this term.
+        term: u64,
+        /// Who.
+        leader: Option<RaftId>,
+        /// What this replica is now.
+        role: Role,
+    },
+    /// This leader has committed an entry of its term: it knows everything that was decided before.
+    Established {
+        /// Its term.
+        term: u64,
+        /// It has applied up to here.
+        index: u64,
+    },
+    /// The configuration is another one.
+    ConfigurationChanged(Configuration),
+    /// A learner was close for long enough; it is being made a voter.
+    Promoting(RaftId),
+    /// Leadership is being handed over.
+    Transferring {
+        /// To whom.
+        to: RaftId,
+        /// Why.
+        cause: TransferCause,
+    },
+    /// An ill leader would hand over but did so a short while ago.
+    Flapping,
+    /// A snapshot of the own state was made.
+    SnapshotMade {
+        /// After this entry.
+        index: u64,
+    },
+    /// A snapshot of the leader took the place of the state.
+    SnapshotRestored {
+        /// After this entry.
+        index: u64,
+    },
+    /// A peer's state differs from this leader's. The peer stops; somebody must look.
+    PeerDiverged {
+        /// Who.
+        peer: RaftId,
+        /// After this entry.
+        index: u64,
+    },
+    /// A message was not taken.
+    Refused {
+        /// From whom.
+        from: RaftId,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// This replica has stopped for good. Loud: somebody must look.
+    Halted(Halt),
+}
+
+/// Why leadership is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferCause {
+    /// Somebody asked, or the node drains.
+    Asked,
+    /// The leader is ill.
+    Ill,
+}
+
+/// Why a replica stopped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Halt {
+    /// Its state is not the leader's.
+    #[error(
+        "state after entry {index} is {ours:?} here and {theirs:?} on the leader: applying is not deterministic"
+    )]
+    Diverged {
+        /// The entry.
+        index: u64,
+        /// Hash here.
+        ours: StateHash,
+        /// Hash there.
+        theirs: StateHash,
+    },
+    /// A snapshot cannot be read.
+    #[error("snapshot of entry {index} cannot be used: {reason}")]
+    BadSnapshot {
+        /// The entry.
+        index: u64,
+        /// Why.
+        reason: String,
+    },
+}

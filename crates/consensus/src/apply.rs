@@ -1,0 +1,190 @@
+//! Applying committed entries, the same way on every replica, and proving it: a rolling hash of what applying did.
+//!
+//! A [`Machine`] must be deterministic: ordered maps, no clock, no randomness. It reports what each command changed to
+//! [`Effects`]; the hash after entry *n* covers all entries up to *n*. Replicas exchange hashes with heartbeats, and one that
+//! differs from its leader stops.
+
+use std::collections::VecDeque;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+use crate::election::mix;
+use crate::message::StateProof;
+use crate::roster::Roster;
+
+/// Hashes of the last entries that are kept for comparison: more than a follower is behind in ordinary times.
+pub const HASHES_MAX: usize = 4096;
+
+/// Version of the layout of a snapshot's state.
+const FORMAT: u8 = 1;
+
+/// The replicated state machine.
+pub trait Machine {
+    /// What applying a command returns to whoever proposed it.
+    type Outcome;
+
+    /// Applies the command of the entry at `index`. Must do the same on every replica. A command it cannot read changes
+    /// nothing and says so in the outcome.
+    fn apply(&mut self, index: u64, command: &Bytes, effects: &mut Effects) -> Self::Outcome;
+
+    /// The whole state.
+    fn snapshot(&self) -> Bytes;
+
+    /// Takes the state of a snapshot; empty bytes are the state of a new group.
+    fn restore(&mut self, state: Bytes) -> Result<(), RestoreError>;
+}
+
+/// The state of a snapshot cannot be read: it is broken, or was written by a version this one does not understand.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("snapshot cannot be read: {0}")]
+pub struct RestoreError(pub String);
+
+/// Rolling hash of the state after an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateHash(pub u64);
+
+/// Where a machine reports what a command changed.
+#[derive(Debug)]
+pub struct Effects(u64);
+
+impl Effects {
+    /// A number that was written, removed or decided.
+    pub fn number(&mut self, number: u64) {
+        self.0 = mix(self.0 ^ number);
+    }
+
+    /// Bytes that were.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.number(u64::from_le_bytes(word));
+        }
+    }
+}
+
+/// A machine, the roster, and the hash of both.
+pub(crate) struct Applier<M> {
+    pub(crate) machine: M,
+    pub(crate) roster: Roster,
+    applied: u64,
+    hash: StateHash,
+    /// Hashes after the last entries, up to `applied`.
+    recent: VecDeque<StateHash>,
+    /// What the leader's state was after an entry that is not applied here yet.
+    expected: Option<StateProof>,
+    mismatch: Option<(u64, StateHash, StateHash)>,
+}
+
+impl<M: Machine> Applier<M> {
+    pub(crate) fn new(machine: M) -> Self {
+        let (roster, recent) = (Roster::default(), VecDeque::new());
+        let hash = StateHash::default();
+        Self { machine, roster, applied: 0, hash, recent, expected: None, mismatch: None }
+    }
+
+    pub(crate) fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    pub(crate) fn proof(&self) -> StateProof {
+        StateProof { index: self.applied, hash: self.hash }
+    }
+
+    pub(crate) fn command(&mut self, index: u64, command: &Bytes) -> M::Outcome {
+        let mut effects = self.begin(index);
+        effects.bytes(command);
+        let outcome = self.machine.apply(index, command, &mut effects);
+        self.end(index, &effects);
+        outcome
+    }
+
+    /// An entry that is not for the machine; `changed` is what became of it.
+    pub(crate) fn other(&mut self, index: u64, changed: &[u8]) {
+        let mut effects = self.begin(index);
+        effects.bytes(changed);
+        self.end(index, &effects);
+    }
+
+    fn begin(&self, index: u64) -> Effects {
+        let mut effects = Effects(self.hash.0);
+        effects.number(index);
+        effects
+    }
+
+    fn end(&mut self, index: u64, effects: &Effects) {
+        self.applied = index;
+        self.hash = StateHash(effects.0);
+        self.recent.push_back(self.hash);
+        if self.recent.len() > HASHES_MAX {
+            self.recent.pop_front();
+        }
+        if let Some(proof) = self.expected.take_if(|proof| proof.index <= index)
+            && proof.index == index
+            && proof.hash != self.hash
+        {
+            self.mismatch = Some((index, self.hash, proof.hash));
+        }
+    }
+
+    /// The leader's state after an entry that comes; compared when it is applied. One at a time is enough.
+    pub(crate) fn expect(&mut self, proof: StateProof) {
+        if proof.index > self.applied && self.expected.is_none() {
+            self.expected = Some(proof);
+        }
+    }
+
+    /// An entry after which the state is not the leader's: index, hash here, hash there.
+    pub(crate) fn take_mismatch(&mut self) -> Option<(u64, StateHash, StateHash)> {
+        self.mismatch.take()
+    }
+
+    /// Hash of the state after that entry; `None` if that is not known any more, or not yet.
+    pub(crate) fn hash_at(&self, index: u64) -> Option<StateHash> {
+        if index == self.applied {
+            return Some(self.hash);
+        }
+        let back = self.applied.checked_sub(index)?;
+        let place = (self.recent.len() as u64).checked_sub(back + 1)?;
+        self.recent.get(place as usize).copied()
+    }
+
+    /// The state of a snapshot.
+    pub(crate) fn snapshot(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        out.put_u8(FORMAT);
+        out.put_u64(self.hash.0);
+        self.roster.write(&mut out);
+        out.put_slice(&self.machine.snapshot());
+        out.freeze()
+    }
+
+    /// Takes the state of a snapshot that was made after the entry at `index`.
+    pub(crate) fn restore(&mut self, index: u64, mut state: Bytes) -> Result<(), RestoreError> {
+        let broken = || RestoreError("the members are cut short".to_owned());
+        match state.try_get_u8() {
+            Ok(FORMAT) => {}
+            Ok(other) => return Err(RestoreError(format!("unknown format {other}"))),
+            Err(_) => return Err(RestoreError("it is empty".to_owned())),
+        }
+        let hash = StateHash(state.try_get_u64().map_err(|_| broken())?);
+        let roster = Roster::read(&mut state).ok_or_else(broken)?;
+        self.machine.restore(state)?;
+        self.roster = roster;
+        self.applied = index;
+        self.hash = hash;
+        self.recent.clear();
+        self.expected = None;
+        Ok(())
+    }
+}
+
+/// The state of a new group with these members.
+pub(crate) fn founding_state(roster: &Roster) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u8(FORMAT);
+    out.put_u64(0);
+    roster.write(&mut out);
+    out.freeze()
+}

@@ -1,0 +1,134 @@
+//! Messages are looked at before raft-rs sees them: it trusts its peers and panics where they contradict themselves.
+//!
+//! | refused                                            | because                                                   |
+//! | -------------------------------------------------- | --------------------------------------------------------- |
+//! | receiver is another one                            | misrouted                                                 |
+//! | sender is this node or was removed                 | ids are never reused                                      |
+//! | answer of somebody who is not in the configuration | raft-rs counts answers of members only                    |
+//! | hand-over by somebody who does not lead            | anybody could start elections                             |
+//! | heartbeat that commits beyond the log              | this disk lost what was acknowledged; raft-rs would panic |
+//! | entries with gaps, or against committed ones       | two histories; raft-rs would panic                        |
+//! | answer about entries that do not exist             | the peer has another history                              |
+//! | snapshot with an impossible configuration          | raft-rs would panic                                       |
+//! | terms and indexes near overflow                    | raft-rs adds one                                          |
+//!
+//! An id that is newer than everything this replica has applied is let through: a replica that is behind has to listen to a
+//! leader that joined meanwhile, and to vote for it.
+
+use std::collections::BTreeSet;
+
+use raft::RaftLog;
+
+use crate::id::RaftId;
+use crate::log::Log;
+use crate::message::{Configuration, Message, MessageKind, Snapshot};
+use crate::roster::Roster;
+
+/// Largest term or index that is believed.
+const NUMBER_MAX: u64 = 1 << 60;
+
+/// Why a message was not taken. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// For another replica.
+    #[error("message is for another replica")]
+    NotForUs,
+    /// From somebody who is not a member.
+    #[error("sender is not a member")]
+    UnknownSender,
+    /// A hand-over by somebody who does not lead.
+    #[error("only the leader hands over")]
+    NotFromLeader,
+    /// Commits entries that this log does not have.
+    #[error("commits entries this log does not have: the disk lost what was acknowledged")]
+    CommitBeyondLog,
+    /// Contradicts committed entries, or itself.
+    #[error("entries contradict the committed log or have gaps")]
+    BadEntries,
+    /// About entries that do not exist.
+    #[error("answers about entries that do not exist")]
+    BadAnswer,
+    /// A configuration that cannot be.
+    #[error("snapshot has an impossible configuration")]
+    BadSnapshot,
+    /// Terms or indexes that cannot be.
+    #[error("term or index out of range")]
+    BadNumber,
+    /// This replica has stopped.
+    #[error("replica has stopped")]
+    Halted,
+}
+
+/// What a message is compared with.
+pub(crate) struct View<'a> {
+    pub(crate) id: RaftId,
+    pub(crate) leader: Option<RaftId>,
+    /// Entries that are not on disk yet included.
+    pub(crate) log: &'a RaftLog<Log>,
+    pub(crate) roster: &'a Roster,
+    pub(crate) configuration: &'a Configuration,
+}
+
+impl View<'_> {
+    /// Whether raft-rs may see the message.
+    pub(crate) fn check(&self, message: &Message) -> Result<(), Refusal> {
+        let require = |holds: bool, refusal: Refusal| if holds { Ok(()) } else { Err(refusal) };
+        require(message.to == self.id, Refusal::NotForUs)?;
+        require(self.knows(message), Refusal::UnknownSender)?;
+        let last = self.log.last_index();
+        let numbers = [message.term, message.log_term, message.index, message.commit, message.commit_term];
+        require(numbers.iter().all(|number| *number < NUMBER_MAX), Refusal::BadNumber)?;
+        match message.kind {
+            MessageKind::TimeoutNow => require(self.leader == Some(message.from), Refusal::NotFromLeader),
+            MessageKind::Heartbeat => require(message.commit <= last, Refusal::CommitBeyondLog),
+            MessageKind::Append => require(self.is_consistent(message), Refusal::BadEntries),
+            MessageKind::AppendResponse => {
+                require(message.index <= last && message.reject_hint <= last, Refusal::BadAnswer)
+            }
+            MessageKind::Snapshot => {
+                let sound = message.snapshot.as_ref().is_some_and(is_sound);
+                require(sound, Refusal::BadSnapshot)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn knows(&self, message: &Message) -> bool {
+        let from = message.from;
+        let is_member = self.configuration.contains(from);
+        let may_be_newer = self.roster.is_beyond(from) && !message.kind.is_response();
+        from != self.id && (is_member || may_be_newer)
+    }
+
+    fn is_consistent(&self, message: &Message) -> bool {
+        let in_order =
+            message.entries.iter().zip(message.index + 1..).all(|(entry, index)| entry.index == index);
+        let terms = std::iter::once(message.log_term).chain(message.entries.iter().map(|entry| entry.term));
+        let settled = message.entries.iter().take_while(|entry| entry.index <= self.log.committed);
+        in_order
+            && terms.is_sorted()
+            && message.entries.last().is_none_or(|entry| entry.term <= message.term)
+            && settled
+                .filter_map(|entry| Some(self.log.term(entry.index).ok()? == entry.term))
+                .all(|same| same)
+    }
+}
+
+/// Whether a configuration can be: somebody votes, nobody twice, who will listen votes now.
+fn is_sound(snapshot: &Snapshot) -> bool {
+    let configuration = &snapshot.configuration;
+    let distinct = |ids: &[RaftId]| ids.iter().collect::<BTreeSet<_>>().len() == ids.len();
+    let listens_only = |id: &RaftId| !configuration.is_voter(*id);
+    let steps_down =
+        |id: &RaftId| configuration.voters_outgoing.contains(id) && !configuration.voters.contains(id);
+    snapshot.index > 0
+        && snapshot.index < NUMBER_MAX
+        && snapshot.term < NUMBER_MAX
+        && !configuration.voters.is_empty()
+        && distinct(&configuration.voters)
+        && distinct(&configuration.learners)
+        && distinct(&configuration.voters_outgoing)
+        && distinct(&configuration.learners_next)
+        && configuration.learners.iter().all(listens_only)
+        && configuration.learners_next.iter().all(steps_down)
+}

@@ -1,0 +1,50 @@
+//! When each peer was last heard of, and which snapshots are on their way.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hyperscale_types::Now;
+
+use crate::id::RaftId;
+
+/// A snapshot that was not answered for this long is sent again.
+pub(super) const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Default)]
+pub(super) struct Contacts {
+    heard: BTreeMap<RaftId, Now>,
+    snapshots: BTreeMap<RaftId, Now>,
+}
+
+impl Contacts {
+    pub(super) fn heard(&mut self, peer: RaftId, now: Now) {
+        self.heard.insert(peer, now);
+    }
+
+    pub(super) fn is_heard(&self, peer: RaftId, now: Now, within: Duration) -> bool {
+        self.heard.get(&peer).is_some_and(|heard| now.since(*heard) < within)
+    }
+
+    pub(super) fn snapshot_sent(&mut self, peer: RaftId, now: Now) {
+        self.snapshots.insert(peer, now);
+    }
+
+    pub(super) fn snapshot_settled(&mut self, peer: RaftId) {
+        self.snapshots.remove(&peer);
+    }
+
+    /// Peers whose snapshot must have got lost.
+    pub(super) fn overdue_snapshots(&mut self, now: Now) -> Vec<RaftId> {
+        let overdue = |(id, sent): (&RaftId, &Now)| (now.since(*sent) >= SNAPSHOT_PATIENCE).then_some(*id);
+        let overdue: Vec<RaftId> = self.snapshots.iter().filter_map(overdue).collect();
+        for id in &overdue {
+            self.snapshot_settled(*id);
+        }
+        overdue
+    }
+
+    pub(super) fn forget_others(&mut self, is_member: impl Fn(RaftId) -> bool) {
+        self.heard.retain(|id, _| is_member(*id));
+        self.snapshots.retain(|id, _| is_member(*id));
+    }
+}

@@ -1,0 +1,130 @@
+//! Changes of the configuration: joint, one at a time, asked for by an operator.
+//!
+//! ```text
+//! Add ──► learner ── close for 10 s ──► voter          Remove ──► gone; its raft id and directory are never used again
+//! ```
+//!
+//! Each arrow is a joint change: an entry that enters it, and one that leaves it, proposed by whoever leads then.
+
+use hyperscale_types::{NodeId, Now};
+
+use super::RaftGroup;
+use crate::action::{Event, ProposeError};
+use crate::apply::Machine;
+use crate::convert;
+use crate::id::{DirectoryId, ProposalId, RaftId};
+use crate::learner::Standing;
+use crate::message::{Configuration, ConfigurationChange, ConfigurationStep, Member};
+use crate::roster::ChangeError;
+
+/// What an operator may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A node joins, with an empty data directory, as a learner.
+    Add {
+        /// The node.
+        node: NodeId,
+        /// Its directory.
+        directory: DirectoryId,
+    },
+    /// A member goes. The leader hands over first.
+    Remove(RaftId),
+}
+
+impl<M: Machine> RaftGroup<M> {
+    pub(super) fn on_change(
+        &mut self,
+        now: Now,
+        proposal: ProposalId,
+        change: Change,
+    ) -> Result<(), ProposeError> {
+        self.admit(now)?;
+        let change = match change {
+            Change::Add { node, directory } => {
+                let raft_id = self.applier.roster.next_id();
+                let member = Some(Member { raft_id, node, directory });
+                ConfigurationChange { steps: vec![ConfigurationStep::AddLearner(raft_id)], member }
+            }
+            Change::Remove(id) if id == self.id && self.configuration.voters.len() > 1 => {
+                return Err(ChangeError::IsLeader.into());
+            }
+            Change::Remove(id) => {
+                ConfigurationChange { steps: vec![ConfigurationStep::Remove(id)], member: None }
+            }
+        };
+        self.propose_change(now, Some(proposal), &change)
+    }
+
+    fn propose_change(
+        &mut self,
+        now: Now,
+        proposal: Option<ProposalId>,
+        change: &ConfigurationChange,
+    ) -> Result<(), ProposeError> {
+        if self.raft.raft.has_pending_conf() {
+            return Err(ChangeError::Pending.into());
+        }
+        self.applier.roster.check(change, &self.configuration)?;
+        if !self.proposals.has_room() {
+            return Err(ProposeError::Overloaded);
+        }
+        let context = convert::change_bytes(change).to_vec();
+        let proposed = self.raft.propose_conf_change(context, convert::change_in(change));
+        self.settle(now);
+        proposed.map_err(|_| ProposeError::Transferring)?;
+        if let Some(proposal) = proposal {
+            self.proposals.wait(self.last_index(), self.term(), proposal, now);
+        }
+        Ok(())
+    }
+
+    /// A joint configuration is left as soon as it is applied, whoever entered it.
+    pub(super) fn leave_joint(&mut self, now: Now) {
+        if self.configuration.is_joint() && self.raft.raft.lead_transferee.is_none() {
+            // Refused while an earlier change is not applied; the next tick tries again.
+            let _ = self.propose_change(now, None, &ConfigurationChange::default());
+        }
+    }
+
+    /// Makes a learner a voter that was close for long enough.
+    pub(super) fn promote(&mut self, now: Now) {
+        let last = self.last_index();
+        let learners = self.configuration.learners.iter().filter_map(|id| {
+            let progress = self.raft.raft.prs().get(id.get())?;
+            let is_heard = self.contacts.is_heard(*id, now, self.config.election_min);
+            Some(Standing { id: *id, lag: last.saturating_sub(progress.matched), is_heard })
+        });
+        let (lag_max, stable) = (self.config.learner_lag_max, self.config.learner_stable);
+        let Some(id) = self.promotions.observe(now, learners, lag_max, stable) else { return };
+        let change = ConfigurationChange { steps: vec![ConfigurationStep::AddVoter(id)], member: None };
+        if self.propose_change(now, None, &change).is_ok() {
+            self.promotions.clear();
+            self.events.push(Event::Promoting(id));
+        }
+    }
+
+    /// Applies a configuration entry; the same on every replica.
+    pub(super) fn apply_change(
+        &mut self,
+        index: u64,
+        change: &ConfigurationChange,
+    ) -> Result<(), ChangeError> {
+        let made = self.applier.roster.check(change, &self.configuration).and_then(|()| {
+            let applied = self.raft.apply_conf_change(&convert::change_in(change));
+            applied.map_err(|_| ChangeError::Pending)
+        });
+        let word: &[u8] = if made.is_ok() { b"made" } else { b"refused" };
+        self.applier.other(index, &[&convert::change_bytes(change)[..], word].concat());
+        let configuration = convert::configuration_out(&made?);
+        self.applier.roster.make(change);
+        self.adopt(configuration);
+        Ok(())
+    }
+
+    pub(super) fn adopt(&mut self, configuration: Configuration) {
+        self.contacts.forget_others(|id| configuration.contains(id));
+        self.health.forget_others(|id| configuration.contains(id));
+        self.events.push(Event::ConfigurationChanged(configuration.clone()));
+        self.configuration = configuration;
+    }
+}

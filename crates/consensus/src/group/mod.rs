@@ -1,0 +1,348 @@
+//! A replica of a log group, on raft-rs.
+//!
+//! [`LogGroup`] is the contract, [`RaftGroup`] the one implementation. It is free of I/O, clocks and randomness: inputs
+//! change it, `ready` says what the host has to do. Inputs may be gathered before one `ready`; that is what batches
+//! proposals into one write.
+//!
+//! ```text
+//! propose, step, tick, persisted, read_index, transfer, change   any number of times
+//!        │
+//!        ▼
+//! ready ──► Persist(batch)   write, sync, then `persisted(ticket)`
+//!       ├─► Send(message)    what depends on a batch comes only after its `persisted`
+//!       ├─► Applied, Failed  outcome of a proposal
+//!       ├─► ReadReady        the state is fresh enough to decide on
+//!       └─► Event
+//! ```
+//!
+//! | role      | input                                   | becomes   | and                                           |
+//! | --------- | --------------------------------------- | --------- | --------------------------------------------- |
+//! | follower  | election timeout, leader said to be dead | candidate | asks for pre-votes; term unchanged            |
+//! | candidate | majority of pre-votes                   | candidate | term + 1, votes for itself, asks for votes    |
+//! | candidate | majority of votes                       | leader    | an empty entry; established when it commits   |
+//! | candidate | leader of this term or a later one      | follower  |                                               |
+//! | leader    | no majority heard for an election time  | follower  | proposals fail with `no_quorum`               |
+//! | leader    | higher term                             | follower  | waiting reads fail, proposals wait for the log |
+//! | leader    | ill for 5 s, healthier voter up to date | follower  | hands over, at most every 30 s                |
+//! | any       | state differs from the leader's         | halted    | refuses everything                            |
+
+mod contact;
+mod disk;
+mod membership;
+mod propose;
+mod read_index;
+mod ready;
+mod step;
+mod tick;
+mod transfer;
+
+pub use membership::Change;
+pub use transfer::TransferError;
+
+use bytes::Bytes;
+use hyperscale_types::Now;
+use raft::{RawNode, StateRole};
+
+use crate::action::{Action, Event, Halt, ProposeError, Role};
+use crate::apply::{Applier, Machine, RestoreError, StateHash};
+use crate::check::Refusal;
+use crate::config::{APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, Config, ConfigError, UNCOMMITTED_BYTES_MAX};
+use crate::flap::Damper;
+use crate::health::Health;
+use crate::id::{ProposalId, RaftId, ReadId, Ticket};
+use crate::learner::Promotions;
+use crate::log::Log;
+use crate::message::{Configuration, Message};
+use crate::quorum::Circuit;
+use crate::roster::Roster;
+use crate::storage::Loaded;
+use crate::{election, storage};
+
+use contact::Contacts;
+use disk::Disk;
+use propose::Proposals;
+use read_index::Reads;
+
+/// A replica of a replicated log.
+pub trait LogGroup {
+    /// What applying a command returns.
+    type Outcome;
+
+    /// Proposes a command; only the leader does. Its outcome comes as `Applied` or `Failed`.
+    fn propose(&mut self, now: Now, proposal: ProposalId, command: Bytes) -> Result<(), ProposeError>;
+
+    /// Takes a message of a peer that the host has authenticated.
+    fn step(&mut self, now: Now, message: Message) -> Result<(), Refusal>;
+
+    /// Lets time pass. To be called at [`LogGroup::next_tick`].
+    fn tick(&mut self, now: Now);
+
+    /// When to call `tick` again.
+    fn next_tick(&self) -> Now;
+
+    /// Everything up to this batch is durable.
+    fn persisted(&mut self, ticket: Ticket);
+
+    /// Asks for a state to decide on; only the leader does. The answer comes as `ReadReady` or `ReadFailed`.
+    fn read_index(&mut self, now: Now, read: ReadId) -> Result<(), ProposeError>;
+
+    /// Hands leadership over, to the healthiest voter that is up to date if none is named.
+    fn transfer(&mut self, now: Now, to: Option<RaftId>) -> Result<RaftId, TransferError>;
+
+    /// Proposes a change of the configuration, one at a time.
+    fn change(&mut self, now: Now, proposal: ProposalId, change: Change) -> Result<(), ProposeError>;
+
+    /// What there is to do.
+    fn ready(&mut self, now: Now, out: &mut Vec<Action<Self::Outcome>>);
+}
+
+/// A replica on raft-rs.
+pub struct RaftGroup<M: Machine> {
+    config: Config,
+    id: RaftId,
+    raft: RawNode<Log>,
+    applier: Applier<M>,
+    configuration: Configuration,
+    disk: Disk,
+    proposals: Proposals,
+    reads: Reads,
+    contacts: Contacts,
+    health: Health,
+    damper: Damper,
+    promotions: Promotions,
+    circuit: Circuit,
+    events: Vec<Event>,
+    state: State,
+}
+
+/// What the replica remembers of itself between calls.
+struct State {
+    ticked: Now,
+    /// When a follower that was told of the leader's death campaigns.
+    campaign_at: Option<Now>,
+    /// Entries and bytes applied since the last snapshot.
+    since_snapshot: (u64, usize),
+    /// The term in which this leader is established.
+    established: Option<u64>,
+    is_ill_reported: bool,
+    halt: Option<Halt>,
+}
+
+/// Why a replica cannot be made from what was loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The settings do not fit each other.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The snapshot cannot be read.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// The disk holds something that cannot be.
+    #[error(transparent)]
+    Storage(#[from] storage::StorageError),
+    /// raft-rs refuses it.
+    #[error("raft refuses to start: {0}")]
+    Raft(#[from] raft::Error),
+}
+
+impl<M: Machine> RaftGroup<M> {
+    /// A replica with what its disk held. `machine` is in the state of a new group; a snapshot and the log bring it up.
+    pub fn open(now: Now, config: Config, id: RaftId, loaded: Loaded, machine: M) -> Result<Self, OpenError> {
+        config.check()?;
+        let loaded = disk::checked(loaded)?;
+        let mut applier = Applier::new(machine);
+        let (index, configuration) = (loaded.snapshot.index, loaded.snapshot.configuration.clone());
+        if index > 0 {
+            applier.restore(index, loaded.snapshot.state.clone())?;
+        }
+        let log = Log::new(loaded.hard_state, loaded.snapshot, loaded.entries);
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let raft = RawNode::new(&raft_config(&config, id, index), log, &logger)?;
+        let mut group = Self {
+            damper: Damper::new(config.transfer_gap),
+            config,
+            id,
+            raft,
+            applier,
+            configuration,
+            disk: Disk::default(),
+            proposals: Proposals::default(),
+            reads: Reads::default(),
+            contacts: Contacts::default(),
+            health: Health::default(),
+            promotions: Promotions::default(),
+            circuit: Circuit::default(),
+            events: Vec::new(),
+            state: State::new(now),
+        };
+        group.settle(now);
+        Ok(group)
+    }
+
+    /// This replica's id.
+    pub fn id(&self) -> RaftId {
+        self.id
+    }
+
+    /// Its term.
+    pub fn term(&self) -> u64 {
+        self.raft.raft.term
+    }
+
+    /// What it is.
+    pub fn role(&self) -> Role {
+        match self.raft.raft.state {
+            StateRole::Follower => Role::Follower,
+            StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
+            StateRole::Leader => Role::Leader,
+        }
+    }
+
+    /// Whether it leads.
+    pub fn is_leader(&self) -> bool {
+        self.role() == Role::Leader
+    }
+
+    /// Whether it leads and has committed an entry of its term, so that it knows all that was decided.
+    pub fn is_established(&self) -> bool {
+        self.is_leader() && self.state.established == Some(self.term())
+    }
+
+    /// Who leads, as far as it knows.
+    pub fn leader(&self) -> Option<RaftId> {
+        RaftId::new(self.raft.raft.leader_id)
+    }
+
+    /// Last entry of its log.
+    pub fn last_index(&self) -> u64 {
+        self.raft.raft.raft_log.last_index()
+    }
+
+    /// Last entry known to be committed.
+    pub fn committed(&self) -> u64 {
+        self.raft.raft.raft_log.committed
+    }
+
+    /// Last applied entry and the hash of the state after it.
+    pub fn applied(&self) -> (u64, StateHash) {
+        let proof = self.applier.proof();
+        (proof.index, proof.hash)
+    }
+
+    /// The machine. Decide on it only after a read.
+    pub fn machine(&self) -> &M {
+        &self.applier.machine
+    }
+
+    /// The members.
+    pub fn roster(&self) -> &Roster {
+        &self.applier.roster
+    }
+
+    /// The configuration as applied.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// Why it has stopped, if it has.
+    pub fn halted(&self) -> Option<&Halt> {
+        self.state.halt.as_ref()
+    }
+
+    /// Whether voluntary transfers repeat.
+    pub fn is_flapping(&self, now: Now) -> bool {
+        self.damper.is_flapping(now)
+    }
+
+    /// After every call into raft-rs: its random timeout is overwritten, and its priority follows health.
+    fn settle(&mut self, now: Now) {
+        let patience = self.config.election_max * 2;
+        let leaderless = self.leader().is_none();
+        self.health.set_leaderless(now, leaderless);
+        let priority = self.health.priority(now, self.config.leader_priority, patience);
+        let ticks = self.config.ticks(self.config.election_min)..self.config.ticks(self.config.election_max);
+        let raft = &mut self.raft.raft;
+        raft.set_priority(priority);
+        let timeout = election::timeout(self.config.seed, self.id, raft.term, raft.state, ticks);
+        raft.set_randomized_election_timeout(timeout);
+    }
+
+    fn halt(&mut self, halt: Halt) {
+        if self.state.halt.is_none() {
+            self.events.push(Event::Halted(halt.clone()));
+            self.state.halt = Some(halt);
+        }
+    }
+}
+
+impl State {
+    fn new(now: Now) -> Self {
+        Self {
+            ticked: now,
+            campaign_at: None,
+            since_snapshot: (0, 0),
+            established: None,
+            is_ill_reported: false,
+            halt: None,
+        }
+    }
+}
+
+impl<M: Machine> LogGroup for RaftGroup<M> {
+    type Outcome = M::Outcome;
+
+    fn propose(&mut self, now: Now, proposal: ProposalId, command: Bytes) -> Result<(), ProposeError> {
+        self.on_propose(now, proposal, command)
+    }
+
+    fn step(&mut self, now: Now, message: Message) -> Result<(), Refusal> {
+        self.on_step(now, message)
+    }
+
+    fn tick(&mut self, now: Now) {
+        self.on_tick(now);
+    }
+
+    fn next_tick(&self) -> Now {
+        self.state.ticked.plus(self.config.tick)
+    }
+
+    fn persisted(&mut self, ticket: Ticket) {
+        self.on_persisted(ticket);
+    }
+
+    fn read_index(&mut self, now: Now, read: ReadId) -> Result<(), ProposeError> {
+        self.on_read(now, read)
+    }
+
+    fn transfer(&mut self, now: Now, to: Option<RaftId>) -> Result<RaftId, TransferError> {
+        self.on_transfer(now, to)
+    }
+
+    fn change(&mut self, now: Now, proposal: ProposalId, change: Change) -> Result<(), ProposeError> {
+        self.on_change(now, proposal, change)
+    }
+
+    fn ready(&mut self, now: Now, out: &mut Vec<Action<M::Outcome>>) {
+        self.on_ready(now, out);
+    }
+}
+
+fn raft_config(config: &Config, id: RaftId, applied: u64) -> raft::Config {
+    raft::Config {
+        id: id.get(),
+        election_tick: config.ticks(config.election_min),
+        min_election_tick: config.ticks(config.election_min),
+        max_election_tick: config.ticks(config.election_max),
+        heartbeat_tick: config.ticks(config.heartbeat),
+        applied,
+        max_size_per_msg: APPEND_BYTES_MAX,
+        max_inflight_msgs: APPENDS_IN_FLIGHT_MAX,
+        check_quorum: true,
+        pre_vote: true,
+        batch_append: true,
+        max_uncommitted_size: UNCOMMITTED_BYTES_MAX,
+        max_committed_size_per_ready: UNCOMMITTED_BYTES_MAX,
+        ..raft::Config::default()
+    }
+}

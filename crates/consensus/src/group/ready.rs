@@ -1,0 +1,205 @@
+//! What there is to do: the one place where raft-rs' readies become actions.
+
+use hyperscale_types::Now;
+use raft::{Ready, eraftpb};
+
+use super::RaftGroup;
+use super::disk::Held;
+use crate::action::{Action, Applied, Event, Halt, ProposeError};
+use crate::apply::Machine;
+use crate::convert;
+use crate::id::{RaftId, Ticket};
+use crate::message::{EntryBody, Message, MessageKind, Snapshot};
+use crate::storage::{Batch, SnapshotWrite};
+
+impl<M: Machine> RaftGroup<M> {
+    pub(super) fn on_ready(&mut self, now: Now, out: &mut Vec<Action<M::Outcome>>) {
+        out.extend(self.disk.take_released().into_iter().map(Action::Send));
+        if self.state.halt.is_none() {
+            self.begin_reads(now);
+        }
+        while self.state.halt.is_none() && self.raft.has_ready() {
+            self.work_off(now, out);
+            self.settle(now);
+        }
+        self.snapshot_if_due(out);
+        self.reads.drain(self.applier.applied(), out);
+        self.proposals.drain_failed(out);
+        out.extend(self.events.drain(..).map(Action::Event));
+    }
+
+    fn work_off(&mut self, now: Now, out: &mut Vec<Action<M::Outcome>>) {
+        let mut ready = self.raft.ready();
+        if ready.ss().is_some() {
+            self.leadership_changed();
+        }
+        for read in ready.take_read_states() {
+            self.reads.proven(&read.request_ctx, read.index);
+        }
+        let messages = self.outgoing(now, ready.take_messages());
+        out.extend(messages.into_iter().map(Action::Send));
+        let restored = self.persist(now, &mut ready, out);
+        let (number, committed) = (ready.number(), ready.take_committed_entries());
+        self.raft.advance_append_async(ready);
+        if self.disk.is_idle() {
+            self.raft.on_persist_ready(number);
+        }
+        if let Some(snapshot) = restored {
+            self.restore(snapshot);
+        }
+        self.apply(committed, out);
+    }
+
+    /// Hands the batch to the disk, and holds the messages that depend on it.
+    fn persist(
+        &mut self,
+        now: Now,
+        ready: &mut Ready,
+        out: &mut Vec<Action<M::Outcome>>,
+    ) -> Option<Snapshot> {
+        let number = ready.number();
+        let messages = self.outgoing(now, ready.take_persisted_messages());
+        if !ready.must_sync() {
+            self.follow(number, messages, out);
+            return None;
+        }
+        let installed =
+            (!ready.snapshot().is_empty()).then(|| convert::snapshot_out(ready.snapshot().clone()));
+        let entries = ready.take_entries();
+        let log = self.raft.mut_store();
+        if let Some(snapshot) = &installed {
+            log.install(snapshot.clone());
+        }
+        log.append(&entries);
+        let hard_state = ready.hs().map(convert::hard_state_out);
+        let index = installed.as_ref().map(|snapshot| snapshot.index);
+        let held = Held { number: Some(number), messages, installed: index, ..Held::default() };
+        out.push(Action::Persist(Batch {
+            ticket: self.disk.begin(held),
+            hard_state,
+            entries: entries.into_iter().map(convert::entry_out).collect(),
+            snapshot: installed.clone().map(|snapshot| SnapshotWrite {
+                drop_to: snapshot.index,
+                snapshot,
+                replaces_log: true,
+            }),
+        }));
+        installed
+    }
+
+    /// Nothing to write: messages leave at once, unless batches before are still under way.
+    fn follow(&mut self, number: u64, messages: Vec<Message>, out: &mut Vec<Action<M::Outcome>>) {
+        if self.disk.is_idle() {
+            out.extend(messages.into_iter().map(Action::Send));
+        } else {
+            self.disk.follow(number, messages);
+        }
+    }
+
+    pub(super) fn on_persisted(&mut self, ticket: Ticket) {
+        for held in self.disk.finish(ticket) {
+            if let Some(number) = held.number {
+                self.raft.on_persist_ready(number);
+            }
+            if let Some(index) = held.installed {
+                self.raft.advance_apply_to(index);
+            }
+            self.disk.release(held.messages);
+        }
+    }
+
+    /// Messages in our words; heartbeats and their answers say what the state is.
+    fn outgoing(&mut self, now: Now, messages: Vec<eraftpb::Message>) -> Vec<Message> {
+        let proof = self.applier.proof();
+        let mut out: Vec<Message> = messages.into_iter().filter_map(convert::message_out).collect();
+        for message in &mut out {
+            match message.kind {
+                MessageKind::Heartbeat | MessageKind::HeartbeatResponse => message.proof = Some(proof),
+                MessageKind::Snapshot => self.contacts.snapshot_sent(message.to, now),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn leadership_changed(&mut self) {
+        let (term, leader, role) = (self.term(), self.leader(), self.role());
+        self.events.push(Event::LeaderChanged { term, leader, role });
+        if !self.is_leader() {
+            self.state.established = None;
+            self.reads.fail_all(ProposeError::NotLeader { leader });
+        }
+    }
+
+    fn restore(&mut self, snapshot: Snapshot) {
+        let index = snapshot.index;
+        if let Err(error) = self.applier.restore(index, snapshot.state) {
+            self.halt(Halt::BadSnapshot { index, reason: error.to_string() });
+            return;
+        }
+        self.proposals.skip(index, ProposeError::NotLeader { leader: RaftId::new(self.raft.raft.leader_id) });
+        self.adopt(snapshot.configuration);
+        self.state.since_snapshot = (0, 0);
+        self.events.push(Event::SnapshotRestored { index });
+    }
+
+    fn apply(&mut self, entries: Vec<eraftpb::Entry>, out: &mut Vec<Action<M::Outcome>>) {
+        let Some(last) = entries.last().map(|entry| entry.index) else { return };
+        for entry in entries {
+            self.apply_entry(entry, out);
+            if let Some((index, ours, theirs)) = self.applier.take_mismatch() {
+                return self.halt(Halt::Diverged { index, ours, theirs });
+            }
+        }
+        self.raft.advance_apply_to(last);
+        if self.is_leader() && self.state.established.is_none() && self.raft.raft.commit_to_current_term() {
+            let term = self.term();
+            self.state.established = Some(term);
+            self.events.push(Event::Established { term, index: last });
+        }
+    }
+
+    fn apply_entry(&mut self, entry: eraftpb::Entry, out: &mut Vec<Action<M::Outcome>>) {
+        let entry = convert::entry_out(entry);
+        let (index, term) = (entry.index, entry.term);
+        self.state.since_snapshot.0 += 1;
+        self.state.since_snapshot.1 += entry.body.size();
+        let proposal = self.proposals.settle(index, term);
+        if proposal.is_some() {
+            self.circuit.succeeded();
+        }
+        let outcome = match entry.body {
+            EntryBody::Command(command) => Some(self.applier.command(index, &command)),
+            EntryBody::Configuration(change) => match (self.apply_change(index, &change), proposal) {
+                (Err(error), Some(proposal)) => return self.proposals.fail(proposal, error.into()),
+                _ => None,
+            },
+            EntryBody::Empty => {
+                self.applier.other(index, b"");
+                None
+            }
+        };
+        out.push(Action::Applied(Applied { index, term, proposal, outcome }));
+    }
+
+    /// A snapshot of the own state, so that the log stays short.
+    fn snapshot_if_due(&mut self, out: &mut Vec<Action<M::Outcome>>) {
+        let (entries, bytes) = self.state.since_snapshot;
+        let is_wanted = self.raft.store().take_wanted();
+        let is_long = entries >= self.config.snapshot_entries || bytes >= self.config.snapshot_bytes;
+        let index = self.applier.applied();
+        if !(is_long || is_wanted) || self.state.halt.is_some() || index <= self.raft.store().snapshot_index()
+        {
+            return;
+        }
+        let Some(term) = self.raft.store().term_at(index) else { return };
+        let configuration = self.configuration.clone();
+        let snapshot = Snapshot { index, term, configuration, state: self.applier.snapshot() };
+        let drop_to = self.raft.mut_store().keep(snapshot.clone(), self.config.trailing_entries);
+        let ticket = self.disk.begin(Held::default());
+        let write = SnapshotWrite { snapshot, drop_to, replaces_log: false };
+        out.push(Action::Persist(Batch { ticket, snapshot: Some(write), ..Batch::default() }));
+        self.state.since_snapshot = (0, 0);
+        self.events.push(Event::SnapshotMade { index });
+    }
+}

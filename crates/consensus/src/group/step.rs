@@ -1,0 +1,95 @@
+//! Messages of peers.
+
+use hyperscale_types::Now;
+
+use super::RaftGroup;
+use crate::action::{Event, Halt};
+use crate::apply::Machine;
+use crate::check::{Refusal, View};
+use crate::convert;
+use crate::id::RaftId;
+use crate::message::{Message, MessageKind, StateProof};
+
+impl<M: Machine> RaftGroup<M> {
+    pub(super) fn on_step(&mut self, now: Now, message: Message) -> Result<(), Refusal> {
+        if self.state.halt.is_some() {
+            return Err(Refusal::Halted);
+        }
+        if let Err(refusal) = self.view().check(&message) {
+            self.events.push(Event::Refused { from: message.from, refusal });
+            return Err(refusal);
+        }
+        self.observe(now, &message);
+        // raft-rs answers with an error what it ignores: an answer to a question of an earlier term, for example.
+        let _ = self.raft.step(convert::message_in(message));
+        self.settle(now);
+        Ok(())
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            id: self.id,
+            leader: self.leader(),
+            log: &self.raft.raft.raft_log,
+            roster: &self.applier.roster,
+            configuration: &self.configuration,
+        }
+    }
+
+    fn observe(&mut self, now: Now, message: &Message) {
+        self.contacts.heard(message.from, now);
+        match message.kind {
+            MessageKind::TimeoutNow => self.damper.note(now),
+            MessageKind::AppendResponse => self.contacts.snapshot_settled(message.from),
+            _ => {}
+        }
+        if let Some(proof) = message.proof {
+            self.compare(message, proof);
+        }
+    }
+
+    /// A replica that differs from its leader stops; a leader says who differs from it.
+    fn compare(&mut self, message: &Message, proof: StateProof) {
+        let ours = self.applier.hash_at(proof.index);
+        match message.kind {
+            MessageKind::Heartbeat if message.term >= self.term() => match ours {
+                None => self.applier.expect(proof),
+                Some(ours) if ours == proof.hash => {}
+                Some(ours) => self.halt(Halt::Diverged { index: proof.index, ours, theirs: proof.hash }),
+            },
+            MessageKind::HeartbeatResponse
+                if self.is_leader() && ours.is_some_and(|ours| ours != proof.hash) =>
+            {
+                self.events.push(Event::PeerDiverged { peer: message.from, index: proof.index });
+            }
+            _ => {}
+        }
+    }
+
+    /// The host sent a snapshot, or could not.
+    pub fn snapshot_sent(&mut self, now: Now, to: RaftId, is_ok: bool) {
+        let status = if is_ok { raft::SnapshotStatus::Finish } else { raft::SnapshotStatus::Failure };
+        self.contacts.snapshot_settled(to);
+        self.raft.report_snapshot(to.get(), status);
+        self.settle(now);
+    }
+
+    /// The host could not send to this peer.
+    pub fn unreachable(&mut self, now: Now, peer: RaftId) {
+        self.raft.report_unreachable(peer.get());
+        self.settle(now);
+    }
+
+    /// This node's health multiplier.
+    pub fn set_health(&mut self, now: Now, lhm: u8) {
+        self.health.set_own(now, lhm);
+        self.settle(now);
+    }
+
+    /// A peer's health multiplier, as it says itself.
+    pub fn set_peer_health(&mut self, peer: RaftId, lhm: u8) {
+        if self.configuration.contains(peer) {
+            self.health.set_peer(peer, lhm);
+        }
+    }
+}

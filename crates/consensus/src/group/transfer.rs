@@ -1,0 +1,76 @@
+//! Handing over leadership: asked for, or because the leader is ill.
+
+use hyperscale_types::Now;
+
+use super::RaftGroup;
+use crate::action::{Event, TransferCause};
+use crate::apply::Machine;
+use crate::health::ILL_AT;
+use crate::id::RaftId;
+
+/// Why leadership is not handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TransferError {
+    /// Does not lead.
+    #[error("not the leader")]
+    NotLeader,
+    /// Is not another voter.
+    #[error("leadership goes to another voter")]
+    NotVoter,
+    /// Nobody is up to date and in reach.
+    #[error("no other voter is up to date and in reach")]
+    NoCandidate,
+}
+
+impl<M: Machine> RaftGroup<M> {
+    pub(super) fn on_transfer(&mut self, now: Now, to: Option<RaftId>) -> Result<RaftId, TransferError> {
+        if !self.is_leader() || self.state.halt.is_some() {
+            return Err(TransferError::NotLeader);
+        }
+        let to = match to {
+            Some(to) if to == self.id || !self.configuration.voters.contains(&to) => {
+                return Err(TransferError::NotVoter);
+            }
+            Some(to) => to,
+            None => self.heir(now).ok_or(TransferError::NoCandidate)?,
+        };
+        self.hand_over(now, to, TransferCause::Asked);
+        Ok(to)
+    }
+
+    /// A leader that is ill for long hands over to a healthier voter that is up to date; if there is none it stays.
+    pub(super) fn hand_over_if_ill(&mut self, now: Now) {
+        let is_ill = self.health.is_ill_for(now, self.config.ill_leader_patience);
+        if !is_ill || self.raft.raft.lead_transferee.is_some() {
+            self.state.is_ill_reported &= is_ill;
+            return;
+        }
+        let Some(to) = self.heir(now).filter(|heir| self.health.peer(*heir) < ILL_AT) else { return };
+        if self.damper.allows(now) {
+            self.damper.note(now);
+            self.hand_over(now, to, TransferCause::Ill);
+        } else if !self.state.is_ill_reported {
+            self.state.is_ill_reported = true;
+            self.events.push(Event::Flapping);
+        }
+    }
+
+    fn hand_over(&mut self, now: Now, to: RaftId, cause: TransferCause) {
+        self.raft.transfer_leader(to.get());
+        self.settle(now);
+        self.events.push(Event::Transferring { to, cause });
+    }
+
+    /// The healthiest voter that has the whole log and was heard of lately.
+    fn heir(&self, now: Now) -> Option<RaftId> {
+        let last = self.last_index();
+        let is_fit = |id: &RaftId| {
+            let progress = self.raft.raft.prs().get(id.get());
+            *id != self.id
+                && progress.is_some_and(|progress| progress.matched == last)
+                && self.contacts.is_heard(*id, now, self.config.election_min)
+        };
+        let fit = self.configuration.voters.iter().copied().filter(is_fit);
+        fit.min_by_key(|id| (self.health.peer(*id), *id))
+    }
+}

@@ -1,0 +1,59 @@
+//! The replicated log: what a group of managers or gates decides, decided once and kept.
+//!
+//! [`LogGroup`] is a replica: `propose`, `step`, `tick` in, actions out. It has no disk, no sockets, no clock and no
+//! randomness but its seed, so that the same code runs in a node and in the simulator. The protocol is raft-rs; what is
+//! around it here is what raft-rs leaves to its user or gets wrong when messages lie.
+//!
+//! | file                          | what it owns                                                                |
+//! | ----------------------------- | --------------------------------------------------------------------------- |
+//! | `group`                       | the replica: one file per input, the only place where raft-rs is called     |
+//! | `message`, `convert`, `check` | messages in our words, mapped to raft-rs', looked at before it sees them    |
+//! | `log`                         | the log as raft-rs reads it                                                 |
+//! | `storage`                     | the disk behind one trait                                                   |
+//! | `apply`, `roster`             | the replicated state and the proof that replicas agree on it                |
+//! | `election`, `health`, `flap`  | who leads, and when it should be somebody else                              |
+//! | `learner`                     | when a newcomer votes                                                       |
+//! | `quorum`                      | what callers are told when the voters do not answer                         |
+//! | `bootstrap`                   | how a group begins                                                          |
+//!
+//! This crate must never depend on an async runtime or sockets, read a clock, or apply an entry in a way that depends on
+//! anything but the log. The disk is touched by `storage` alone, and `storage` is called by the host alone.
+
+mod action;
+mod apply;
+mod bootstrap;
+#[cfg(feature = "bugs")]
+pub mod bugs;
+mod check;
+mod config;
+mod convert;
+mod election;
+mod flap;
+mod group;
+mod health;
+mod id;
+mod learner;
+mod log;
+mod message;
+mod quorum;
+mod roster;
+pub mod storage;
+
+pub use action::{Action, Applied, Event, Halt, ProposeError, Role, TransferCause};
+pub use apply::{Effects, HASHES_MAX, Machine, RestoreError, StateHash};
+pub use bootstrap::founding;
+pub use check::Refusal;
+pub use config::{
+    APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, COMMAND_BYTES_MAX, Config, ConfigError, LEADER_PRIORITY_MAX,
+    PROPOSALS_MAX, READS_MAX, UNCOMMITTED_BYTES_MAX,
+};
+pub use flap::GAP_MAX;
+pub use group::{Change, LogGroup, OpenError, RaftGroup, TransferError};
+pub use health::{ILL_AT, priority};
+pub use id::{DirectoryId, ProposalId, RaftId, ReadId, Ticket};
+pub use message::{
+    Configuration, ConfigurationChange, ConfigurationStep, Entry, EntryBody, HardState, Member, Message,
+    MessageKind, Snapshot, StateProof,
+};
+pub use quorum::{Circuit, FAILURES_MAX, FAILURES_WITHIN, HALF_OPEN_AFTER, QuorumError, Reach};
+pub use roster::{ChangeError, RETIRED_MAX, Roster};

@@ -1,0 +1,215 @@
+//! What replicas say to each other and keep, as plain data. raft-rs speaks its own types; `convert` maps field by field.
+//!
+//! Messages that raft-rs knows but peers must not send (proposals, read-index requests, transfer requests, everything
+//! local) have no word here: followers use requests of the layer above, which return the result of applying.
+
+use bytes::Bytes;
+use hyperscale_types::NodeId;
+
+use crate::apply::StateHash;
+use crate::id::{DirectoryId, RaftId};
+
+/// What a message is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MessageKind {
+    /// The leader sends entries.
+    Append,
+    /// Answer to entries or to a snapshot.
+    AppendResponse,
+    /// A candidate asks for a vote.
+    Vote,
+    /// Answer to it.
+    VoteResponse,
+    /// Somebody asks whether he would be voted for.
+    PreVote,
+    /// Answer to it.
+    PreVoteResponse,
+    /// The leader sends a snapshot.
+    Snapshot,
+    /// The leader is there, and knows this much to be committed.
+    Heartbeat,
+    /// Answer to it.
+    HeartbeatResponse,
+    /// The leader hands over: campaign now.
+    TimeoutNow,
+}
+
+impl MessageKind {
+    /// Whether it answers something, and therefore only a member may say it.
+    pub const fn is_response(self) -> bool {
+        matches!(
+            self,
+            Self::AppendResponse | Self::VoteResponse | Self::PreVoteResponse | Self::HeartbeatResponse
+        )
+    }
+}
+
+/// One message between two replicas. Which fields mean something depends on the kind, as in the Raft thesis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What it is about.
+    pub kind: MessageKind,
+    /// Receiver.
+    pub to: RaftId,
+    /// Sender.
+    pub from: RaftId,
+    /// Term of the sender; of a pre-vote the term it would begin.
+    pub term: u64,
+    /// Term of the entry at `index`.
+    pub log_term: u64,
+    /// Entry before `entries`, last entry of a candidate, or entry answered about.
+    pub index: u64,
+    /// Entries of an append.
+    pub entries: Vec<Entry>,
+    /// What the sender knows to be committed.
+    pub commit: u64,
+    /// Term of the entry at `commit`.
+    pub commit_term: u64,
+    /// The snapshot.
+    pub snapshot: Option<Snapshot>,
+    /// A follower wants a snapshot of at least this index.
+    pub request_snapshot: u64,
+    /// The answer is no.
+    pub reject: bool,
+    /// Where to try next.
+    pub reject_hint: u64,
+    /// Carried back unchanged by the answer.
+    pub context: Bytes,
+    /// Priority of a candidate.
+    pub priority: i64,
+    /// What the sender's state was after an entry; on heartbeats and their answers.
+    pub proof: Option<StateProof>,
+}
+
+/// Hash of the state after an entry: equal on all replicas or one of them is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateProof {
+    /// The entry.
+    pub index: u64,
+    /// The hash.
+    pub hash: StateHash,
+}
+
+/// One entry of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its place. Of an entry that grants something, the token.
+    pub index: u64,
+    /// Term of the leader that wrote it.
+    pub term: u64,
+    /// What it says.
+    pub body: EntryBody,
+}
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryBody {
+    /// Nothing: a leader begins its term with it.
+    Empty,
+    /// A command to the machine, encoded.
+    Command(Bytes),
+    /// A change of the configuration.
+    Configuration(ConfigurationChange),
+}
+
+impl EntryBody {
+    /// Roughly what it takes in memory and on disk.
+    pub fn size(&self) -> usize {
+        const OVERHEAD: usize = 32;
+        match self {
+            Self::Empty => OVERHEAD,
+            Self::Command(bytes) => OVERHEAD + bytes.len(),
+            Self::Configuration(change) => OVERHEAD * (1 + change.steps.len()),
+        }
+    }
+}
+
+/// A change of the configuration: always entered as a joint one; without steps the joint one is left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigurationChange {
+    /// What changes.
+    pub steps: Vec<ConfigurationStep>,
+    /// The member that comes, so that every replica binds its id to its directory.
+    pub member: Option<Member>,
+}
+
+/// One step of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigurationStep {
+    /// The member votes.
+    AddVoter(RaftId),
+    /// The member listens.
+    AddLearner(RaftId),
+    /// The member goes.
+    Remove(RaftId),
+}
+
+/// Who a raft id belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its id in the group.
+    pub raft_id: RaftId,
+    /// The node.
+    pub node: NodeId,
+    /// The data directory it lives in.
+    pub directory: DirectoryId,
+}
+
+/// What must survive a restart beside the log. The commit index may be lost: the leader says it again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HardState {
+    /// The highest term seen.
+    pub term: u64,
+    /// Who was voted for in it.
+    pub vote: Option<RaftId>,
+    /// Known to be committed.
+    pub commit: u64,
+}
+
+/// The voters and learners, as the committed log says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configuration {
+    /// Who votes.
+    pub voters: Vec<RaftId>,
+    /// Who listens.
+    pub learners: Vec<RaftId>,
+    /// Who voted before; not empty while a change is under way, and then both majorities are needed.
+    pub voters_outgoing: Vec<RaftId>,
+    /// Who will listen when the change is done.
+    pub learners_next: Vec<RaftId>,
+}
+
+impl Configuration {
+    /// Whether a change is under way.
+    pub fn is_joint(&self) -> bool {
+        !self.voters_outgoing.is_empty()
+    }
+
+    /// Whether this member votes, by the new configuration or by the old one.
+    pub fn is_voter(&self, id: RaftId) -> bool {
+        self.voters.contains(&id) || self.voters_outgoing.contains(&id)
+    }
+
+    /// Whether this member is in it at all.
+    pub fn contains(&self, id: RaftId) -> bool {
+        self.is_voter(id) || self.learners.contains(&id) || self.learners_next.contains(&id)
+    }
+
+    /// How many of the voters must agree.
+    pub fn quorum(&self) -> usize {
+        self.voters.len() / 2 + 1
+    }
+}
+
+/// The state after an entry, in place of everything up to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The entry.
+    pub index: u64,
+    /// Its term.
+    pub term: u64,
+    /// The configuration after it.
+    pub configuration: Configuration,
+    /// Members, rolling hash and state of the machine, encoded by `apply`.
+    pub state: Bytes,
+}

@@ -1,0 +1,310 @@
+//! Who is in the group: raft ids, the directories they are bound to, and the id that comes next.
+//!
+//! Part of the replicated state: changed only by applied configuration entries, the same way on every replica. Ids are
+//! never reused: the next one only grows, and a directory that was ever bound is not bound again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use hyperscale_types::NodeId;
+
+use crate::id::{DirectoryId, RaftId};
+use crate::message::{Configuration, ConfigurationChange, ConfigurationStep, Member};
+
+/// Most directories of former members that are remembered; the oldest are forgotten first.
+pub const RETIRED_MAX: usize = 1024;
+
+/// The members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roster {
+    members: BTreeMap<RaftId, Member>,
+    retired: BTreeMap<RaftId, DirectoryId>,
+    next: RaftId,
+}
+
+/// Why a change of the configuration is not made. It changes nothing then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// Another one is not finished.
+    #[error("another configuration change is under way")]
+    Pending,
+    /// The directory belongs to a member, or did.
+    #[error(
+        "this data directory belongs or belonged to member {0}; a node that comes back needs an empty one"
+    )]
+    DirectoryKnown(RaftId),
+    /// The node has another member id already.
+    #[error("this node is member {0} already; remove that one first")]
+    NodeKnown(RaftId),
+    /// Somebody else got the id.
+    #[error("the raft id was allocated to another member meanwhile")]
+    IdTaken,
+    /// No such member.
+    #[error("no member with this raft id")]
+    UnknownMember,
+    /// Only learners become voters.
+    #[error("the member is not a learner")]
+    NotLearner,
+    /// Nobody would be left to decide.
+    #[error("the last voter cannot be removed")]
+    LastVoter,
+    /// A leader hands over first.
+    #[error("the leader hands over before it is removed")]
+    IsLeader,
+    /// Only the leader changes the configuration.
+    #[error("not the leader")]
+    NotLeader,
+}
+
+impl Default for Roster {
+    fn default() -> Self {
+        Self { members: BTreeMap::new(), retired: BTreeMap::new(), next: RaftId::FIRST }
+    }
+}
+
+impl Roster {
+    /// The members of a new group, numbered in the order of their node ids, the same on all founders.
+    pub fn founding(founders: &BTreeMap<NodeId, DirectoryId>) -> Self {
+        let mut roster = Self::default();
+        for (&node, &directory) in founders {
+            let raft_id = roster.next;
+            roster.members.insert(raft_id, Member { raft_id, node, directory });
+            roster.next = raft_id.next();
+        }
+        roster
+    }
+
+    /// All of them, by raft id.
+    pub fn members(&self) -> impl ExactSizeIterator<Item = &Member> {
+        self.members.values()
+    }
+
+    /// The member with this id.
+    pub fn member(&self, id: RaftId) -> Option<&Member> {
+        self.members.get(&id)
+    }
+
+    /// The member that lives in this directory.
+    pub fn bound_to(&self, directory: DirectoryId) -> Option<&Member> {
+        self.members.values().find(|member| member.directory == directory)
+    }
+
+    /// The id the next member gets.
+    pub fn next_id(&self) -> RaftId {
+        self.next
+    }
+
+    /// Whether this id was allocated after everything this roster knows, so that nothing can be said about it.
+    pub fn is_beyond(&self, id: RaftId) -> bool {
+        id >= self.next
+    }
+
+    /// Whether the change is allowed on top of what is.
+    pub fn check(&self, change: &ConfigurationChange, now: &Configuration) -> Result<(), ChangeError> {
+        if now.is_joint() != change.steps.is_empty() {
+            return Err(ChangeError::Pending);
+        }
+        if let Some(member) = &change.member {
+            self.check_member(member)?;
+        }
+        let mut voters: BTreeSet<RaftId> = now.voters.iter().copied().collect();
+        for step in &change.steps {
+            self.check_step(*step, change.member.as_ref(), now)?;
+            match *step {
+                ConfigurationStep::AddVoter(id) => voters.insert(id),
+                ConfigurationStep::AddLearner(id) | ConfigurationStep::Remove(id) => voters.remove(&id),
+            };
+        }
+        if voters.is_empty() { Err(ChangeError::LastVoter) } else { Ok(()) }
+    }
+
+    fn check_member(&self, member: &Member) -> Result<(), ChangeError> {
+        let retired = self.retired.iter().find(|(_, directory)| **directory == member.directory);
+        let known = self.bound_to(member.directory).map(|known| known.raft_id);
+        if let Some(id) = known.or(retired.map(|(id, _)| *id)) {
+            return Err(ChangeError::DirectoryKnown(id));
+        }
+        if let Some(other) = self.members.values().find(|other| other.node == member.node) {
+            return Err(ChangeError::NodeKnown(other.raft_id));
+        }
+        if member.raft_id == self.next { Ok(()) } else { Err(ChangeError::IdTaken) }
+    }
+
+    fn check_step(
+        &self,
+        step: ConfigurationStep,
+        newcomer: Option<&Member>,
+        now: &Configuration,
+    ) -> Result<(), ChangeError> {
+        match step {
+            ConfigurationStep::AddLearner(id) => {
+                let announced = newcomer.is_some_and(|member| member.raft_id == id);
+                if announced { Ok(()) } else { Err(ChangeError::UnknownMember) }
+            }
+            ConfigurationStep::AddVoter(id) => {
+                if now.learners.contains(&id) {
+                    Ok(())
+                } else {
+                    Err(ChangeError::NotLearner)
+                }
+            }
+            ConfigurationStep::Remove(id) => {
+                if now.contains(id) && self.members.contains_key(&id) {
+                    Ok(())
+                } else {
+                    Err(ChangeError::UnknownMember)
+                }
+            }
+        }
+    }
+
+    /// Makes a change that [`Roster::check`] allowed.
+    pub(crate) fn make(&mut self, change: &ConfigurationChange) {
+        if let Some(member) = change.member {
+            self.members.insert(member.raft_id, member);
+            self.next = member.raft_id.next();
+        }
+        for step in &change.steps {
+            if let ConfigurationStep::Remove(id) = step
+                && let Some(gone) = self.members.remove(id)
+            {
+                self.retired.insert(*id, gone.directory);
+            }
+        }
+        while self.retired.len() > RETIRED_MAX {
+            self.retired.pop_first();
+        }
+    }
+
+    /// The roster as bytes.
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        out.put_u64(self.next.get());
+        out.put_u32(self.members.len() as u32);
+        for member in self.members.values() {
+            out.put_u64(member.raft_id.get());
+            out.put_u64(member.node.get());
+            out.put_slice(&member.directory.0);
+        }
+        out.put_u32(self.retired.len() as u32);
+        for (id, directory) in &self.retired {
+            out.put_u64(id.get());
+            out.put_slice(&directory.0);
+        }
+    }
+
+    /// Reads what [`Roster::write`] wrote.
+    pub(crate) fn read(bytes: &mut Bytes) -> Option<Self> {
+        let mut roster = Self { next: RaftId::new(bytes.try_get_u64().ok()?)?, ..Self::default() };
+        for _ in 0..bytes.try_get_u32().ok()? {
+            let raft_id = RaftId::new(bytes.try_get_u64().ok()?)?;
+            let node = NodeId::new(bytes.try_get_u64().ok()?)?;
+            let directory = read_directory(bytes)?;
+            roster.members.insert(raft_id, Member { raft_id, node, directory });
+        }
+        for _ in 0..bytes.try_get_u32().ok()? {
+            let raft_id = RaftId::new(bytes.try_get_u64().ok()?)?;
+            roster.retired.insert(raft_id, read_directory(bytes)?);
+        }
+        Some(roster)
+    }
+}
+
+fn read_directory(bytes: &mut Bytes) -> Option<DirectoryId> {
+    let mut directory = DirectoryId::default();
+    bytes.try_copy_to_slice(&mut directory.0).ok()?;
+    Some(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u64) -> RaftId {
+        RaftId::new(number).unwrap()
+    }
+
+    fn member(raft_id: u64, node: u64, directory: u8) -> Member {
+        Member {
+            raft_id: id(raft_id),
+            node: NodeId::new(node).unwrap(),
+            directory: DirectoryId([directory; 16]),
+        }
+    }
+
+    fn three() -> (Roster, Configuration) {
+        let founders = (1..=3).map(|n| (NodeId::new(n * 10).unwrap(), DirectoryId([n as u8; 16]))).collect();
+        let configuration = Configuration { voters: vec![id(1), id(2), id(3)], ..Configuration::default() };
+        (Roster::founding(&founders), configuration)
+    }
+
+    fn add(member: Member) -> ConfigurationChange {
+        ConfigurationChange {
+            steps: vec![ConfigurationStep::AddLearner(member.raft_id)],
+            member: Some(member),
+        }
+    }
+
+    fn remove(number: u64) -> ConfigurationChange {
+        ConfigurationChange { steps: vec![ConfigurationStep::Remove(id(number))], member: None }
+    }
+
+    #[test]
+    fn founders_are_numbered_by_node_id() {
+        let (roster, _) = three();
+        assert_eq!(roster.member(id(2)), Some(&member(2, 20, 2)));
+        assert_eq!(roster.next_id(), id(4));
+    }
+
+    #[test]
+    fn raft_ids_and_directories_are_never_used_again() {
+        let (mut roster, mut configuration) = three();
+        roster.make(&remove(3));
+        configuration.voters.pop();
+        assert_eq!(
+            roster.check(&add(member(4, 30, 3)), &configuration),
+            Err(ChangeError::DirectoryKnown(id(3)))
+        );
+        assert_eq!(roster.check(&add(member(3, 30, 9)), &configuration), Err(ChangeError::IdTaken));
+        let lost_its_disk = add(member(4, 30, 9));
+        assert_eq!(roster.check(&lost_its_disk, &configuration), Ok(()));
+        roster.make(&lost_its_disk);
+        assert_eq!(roster.next_id(), id(5));
+    }
+
+    #[test]
+    fn member_that_lost_its_disk_is_removed_before_it_comes_as_new() {
+        let (roster, configuration) = three();
+        assert_eq!(roster.check(&add(member(4, 30, 9)), &configuration), Err(ChangeError::NodeKnown(id(3))));
+    }
+
+    #[test]
+    fn only_one_change_at_a_time() {
+        let (roster, mut configuration) = three();
+        let leave = ConfigurationChange::default();
+        assert_eq!(roster.check(&leave, &configuration), Err(ChangeError::Pending));
+        configuration.voters_outgoing = configuration.voters.clone();
+        assert_eq!(roster.check(&remove(1), &configuration), Err(ChangeError::Pending));
+        assert_eq!(roster.check(&leave, &configuration), Ok(()));
+    }
+
+    #[test]
+    fn only_learners_become_voters_and_the_last_voter_stays() {
+        let (roster, mut configuration) = three();
+        let promote = ConfigurationChange { steps: vec![ConfigurationStep::AddVoter(id(4))], member: None };
+        assert_eq!(roster.check(&promote, &configuration), Err(ChangeError::NotLearner));
+        configuration.voters = vec![id(1)];
+        assert_eq!(roster.check(&remove(1), &configuration), Err(ChangeError::LastVoter));
+        assert_eq!(roster.check(&remove(9), &configuration), Err(ChangeError::UnknownMember));
+    }
+
+    #[test]
+    fn bytes_are_read_back() {
+        let (mut roster, _) = three();
+        roster.make(&remove(2));
+        let mut bytes = BytesMut::new();
+        roster.write(&mut bytes);
+        let bytes = bytes.freeze();
+        assert_eq!(Roster::read(&mut bytes.clone()), Some(roster));
+        assert_eq!(Roster::read(&mut bytes.slice(..bytes.len() - 1)), None);
+    }
+}
