@@ -4,4 +4,5 @@
 //! records no statistics, logs nothing and knows neither load models nor step graphs. Everything is `!Send`: nothing
 //! here is shared between cores.
 
+pub mod clock;
 pub mod http;

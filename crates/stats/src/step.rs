@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use hyperscale_types::rule::Phase;
-use hyperscale_types::{ErrorKind, limits};
+use hyperscale_types::{ErrorKind, Phases, limits};
 
 use crate::bounded::{Bounded, Entry};
 use crate::buckets::{Buckets, Count, SUB};
 use crate::histogram::Histogram;
-use crate::sample::{CallSample, Phases, StreamEvent};
+use crate::sample::{CallSample, StreamEvent};
 
 /// Bytes kept of an error message.
 pub const MESSAGE_BYTES_MAX: usize = 512;

@@ -24,6 +24,11 @@ impl Now {
         Self(self.0.saturating_add(nanos(duration)))
     }
 
+    /// Nanoseconds since `earlier`; zero if that is in the future.
+    pub const fn nanos_since(self, earlier: Now) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// Time since `earlier`; zero if that is in the future.
     pub const fn since(self, earlier: Now) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

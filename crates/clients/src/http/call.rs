@@ -2,10 +2,9 @@
 //! HTTP/2, redirects, cookies to keep – is boxed away, so that the future of a waiting call stays small.
 
 use std::rc::Rc;
-use std::time::Instant;
 
 use hyperscale_plan::template::{FillError, Scope};
-use hyperscale_types::ErrorKind;
+use hyperscale_types::{ErrorKind, Now, Phases};
 use tokio::time::timeout_at;
 
 use super::collect::Collector;
@@ -17,13 +16,14 @@ use super::extra;
 use super::follow;
 use super::multiplex;
 use super::network::Network;
-use super::outcome::{CallError, Outcome, Phases, Progress};
+use super::outcome::{CallError, Outcome, Progress};
 use super::prepare::{Prepared, Target};
 use super::reader::Reader;
 use super::route::Route;
 use super::session::Session;
 use super::url::Url;
 use super::wire::{self, Given};
+use crate::clock;
 
 /// A request and where it goes.
 pub(crate) struct Dispatch<'a> {
@@ -53,35 +53,27 @@ pub async fn call<N: Network, S: Scope>(
     scope: &S,
     progress: &Progress,
 ) -> Outcome {
-    let started = Instant::now();
+    let started = clock::now();
     progress.start(started);
-    let deadline = session.deadline(prepared.end(started).into());
+    let deadline = session.deadline(started, prepared.end(started));
     let mut flight = Flight {
         core,
         session,
         prepared,
         reader: Reader::new(prepared.is_head, prepared.max_body),
         collector: Collector::new(prepared, started),
-        meter: Meter { progress, deadline, phases: Phases::default(), since: started, reading: false },
+        meter: Meter { progress, deadline, phases: Phases::default(), since: started },
     };
     let result = match fill(core, session, prepared, scope, started) {
-        Ok(dispatch) => hops(&mut flight, dispatch, scope).await,
         Err(error) => Err(error),
+        Ok(mut dispatch) => match send(&mut flight, &mut dispatch).await {
+            Ok(()) if flight.collector.has_found() => {
+                Box::pin(follow::follow(&mut flight, dispatch, scope)).await
+            }
+            result => result,
+        },
     };
     conclude(flight, started, result)
-}
-
-/// The first hop, and what it asks for.
-async fn hops<N: Network, S: Scope>(
-    flight: &mut Flight<'_, N>,
-    mut dispatch: Dispatch<'_>,
-    scope: &S,
-) -> Result<(), CallError> {
-    send(flight, &mut dispatch).await?;
-    if flight.collector.has_found() {
-        Box::pin(follow::follow(flight, dispatch, scope)).await?;
-    }
-    Ok(())
 }
 
 /// Sends one request and reads its answer.
@@ -89,14 +81,14 @@ pub(crate) async fn send<N: Network>(
     flight: &mut Flight<'_, N>,
     dispatch: &mut Dispatch<'_>,
 ) -> Result<(), CallError> {
-    let mut connection = match idle(flight.session, &dispatch.route).await {
+    let mut connection = match idle(flight.session, &dispatch.route) {
         Some(connection) => connection,
         None => Box::pin(open(flight, dispatch)).await?,
     };
     match &mut connection {
         Connection::H1(io) => {
             let Flight { core, reader, collector, meter, .. } = flight;
-            exchange::exchange(core, io, &dispatch.request, reader, collector, meter).await?;
+            exchange::exchange(core, io, &mut dispatch.request, reader, collector, meter).await?;
         }
         Connection::H2(shared) => {
             let request = h2_request(flight, dispatch)?;
@@ -115,7 +107,7 @@ fn fill<'a, N: Network>(
     session: &Session<N>,
     prepared: &'a Prepared,
     scope: &impl Scope,
-    started: Instant,
+    started: Now,
 ) -> Result<Dispatch<'a>, CallError> {
     let has_extra = extra::is_needed(session, prepared);
     if !has_extra && let (Some(bytes), Target::Fixed(route)) = (prepared.wire.as_constant(), &prepared.target)
@@ -157,7 +149,8 @@ pub(crate) fn fill_scratch<N: Network>(
 }
 
 /// The best idle connection of the session; those found dead are closed.
-async fn idle<N: Network>(session: &Session<N>, route: &Route) -> Option<Connection<N::Stream>> {
+#[inline]
+fn idle<N: Network>(session: &Session<N>, route: &Route) -> Option<Connection<N::Stream>> {
     if route.shared.is_some() {
         return None;
     }
@@ -165,7 +158,7 @@ async fn idle<N: Network>(session: &Session<N>, route: &Route) -> Option<Connect
         let mut connection = session.take(route.id)?;
         let alive = match &mut connection {
             Connection::H2(_) => true,
-            Connection::H1(io) => exchange::is_alive(io).await,
+            Connection::H1(io) => io.is_alive(N::is_quiet),
         };
         if alive {
             return Some(connection);
@@ -184,7 +177,7 @@ async fn open<N: Network>(
         dispatch.request = Request::Owned(core.scratch.borrow().request.clone());
     }
     let route = &dispatch.route;
-    let (limit, end) = (prepared.connect_timeout, meter.deadline.at());
+    let (limit, end) = (prepared.connect_timeout, meter.deadline.instant());
     let mut dial = async || connection::open(core, route, limit, end, &mut meter.phases).await;
     let connection = match &route.shared {
         None => dial().await?,
@@ -193,7 +186,7 @@ async fn open<N: Network>(
             Connection::H2(timeout_at(end, shared).await.map_err(|_| errors::timeout())??)
         }
     };
-    meter.since = Instant::now();
+    meter.since = clock::now();
     Ok(connection)
 }
 
@@ -217,13 +210,9 @@ fn h2_request<N: Network>(
 }
 
 /// The outcome of a call. One that succeeded ended with its last byte, whose time is already taken.
-fn conclude<N: Network>(
-    mut flight: Flight<'_, N>,
-    started: Instant,
-    result: Result<(), CallError>,
-) -> Outcome {
+fn conclude<N: Network>(mut flight: Flight<'_, N>, started: Now, result: Result<(), CallError>) -> Outcome {
     let (prepared, status) = (flight.prepared, flight.reader.status());
-    let ended = if result.is_ok() { flight.meter.since } else { Instant::now() };
+    let ended = if result.is_ok() { flight.meter.since } else { clock::now() };
     let (complete, error) = match result {
         Ok(()) => (true, flight.collector.take_error()),
         // A stream that is left when its time is over is a success.

@@ -1,17 +1,17 @@
 //! Hot: sees every answer. Keeps what somebody needs; allocates only for that.
 
-use std::time::Instant;
-
 use hyperscale_plan::model::step::Needs;
-use hyperscale_types::ErrorKind;
+use hyperscale_types::{ErrorKind, Now};
 
 use super::decode::CODINGS_MAX;
 use super::head::is_named;
+use super::memo::Known;
 use super::outcome::CallError;
 use super::prepare::Prepared;
 use super::reader::{Flow, Sink};
 use super::response::Response;
 use super::stream::{self, StreamReader, StreamStats};
+use crate::clock;
 
 /// Cookies taken from one answer; more are ignored.
 const SET_COOKIES_MAX: usize = 64;
@@ -20,13 +20,7 @@ const CHALLENGES_MAX: usize = 8;
 
 /// Keeps the parts of an answer that are needed.
 pub(crate) struct Collector<'a> {
-    needs: Needs,
-    /// Redirects are followed.
-    redirects: bool,
-    /// Cookies are kept.
-    cookies: bool,
-    /// Challenges are answered.
-    challenges: bool,
+    prepared: &'a Prepared,
     response: Option<Box<Response>>,
     found: Option<Box<Found>>,
     stream: Option<Box<Streaming<'a>>>,
@@ -55,27 +49,19 @@ impl Found {
 /// An answer that is read as a stream.
 struct Streaming<'a> {
     reader: StreamReader<'a>,
-    started: Instant,
+    started: Now,
     /// Why its events cannot be read on.
     error: Option<CallError>,
 }
 
 impl<'a> Collector<'a> {
     /// Keeps what this request needs. `started` is the start of the call.
-    pub(crate) fn new(prepared: &'a Prepared, started: Instant) -> Self {
+    pub(crate) fn new(prepared: &'a Prepared, started: Now) -> Self {
         let stream = prepared
             .stream
             .as_ref()
             .map(|stream| Box::new(Streaming { reader: StreamReader::new(stream), started, error: None }));
-        Collector {
-            needs: prepared.needs,
-            redirects: prepared.redirects > 0,
-            cookies: prepared.cookie_jar,
-            challenges: prepared.digest.is_some(),
-            response: None,
-            found: None,
-            stream,
-        }
+        Collector { prepared, response: None, found: None, stream }
     }
 
     /// Forgets the answer so far: another one follows.
@@ -107,11 +93,11 @@ impl<'a> Collector<'a> {
     /// What was kept. `complete`: the stream came to its own end.
     pub(crate) fn finish(
         self,
-        ended: Instant,
+        ended: Now,
         complete: bool,
     ) -> (Option<Box<Response>>, Option<Box<StreamStats>>) {
         let stats = self.stream.map(|stream| {
-            let at_ns = nanos(stream.started, ended);
+            let at_ns = ended.nanos_since(stream.started);
             Box::new(if complete { stream.reader.finish(at_ns) } else { stream.reader.into_stats() })
         });
         (self.response, stats)
@@ -120,26 +106,33 @@ impl<'a> Collector<'a> {
     fn found(&mut self) -> &mut Found {
         self.found.get_or_insert_default()
     }
+
+    /// An answer begins; it is kept if anybody needs it.
+    #[inline]
+    fn begin(&mut self, status: u16) {
+        if self.prepared.needs != Needs::default() {
+            self.response = Some(Box::new(Response::new(status)));
+        }
+    }
 }
 
 impl Sink for Collector<'_> {
     fn head<'b>(&mut self, status: u16, fields: impl Iterator<Item = (&'b str, &'b [u8])>) {
-        if self.needs != Needs::default() {
-            self.response = Some(Box::new(Response::new(status)));
-        }
-        let redirect = self.redirects && matches!(status, 301 | 302 | 303 | 307 | 308);
-        let challenged = self.challenges && status == 401;
+        self.begin(status);
+        let Prepared { needs, cookie_jar, .. } = *self.prepared;
+        let redirect = self.prepared.redirects > 0 && matches!(status, 301 | 302 | 303 | 307 | 308);
+        let challenged = self.prepared.digest.is_some() && status == 401;
         for (name, value) in fields {
-            if self.cookies && is_named(name, b"set-cookie") {
+            if cookie_jar && is_named(name, b"set-cookie") {
                 push_bounded(&mut self.found().set_cookies, value, SET_COOKIES_MAX);
             } else if redirect && is_named(name, b"location") {
                 self.found().location = Some(value.into());
             } else if challenged && is_named(name, b"www-authenticate") {
                 push_bounded(&mut self.found().challenges, value, CHALLENGES_MAX);
-            } else if self.needs.body && is_named(name, b"content-encoding") {
+            } else if needs.body && is_named(name, b"content-encoding") {
                 push_bounded(&mut self.found().encodings, value, CODINGS_MAX);
             }
-            if self.needs.headers
+            if needs.headers
                 && let Some(response) = &mut self.response
             {
                 response.push(name, value);
@@ -148,7 +141,7 @@ impl Sink for Collector<'_> {
     }
 
     fn body(&mut self, bytes: &[u8]) -> Flow {
-        if self.needs.body
+        if self.prepared.needs.body
             && let Some(response) = &mut self.response
         {
             response.body.extend_from_slice(bytes);
@@ -159,11 +152,25 @@ impl Sink for Collector<'_> {
             Some(stream) => stream.feed(bytes),
         }
     }
+
+    #[inline]
+    fn recall(&mut self, input: &[u8], to_head: bool) -> Option<Known> {
+        let known = self.prepared.memo.borrow().recall(input, to_head)?;
+        self.begin(known.status);
+        Some(known)
+    }
+
+    fn remember(&mut self, head: &[u8], known: Known) {
+        // Only what would be ignored again.
+        if self.found.is_none() && !self.prepared.needs.headers {
+            self.prepared.memo.borrow_mut().remember(head, known);
+        }
+    }
 }
 
 impl Streaming<'_> {
     fn feed(&mut self, bytes: &[u8]) -> Flow {
-        match self.reader.feed(bytes, nanos(self.started, Instant::now())) {
+        match self.reader.feed(bytes, clock::now().nanos_since(self.started)) {
             Ok(stream::Flow::Continue) => Flow::Read,
             Ok(stream::Flow::Stop) => Flow::Stop,
             Err(error) => {
@@ -178,8 +185,4 @@ fn push_bounded(list: &mut Vec<Box<[u8]>>, value: &[u8], max: usize) {
     if list.len() < max {
         list.push(value.into());
     }
-}
-
-fn nanos(from: Instant, to: Instant) -> u64 {
-    to.saturating_duration_since(from).as_nanos() as u64
 }

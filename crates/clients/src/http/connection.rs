@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyperscale_plan::model::http::HttpVersion;
-use hyperscale_types::ErrorKind;
+use hyperscale_types::rule::Phase;
+use hyperscale_types::{ErrorKind, Phases};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout_at;
 use tokio_rustls::TlsConnector;
@@ -16,10 +17,11 @@ use super::h2::H2Connection;
 use super::io::Io;
 use super::multiplex::h2_error;
 use super::network::{Endpoint, Network};
-use super::outcome::{CallError, Phases, add};
+use super::outcome::CallError;
 use super::proxy;
 use super::route::Route;
 use super::tls;
+use crate::clock;
 
 /// An open connection and the protocol spoken on it.
 pub(crate) enum Connection<S> {
@@ -50,7 +52,7 @@ async fn dial<N: Network>(
     route: &Route,
     phases: &mut Phases,
 ) -> Result<Connection<N::Stream>, CallError> {
-    let begin = Instant::now();
+    let begin = clock::now();
     let stream = match (&route.link.settings.unix, &route.link.proxy) {
         (Some(path), _) => core
             .network
@@ -66,8 +68,8 @@ async fn dial<N: Network>(
             stream
         }
     };
-    let connected = Instant::now();
-    add(&mut phases.connect, connected - begin);
+    let connected = clock::now();
+    phases.add(Phase::Connect, connected.nanos_since(begin));
     if !route.is_tls() {
         return speak(Io::Plain(stream), route.link.settings.version == HttpVersion::Http2).await;
     }
@@ -76,7 +78,7 @@ async fn dial<N: Network>(
         .map_err(|error| CallError::new(ErrorKind::Tls, error.to_string()))?;
     let stream =
         TlsConnector::from(config).connect(name, stream).await.map_err(|error| errors::handshake(&error))?;
-    add(&mut phases.tls, connected.elapsed());
+    phases.add(Phase::Tls, clock::now().nanos_since(connected));
     let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     if !h2 && route.link.settings.version == HttpVersion::Http2 {
         return Err(CallError::new(ErrorKind::Tls, "the peer does not speak HTTP/2 (ALPN)"));

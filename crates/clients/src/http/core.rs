@@ -2,12 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
+
+use hyperscale_types::Now;
 
 use super::dns::Names;
 use super::network::{Network, TokioNetwork};
 use super::route::Routes;
 use super::token::Tokens;
+use crate::clock;
 
 /// Bytes that one read takes at most. Shared by all connections of a core, so an idle connection holds no buffer.
 const READ_BYTES: usize = 64 << 10;
@@ -32,7 +35,7 @@ pub struct HttpCore<N: Network = TokioNetwork> {
     pub(crate) tokens: Tokens,
     random: Cell<u64>,
     /// One point in time on both clocks.
-    epoch: (Instant, SystemTime),
+    epoch: (Now, SystemTime),
 }
 
 /// Buffers that a request is filled into. Borrowed within one poll only: the next call overwrites them.
@@ -71,13 +74,13 @@ impl<N: Network> HttpCore<N> {
             routes: Routes::default(),
             tokens: Tokens::default(),
             random: Cell::new(options.seed),
-            epoch: (Instant::now(), SystemTime::now()),
+            epoch: (clock::now(), SystemTime::now()),
         })
     }
 
     /// A point in time in Unix seconds, for cookies.
-    pub(crate) fn unix_s(&self, at: Instant) -> u64 {
-        let time = self.epoch.1 + at.saturating_duration_since(self.epoch.0);
+    pub(crate) fn unix_s(&self, at: Now) -> u64 {
+        let time = self.epoch.1 + at.since(self.epoch.0);
         time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
     }
 

@@ -22,12 +22,13 @@ mod tap;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::h2::SendStream;
 use ::h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
+use hyperscale_types::Now;
 use hyperscale_types::limits::RESPONSE_HEAD_MAX;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, oneshot};
@@ -81,11 +82,11 @@ pub struct Traffic {
     /// Bytes that came.
     pub bytes_received: u64,
     /// When the byte stream had taken the last byte of the request; `None` if it never did.
-    pub sent: Option<Instant>,
+    pub sent: Option<Now>,
     /// When the first part of an answer came.
-    pub first: Option<Instant>,
+    pub first: Option<Now>,
     /// When the last byte of the answer came.
-    pub ended: Option<Instant>,
+    pub ended: Option<Now>,
 }
 
 /// A connection. Exchanges run on it at the same time; the handle is shared in an `Rc`.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
@@ -13,6 +13,26 @@ pub(crate) enum Io<S> {
     Plain(S),
     /// Through TLS.
     Tls(Box<TlsStream<S>>),
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
+    /// Whether an idle connection is still good: if there is anything to read, the peer has closed it or spoken unasked.
+    /// `is_quiet` says what is known without a system call; what TLS holds back has to be looked at.
+    #[inline]
+    pub(crate) fn is_alive(&mut self, is_quiet: impl FnOnce(&S) -> bool) -> bool {
+        match self {
+            Io::Plain(stream) if is_quiet(stream) => true,
+            Io::Plain(_) | Io::Tls(_) => self.has_nothing(),
+        }
+    }
+
+    #[cold]
+    fn has_nothing(&mut self) -> bool {
+        let mut byte = [0];
+        // Nobody needs to be woken: whoever reads the answer will ask again.
+        let mut nobody = Context::from_waker(Waker::noop());
+        Pin::new(self).poll_read(&mut nobody, &mut ReadBuf::new(&mut byte)).is_pending()
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Io<S> {

@@ -64,6 +64,10 @@ impl MemoryNetwork {
 impl Network for MemoryNetwork {
     type Stream = MemoryStream;
 
+    fn is_quiet(stream: &MemoryStream) -> bool {
+        stream.next.is_none() && !stream.closed
+    }
+
     async fn connect(&self, _: Endpoint<'_>) -> io::Result<MemoryStream> {
         Ok(MemoryStream { network: self.clone(), next: None, offset: 0, waited: false, closed: false })
     }

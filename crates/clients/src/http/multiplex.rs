@@ -4,10 +4,11 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request as Head, StatusCode};
+use hyperscale_types::Now;
+use hyperscale_types::rule::Phase;
 
 use super::call::Flight;
 use super::collect::Collector;
@@ -17,7 +18,7 @@ use super::exchange::{Meter, malformed};
 use super::h2::{Answer, H2Connection, H2Error, Next, Traffic, request_head};
 use super::head::Malformed;
 use super::network::Network;
-use super::outcome::{CallError, Progress, add};
+use super::outcome::{CallError, Progress};
 use super::reader::{Flow, Sink};
 
 /// What an HTTP/2 error means for a call.
@@ -80,19 +81,16 @@ pub(crate) async fn exchange<N: Network>(
 
 /// Phases from what the wire saw. A peer may answer before it has the whole request.
 fn measure(traffic: &Traffic, meter: &mut Meter<'_>) {
-    let mut until = |phase: &mut Option<Duration>, at: Option<Instant>| {
+    let mut until = |phase: Phase, at: Option<Now>| {
         if let Some(at) = at {
             let at = at.max(meter.since);
-            add(phase, at - meter.since);
+            meter.phases.add(phase, at.nanos_since(meter.since));
             meter.since = at;
         }
     };
-    until(
-        &mut meter.phases.write,
-        traffic.sent.map(|sent| traffic.first.map_or(sent, |first| sent.min(first))),
-    );
-    until(&mut meter.phases.wait, traffic.first);
-    until(&mut meter.phases.read, traffic.ended);
+    until(Phase::Write, traffic.sent.map(|sent| traffic.first.map_or(sent, |first| sent.min(first))));
+    until(Phase::Wait, traffic.first);
+    until(Phase::Read, traffic.ended);
 }
 
 /// Hands an answer to the collector and counts.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream, UnixStream, lookup_host};
 
 /// Where a connection goes.
@@ -32,6 +32,9 @@ pub trait Network: 'static {
     /// A byte stream.
     type Stream: AsyncRead + AsyncWrite + Unpin + 'static;
 
+    /// Whether nothing is known to have come on this stream. Must not make a system call, nor take anything from it.
+    fn is_quiet(stream: &Self::Stream) -> bool;
+
     /// Opens a connection. Time-outs are the caller's business: it drops the future.
     fn connect(&self, to: Endpoint<'_>) -> impl Future<Output = io::Result<Self::Stream>>;
 
@@ -45,6 +48,16 @@ pub struct TokioNetwork;
 
 impl Network for TokioNetwork {
     type Stream = TokioStream;
+
+    #[inline]
+    fn is_quiet(stream: &TokioStream) -> bool {
+        // Runs only if the runtime has seen something to read.
+        let seen = || Ok(());
+        match stream {
+            TokioStream::Tcp(stream) => stream.try_io(Interest::READABLE, seen).is_err(),
+            TokioStream::Unix(stream) => stream.try_io(Interest::READABLE, seen).is_err(),
+        }
+    }
 
     async fn connect(&self, to: Endpoint<'_>) -> io::Result<TokioStream> {
         match to {

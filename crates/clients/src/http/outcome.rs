@@ -1,9 +1,8 @@
 //! What a call reports: progress while it runs, an outcome when it ends.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
 
-use hyperscale_types::ErrorKind;
+use hyperscale_types::{ErrorKind, Now, Phases};
 
 use super::response::Response;
 use super::stream::StreamStats;
@@ -13,7 +12,7 @@ use super::stream::StreamStats;
 /// Bytes are those of the HTTP messages, before encryption.
 #[derive(Debug, Default)]
 pub struct Progress {
-    started: Cell<Option<Instant>>,
+    started: Cell<Option<Now>>,
     requests: Cell<u32>,
     bytes_sent: Cell<u64>,
     bytes_received: Cell<u64>,
@@ -21,12 +20,12 @@ pub struct Progress {
 
 impl Progress {
     /// When the call began; `None` before its first poll.
-    pub fn started(&self) -> Option<Instant> {
+    pub fn started(&self) -> Option<Now> {
         self.started.get()
     }
 
     /// The call begins.
-    pub(crate) fn start(&self, now: Instant) {
+    pub(crate) fn start(&self, now: Now) {
         self.started.set(Some(now));
     }
 
@@ -65,14 +64,15 @@ impl Progress {
 #[derive(Debug)]
 pub struct Outcome {
     /// When it began.
-    pub started: Instant,
+    pub started: Now,
     /// When the last byte of the answer was there, or the call failed.
-    pub ended: Instant,
+    pub ended: Now,
     /// The status of the last answer; 0 if there was none.
     pub status: u16,
     /// Why it failed, if it did.
     pub error: Option<CallError>,
-    /// Where the time went.
+    /// Where the time went. Connecting includes resolving the name, writing includes filling the request; the hops of
+    /// one call are summed up.
     pub phases: Phases,
     /// The answer, as far as somebody needs it.
     pub response: Option<Box<Response>>,
@@ -100,24 +100,4 @@ impl CallError {
     pub(crate) fn protocol(message: impl Into<Box<str>>) -> Self {
         Self::new(ErrorKind::Protocol, message)
     }
-}
-
-/// Where the time of a call went; a phase that did not happen is `None`. Hops of one call are summed up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Phases {
-    /// Resolving the name and opening the connection.
-    pub connect: Option<Duration>,
-    /// The TLS handshake.
-    pub tls: Option<Duration>,
-    /// Filling the request and handing it to the kernel.
-    pub write: Option<Duration>,
-    /// From there to the first byte of the answer.
-    pub wait: Option<Duration>,
-    /// From there to its last byte.
-    pub read: Option<Duration>,
-}
-
-/// Adds to a phase.
-pub(crate) fn add(phase: &mut Option<Duration>, time: Duration) {
-    *phase = Some(phase.map_or(time, |before| before + time));
 }

@@ -1,21 +1,22 @@
 //! Preparation: once per step and core, before measuring starts. Everything that does not depend on the iteration is
 //! done here: names resolved, TLS configured, files read, URL, header block and body encoded.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Auth, Reuse, StatusSet, Stream};
 use hyperscale_plan::model::step::Needs;
 use hyperscale_plan::template::{Escape, FillError, Hole, Piece as TemplatePiece, Root, Scope, Template};
-use hyperscale_types::ErrorKind;
+use hyperscale_types::{ErrorKind, Now};
 
 use super::core::HttpCore;
 use super::encode;
+use super::memo::Memo;
 use super::multipart::{self, MultipartError};
 use super::network::Network;
 use super::oauth2::TokenError;
@@ -106,7 +107,9 @@ pub struct Prepared {
     pub(crate) wire: Wire,
     pub(crate) target: Target,
     pub(crate) is_head: bool,
-    pub(crate) timeout: Duration,
+    timeout: Duration,
+    /// Nanoseconds after which a call ends: its time-out, or less for a stream that is left earlier.
+    time_ns: u64,
     pub(crate) connect_timeout: Duration,
     pub(crate) max_body: u64,
     pub(crate) reuse: Reuse,
@@ -119,6 +122,8 @@ pub struct Prepared {
     pub(crate) digest: Option<Box<(Template, Template)>>,
     /// The request as HTTP/2 wants it, if it is constant.
     pub(crate) h2: OnceCell<(http::Request<()>, Bytes)>,
+    /// The head of the last answer.
+    pub(crate) memo: RefCell<Memo>,
     is_pure: bool,
 }
 
@@ -215,11 +220,13 @@ impl Prepared {
             None => Target::Filled(url, link),
         };
         let is_pure = wire.is_pure() && url_is_pure;
+        let stream_time = request.stream.as_ref().and_then(|stream| stream.max_time);
         Ok(Prepared {
             wire,
             target,
             is_head: request.method == "HEAD",
             timeout: request.timeout.to_duration(),
+            time_ns: stream_time.map_or(request.timeout, |time| time.min(request.timeout)).as_nanos(),
             connect_timeout: request.connect_timeout.to_duration(),
             max_body: request.max_body.0,
             reuse: request.transport.reuse,
@@ -230,6 +237,7 @@ impl Prepared {
             stream: request.stream.clone(),
             digest: digest(request),
             h2: OnceCell::new(),
+            memo: RefCell::default(),
             is_pure,
         })
     }
@@ -241,8 +249,9 @@ impl Prepared {
     }
 
     /// When a call that started then must end.
-    pub(crate) fn end(&self, started: Instant) -> Instant {
-        started + self.stream_time().map_or(self.timeout, |time| time.min(self.timeout))
+    #[inline]
+    pub(crate) fn end(&self, started: Now) -> Now {
+        Now(started.0.saturating_add(self.time_ns))
     }
 
     /// How long a stream is read before it is left, if that is earlier than the time-out.

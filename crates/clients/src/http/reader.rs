@@ -6,7 +6,8 @@
 use hyperscale_types::limits::RESPONSE_HEAD_MAX;
 
 use super::chunked::{Chunked, Item};
-use super::head::{self, Framing, Head, Malformed};
+use super::head::{self, Framing, Head, Malformed, Meaning};
+use super::memo::Known;
 
 /// Interim (1xx) answers before the final one.
 const INTERIM_MAX: u8 = 32;
@@ -18,6 +19,15 @@ pub(crate) trait Sink {
 
     /// Bytes of the body, still content-coded.
     fn body(&mut self, bytes: &[u8]) -> Flow;
+
+    /// What the head at the beginning of these bytes says, if the sink knows that from an earlier answer. It then takes
+    /// it as the final head, without its fields.
+    fn recall(&mut self, _input: &[u8], _to_head: bool) -> Option<Known> {
+        None
+    }
+
+    /// The final head that was just handed over, to be recalled.
+    fn remember(&mut self, _head: &[u8], _known: Known) {}
 }
 
 /// Whether the rest of a body is wanted.
@@ -89,6 +99,11 @@ impl Reader {
         self.keep_alive
     }
 
+    /// The connection cannot be used again, whatever the answer says.
+    pub(crate) fn give_up_connection(&mut self) {
+        self.keep_alive = false;
+    }
+
     /// Takes over what another protocol read.
     pub(crate) fn set_answer(&mut self, status: u16, keep_alive: bool) {
         self.state = State::Done;
@@ -128,6 +143,10 @@ impl Reader {
 
     /// Reads heads until the final one, then its body.
     fn heads(&mut self, mut input: &[u8], sink: &mut impl Sink) -> Result<Fed, Malformed> {
+        if let Some(known) = sink.recall(input, self.to_head) {
+            self.begin_body(known.status, known.meaning)?;
+            return self.body(&input[known.length..], sink);
+        }
         loop {
             let mut room = head::fields();
             let Some(head) = Head::parse(input, &mut room)? else {
@@ -143,19 +162,28 @@ impl Reader {
                 input = rest;
                 continue;
             }
-            let meaning = head.meaning(self.to_head)?;
-            self.status = head.status;
-            self.keep_alive = meaning.keep_alive;
-            sink.head(head.status, head.fields.iter().map(|field| (field.name, field.value)));
-            self.state = match meaning.framing {
-                Framing::Length(length) if length > self.body_left => return Err(Malformed::BodyLength),
-                Framing::Length(length) => State::Length(length),
-                Framing::Chunked => State::Chunked(Chunked::new()),
-                Framing::Close => State::Close,
-            };
+            let (length, status, meaning) = (head.length, head.status, head.meaning(self.to_head)?);
+            sink.head(status, head.fields.iter().map(|field| (field.name, field.value)));
+            self.begin_body(status, meaning)?;
             // What follows a switch of protocols is not HTTP and nobody reads it.
-            return if head.status == 101 { self.done(&[]) } else { self.body(rest, sink) };
+            if status == 101 {
+                return self.done(&[]);
+            }
+            sink.remember(&input[..length], Known { length, status, to_head: self.to_head, meaning });
+            return self.body(rest, sink);
         }
+    }
+
+    fn begin_body(&mut self, status: u16, meaning: Meaning) -> Result<(), Malformed> {
+        self.status = status;
+        self.keep_alive = meaning.keep_alive;
+        self.state = match meaning.framing {
+            Framing::Length(length) if length > self.body_left => return Err(Malformed::BodyLength),
+            Framing::Length(length) => State::Length(length),
+            Framing::Chunked => State::Chunked(Chunked::new()),
+            Framing::Close => State::Close,
+        };
+        Ok(())
     }
 
     fn body(&mut self, mut input: &[u8], sink: &mut impl Sink) -> Result<Fed, Malformed> {

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use hyperscale_plan::model::http::Reuse;
-use tokio::time::Instant;
+use hyperscale_types::Now;
 
 use super::connection::Connection;
 use super::cookies::CookieJar;
@@ -81,7 +81,10 @@ impl<N: Network> Session<N> {
 
     /// Closes the connections that live as long as an iteration.
     pub fn end_iteration(&self) {
-        self.idle.borrow_mut().retain(|idle| !idle.iteration);
+        let mut idle = self.idle.borrow_mut();
+        if idle.iter().any(|idle| idle.iteration) {
+            idle.retain(|idle| !idle.iteration);
+        }
     }
 
     /// Forgets all cookies.
@@ -153,10 +156,11 @@ impl<N: Network> Session<N> {
         true
     }
 
-    /// A timer for a call that must end at `at`.
-    pub(crate) fn deadline(&self, at: Instant) -> Deadline {
+    /// A timer for a call that starts `now` and must end at `at`.
+    #[inline]
+    pub(crate) fn deadline(&self, now: Now, at: Now) -> Deadline {
         match self.timers.borrow_mut().pop() {
-            None => Deadline::new(at),
+            None => Deadline::new(now, at),
             Some(mut timer) => {
                 timer.set(at);
                 timer

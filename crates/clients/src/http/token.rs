@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Body, HttpVersion, OAuth2, Reuse, StatusSet, Transport};
@@ -21,6 +21,7 @@ use super::oauth2::{FORM_MEDIA_TYPE, TOKEN_BODY_MAX, Token, token_form};
 use super::outcome::Progress;
 use super::prepare::{PrepareError, Prepared};
 use super::session::Session;
+use crate::clock;
 
 /// A token is renewed after this part of its life, in per cent.
 const RENEW_AFTER_PERCENT: u32 = 80;
@@ -109,7 +110,7 @@ async fn renew<N: Network>(
 
 /// How long until a token is to be renewed; `None` if nobody holds it or it does not expire.
 fn pause<N: Network>(core: &Weak<HttpCore<N>>, fresh: &Weak<FreshToken>) -> Option<Duration> {
-    let now_s = core.upgrade()?.unix_s(Instant::now());
+    let now_s = core.upgrade()?.unix_s(clock::now());
     let life = Duration::from_secs(fresh.upgrade()?.token.borrow().expires_s?.saturating_sub(now_s));
     Some((life * RENEW_AFTER_PERCENT / 100).max(RENEW_AFTER_MIN))
 }

@@ -95,7 +95,7 @@ async fn a_call_that_takes_too_long_times_out_wherever_it_is() {
         request.timeout = Span::from_millis(50);
         let outcome = client.once(&request).await;
         assert_eq!(kind(&outcome), Some(ErrorKind::Timeout));
-        assert!(outcome.ended - outcome.started >= Duration::from_millis(50));
+        assert!(outcome.ended.since(outcome.started) >= Duration::from_millis(50));
         assert_eq!(client.progress.requests(), 1);
         server.requests().await;
     }

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use hyperscale_clients::http::MemoryNetwork;
-use hyperscale_plan::model::http::Reuse;
+use hyperscale_clients::http::{MemoryNetwork, Outcome, Prepared};
+use hyperscale_plan::model::HttpRequest;
+use hyperscale_plan::model::http::{Body, Reuse};
+use hyperscale_plan::model::step::Needs;
+use hyperscale_plan::template::Root;
 use hyperscale_types::ErrorKind;
+use hyperscale_types::rule::Phase;
 
-use super::support::{Act, Client, Server, answer, body, get, ok, send};
+use super::support::{Act, Client, EVERYTHING, Server, answer, body, get, happened, ok, send, template};
 
 #[tokio::test]
 async fn a_connection_is_kept_and_its_phases_are_measured_once() {
@@ -15,15 +19,13 @@ async fn a_connection_is_kept_and_its_phases_are_measured_once() {
     let prepared = client.prepare(&get(&server.url("/a?b=c"))).await;
     let first = client.call(&prepared).await;
     assert_eq!((first.status, &first.error, body(&first).as_str()), (200, &None, "one"));
-    assert!(first.phases.connect.is_some() && first.phases.tls.is_none());
+    assert_eq!(happened(&first), [true, false, true, true, true]);
     for expected in ["two", "three"] {
         let outcome = client.call(&prepared).await;
         assert_eq!(body(&outcome), expected);
-        assert_eq!((outcome.phases.connect, outcome.phases.tls), (None, None));
-        let phases = outcome.phases;
-        let sum: Duration =
-            [phases.write, phases.wait, phases.read].map(|phase| phase.expect("it happened")).iter().sum();
-        assert_eq!(outcome.ended - outcome.started, sum, "phases add up to the call");
+        assert_eq!(happened(&outcome), [false, false, true, true, true]);
+        let sum: u64 = Phase::ALL.iter().filter_map(|phase| outcome.phases.ns(*phase)).sum();
+        assert_eq!(outcome.ended.nanos_since(outcome.started), sum, "phases add up to the call");
     }
     assert_eq!(client.progress.requests(), 3);
     let requests = server.requests().await;
@@ -47,7 +49,7 @@ async fn an_answer_that_comes_byte_by_byte_is_the_same_answer() {
     let outcome = client.call(&prepared).await;
     assert_eq!((outcome.status, &outcome.error, body(&outcome).as_str()), (200, &None, "abcde"));
     assert_eq!(outcome.response.as_ref().and_then(|response| response.header("x-a")), Some(&b"b"[..]));
-    assert!(outcome.phases.read > Some(Duration::ZERO));
+    assert!(outcome.phases.ns(Phase::Read) > Some(0));
     assert_eq!(body(&client.call(&prepared).await), "next");
 }
 
@@ -87,7 +89,7 @@ async fn a_connection_is_closed_when_the_answer_or_its_version_says_so() {
                 (200, &None, "ok"),
                 "{text}"
             );
-            assert!(outcome.phases.connect.is_some());
+            assert!(happened(&outcome)[0]);
         }
         assert_eq!(server.requests().await.len(), 2);
     }
@@ -201,11 +203,61 @@ async fn a_large_request_and_answer_pass_through_full_buffers() {
     let client = Client::new();
     let mut request = get(&server.url("/{{ id }}"));
     request.method = "POST".to_owned();
-    request.body = hyperscale_plan::model::http::Body::Text(super::support::template(&"a".repeat(1 << 20)));
+    request.body = Body::Text(template(&"a".repeat(1 << 20)));
     let outcome = client.once(&request).await;
     assert_eq!((outcome.status, &outcome.error), (200, &None));
     assert_eq!(body(&outcome).len(), size);
     let requests = server.requests().await;
     assert_eq!(requests[0][0].len() as u64, client.progress.bytes_sent());
     assert!(requests[0][0].ends_with(&"a".repeat(1 << 20)));
+}
+
+/// Sends a request that does not fit into the buffers of two sockets.
+async fn post_much(client: &Client, url: &str) -> Outcome {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("body");
+    std::fs::write(&file, vec![b'b'; 16 << 20]).expect("a file");
+    let request = HttpRequest { method: "POST".to_owned(), body: Body::File(file), ..get(url) };
+    client.once(&request).await
+}
+
+#[tokio::test]
+async fn an_answer_counts_though_the_peer_never_takes_the_whole_request() {
+    let refusal = "HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno";
+    let server = Server::one([send(refusal), Act::Hold]).await;
+    let client = Client::new();
+    let outcome = post_much(&client, &server.url("/")).await;
+    assert_eq!((outcome.status, body(&outcome).as_str()), (413, "no"));
+    assert_eq!(outcome.error.as_ref().map(|error| error.kind), Some(ErrorKind::Status));
+    assert_eq!(happened(&outcome), [true, false, true, true, true]);
+    assert_eq!(client.progress.requests(), 1);
+}
+
+#[tokio::test]
+async fn a_peer_that_takes_nothing_until_its_answer_is_read_is_no_deadlock() {
+    let whole = ok(&"a".repeat(8 << 20));
+    let (begin, end) = whole.split_at(whole.len() - 1);
+    let server = Server::one([send(begin), Act::Read, send(end), Act::Read, send(ok("next"))]).await;
+    let client = Client::new();
+    let outcome = post_much(&client, &server.url("/")).await;
+    assert_eq!((outcome.status, &outcome.error, body(&outcome).len()), (200, &None, 8 << 20));
+    assert_eq!(body(&client.once(&get(&server.url("/"))).await), "next", "on the same connection");
+}
+
+#[tokio::test]
+async fn answers_are_told_apart_however_much_their_heads_look_alike() {
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\n\r\n";
+    let closing = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: close\r\n\r\nend";
+    let texts = [&ok("one"), &ok("two"), &ok("three"), chunked, chunked, &ok("two"), closing];
+    let acts = texts.map(answer).concat();
+    let server = Server::start(vec![acts, answer(&ok("new")).to_vec()]).await;
+    let client = Client::new();
+    let needs = Needs { headers: false, ..EVERYTHING };
+    let request = get(&server.url("/"));
+    let prepared = Prepared::new(&client.core, &request, needs, &client.scope, Root::is_constant).await;
+    let prepared = prepared.expect("it prepares");
+    for expected in ["one", "two", "three", "four", "four", "two", "end", "new"] {
+        assert_eq!(body(&client.call(&prepared).await), expected);
+    }
+    assert_eq!(server.requests().await.len(), 2, "closed when told to");
 }

@@ -25,6 +25,10 @@ struct Three {
 impl Network for Three {
     type Stream = MemoryStream;
 
+    fn is_quiet(stream: &MemoryStream) -> bool {
+        MemoryNetwork::is_quiet(stream)
+    }
+
     async fn connect(&self, to: Endpoint<'_>) -> io::Result<MemoryStream> {
         let Endpoint::Tcp { peer, .. } = to else {
             return Err(io::ErrorKind::Unsupported.into());

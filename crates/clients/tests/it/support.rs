@@ -12,6 +12,7 @@ use hyperscale_plan::model::step::Needs;
 use hyperscale_plan::template::{Resolver, Root, Scope, Template};
 use hyperscale_types::Span;
 use hyperscale_types::limits::{BODY_MAX, REDIRECTS_MAX};
+use hyperscale_types::rule::Phase;
 use minijinja::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,6 +20,11 @@ use tokio::task::JoinSet;
 
 /// What everybody needs of an answer.
 pub(crate) const EVERYTHING: Needs = Needs { result: true, headers: true, body: true };
+
+/// Which phases of a call happened, in order of time.
+pub(crate) fn happened(outcome: &Outcome) -> [bool; 5] {
+    Phase::ALL.map(|phase| outcome.phases.ns(phase).is_some())
+}
 
 /// A GET with the defaults of a plan.
 pub(crate) fn get(url: &str) -> HttpRequest {
@@ -156,6 +162,8 @@ pub(crate) enum Act {
     Reset,
     /// Waits until the client closes the connection.
     AwaitClose,
+    /// Keeps the connection open and reads nothing, for ever.
+    Hold,
 }
 
 /// Sends text.
@@ -239,6 +247,7 @@ async fn perform(mut stream: TcpStream, acts: Vec<Act>) -> Vec<String> {
                 // A reset is a way to close, too.
                 let _ = stream.read_to_end(&mut rest).await;
             }
+            Act::Hold => std::future::pending().await,
         }
     }
     seen

@@ -64,8 +64,8 @@ pub(crate) fn examine<N: Network>(
         Some(error) => Verdict { error: Some(error.kind), message: Some(error.message), stop: None },
         None => expected(step, outcome.status),
     };
-    let latency = outcome.ended.saturating_duration_since(outcome.started);
-    let mut value = StepValue::new(outcome.status, latency.as_secs_f64() * 1e3, outcome.response.take());
+    let latency_ns = outcome.ended.nanos_since(outcome.started);
+    let mut value = StepValue::new(outcome.status, latency_ns as f64 / 1e6, outcome.response.take());
     if verdict.error.is_none()
         && let Err(message) = extract_all(&step.extract, &mut value)
     {
@@ -75,11 +75,7 @@ pub(crate) fn examine<N: Network>(
     if step.needs.result && outcome.status != 0 {
         vu.keep_result(place.at, Value::from_dyn_object(Arc::clone(&value)));
     }
-    let subject = Subject {
-        status: outcome.status,
-        latency_ns: latency.as_nanos() as u64,
-        response: value.response.as_deref(),
-    };
+    let subject = Subject { status: outcome.status, latency_ns, response: value.response.as_deref() };
     let checked = check_all(core, vu, place, &subject);
     if checked.stop.is_some() {
         let kept = verdict.error.is_some().then_some(verdict);

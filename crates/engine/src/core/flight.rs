@@ -1,11 +1,9 @@
 //! HOT: one call in flight, from its begin to its record.
 
-use std::time::Instant;
-
+use hyperscale_clients::clock;
 use hyperscale_clients::http::{Network, Outcome, Progress};
-use hyperscale_stats::{CallSample, Phases};
-use hyperscale_types::ErrorKind;
-use hyperscale_types::rule::Phase;
+use hyperscale_stats::CallSample;
+use hyperscale_types::{ErrorKind, Now};
 
 use super::Core;
 
@@ -14,14 +12,14 @@ use super::Core;
 pub(crate) struct Flight<'a, N: Network> {
     core: &'a Core<N>,
     step: usize,
-    intended: Option<Instant>,
+    intended: Option<Now>,
     pub(crate) progress: Progress,
     landed: bool,
 }
 
 impl<'a, N: Network> Flight<'a, N> {
     /// Begins a call of the step with this number.
-    pub(crate) fn begin(core: &'a Core<N>, step: usize, intended: Option<Instant>) -> Self {
+    pub(crate) fn begin(core: &'a Core<N>, step: usize, intended: Option<Now>) -> Self {
         Flight { core, step, intended, progress: Progress::default(), landed: false }
     }
 
@@ -30,9 +28,9 @@ impl<'a, N: Network> Flight<'a, N> {
         self.landed = true;
         let intended = self.intended.unwrap_or(outcome.started);
         let sample = CallSample {
-            latency_ns: nanos(intended, outcome.ended),
-            service_ns: nanos(outcome.started, outcome.ended),
-            phases: phases(outcome),
+            latency_ns: outcome.ended.nanos_since(intended),
+            service_ns: outcome.ended.nanos_since(outcome.started),
+            phases: outcome.phases,
             error,
             status: outcome.status,
             requests: self.progress.requests(),
@@ -49,11 +47,11 @@ impl<N: Network> Drop for Flight<'_, N> {
         if self.landed {
             return;
         }
-        let now = Instant::now();
+        let now = clock::now();
         let began = self.progress.started().unwrap_or(now);
         let sample = CallSample {
-            latency_ns: nanos(self.intended.unwrap_or(began), now),
-            service_ns: nanos(began, now),
+            latency_ns: now.nanos_since(self.intended.unwrap_or(began)),
+            service_ns: now.nanos_since(began),
             error: Some(ErrorKind::Cancelled),
             requests: self.progress.requests(),
             bytes_sent: self.progress.bytes_sent(),
@@ -62,20 +60,4 @@ impl<N: Network> Drop for Flight<'_, N> {
         };
         self.core.window.borrow_mut().call(self.step, &sample);
     }
-}
-
-fn phases(outcome: &Outcome) -> Phases {
-    let took = &outcome.phases;
-    let all = [took.connect, took.tls, took.write, took.wait, took.read];
-    let mut phases = Phases::default();
-    for (phase, time) in Phase::ALL.into_iter().zip(all) {
-        if let Some(time) = time {
-            phases.set(phase, time.as_nanos() as u64);
-        }
-    }
-    phases
-}
-
-fn nanos(from: Instant, to: Instant) -> u64 {
-    to.saturating_duration_since(from).as_nanos() as u64
 }

@@ -8,10 +8,10 @@
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
-use std::time::Instant;
 
 use hyperscale_clients::http::Network;
 use hyperscale_plan::model::StepGraph;
+use hyperscale_types::Now;
 
 use super::Core;
 use super::graph::{GraphEnd, skip};
@@ -36,7 +36,7 @@ pub(super) async fn run<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
     part: Part,
-    intended: Option<Instant>,
+    intended: Option<Now>,
 ) -> GraphEnd {
     let graph = part.graph(core.workflow());
     let mut states = vec![State::Waiting; graph.steps.len()];

@@ -1,9 +1,8 @@
 //! HOT: running a step graph. A plain sequence is a loop; only real forks pay for a join.
 
-use std::time::Instant;
-
 use hyperscale_clients::http::Network;
 use hyperscale_plan::model::step::Stop;
+use hyperscale_types::Now;
 
 use super::step::{self, StepEnd};
 use super::vu::Vu;
@@ -28,7 +27,7 @@ pub(crate) async fn run<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
     part: Part,
-    intended: Option<Instant>,
+    intended: Option<Now>,
 ) -> GraphEnd {
     vu.results.borrow_mut().clear();
     if core.parts[part as usize].is_sequence {
@@ -42,7 +41,7 @@ async fn run_sequence<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
     part: Part,
-    mut intended: Option<Instant>,
+    mut intended: Option<Now>,
 ) -> GraphEnd {
     let graph = part.graph(core.workflow());
     for (position, &at) in graph.order.iter().enumerate() {

@@ -26,6 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hyperscale_clients::clock::Anchor;
 use hyperscale_clients::http::{HttpCore, Network};
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::{Plan, Workflow};
@@ -147,6 +148,8 @@ pub(crate) struct Core<N: Network> {
     /// The run's load clock: when the load began, and for how long it has been paused.
     pub(crate) began: Cell<Instant>,
     pub(crate) paused_for: Cell<Duration>,
+    /// Leads from instants of the load clock to what calls are measured with.
+    pub(crate) anchor: Anchor,
     pub(crate) clocks: RefCell<thread::Clocks>,
 }
 

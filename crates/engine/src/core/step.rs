@@ -1,12 +1,10 @@
 //! HOT: running one step of a graph for one virtual user.
 
-use std::time::Instant;
-
 use hyperscale_clients::http::{self, Network};
 use hyperscale_plan::model::step::{Action, MetricStep, Stop};
 use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_stats::CallSample;
-use hyperscale_types::{ErrorKind, Span};
+use hyperscale_types::{ErrorKind, Now, Span};
 use minijinja::Value;
 
 use super::Core;
@@ -59,7 +57,7 @@ pub(crate) async fn run<N: Network>(
     vu: &Vu<N>,
     part: Part,
     at: usize,
-    mut intended: Option<Instant>,
+    mut intended: Option<Now>,
 ) -> StepEnd {
     let step = &part.graph(core.workflow()).steps[at];
     let place = Place { step, part, at, number: core.segment.bases[part as usize].step + at };
@@ -113,7 +111,7 @@ async fn call_http<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
     place: Place<'_>,
-    intended: Option<Instant>,
+    intended: Option<Now>,
 ) -> StepEnd {
     let prepared = core.parts[place.part as usize].http[place.at]
         .as_ref()

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hyperscale_clients::clock::Anchor;
 use hyperscale_clients::http::{CoreOptions, HttpCore, Network, TokioNetwork};
 use hyperscale_stats::Window;
 use hyperscale_types::{Span, limits};
@@ -150,6 +151,7 @@ fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -
         scratch: RefCell::default(),
         began: Cell::new(Instant::now()),
         paused_for: Cell::default(),
+        anchor: Anchor::new(),
         segment,
     }
 }

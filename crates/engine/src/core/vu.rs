@@ -3,11 +3,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Instant;
 
+use hyperscale_clients::clock;
 use hyperscale_clients::http::{Network, Session};
 use hyperscale_plan::model::step::{Stop, Think};
-use hyperscale_types::limits;
+use hyperscale_types::{Now, limits};
 use minijinja::Value;
 use tokio::task::coop;
 use tokio::time;
@@ -41,7 +41,7 @@ pub(crate) struct Vu<N: Network> {
 /// When an iteration was to start: `None` means when it does (closed models).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Start {
-    pub(crate) intended: Option<Instant>,
+    pub(crate) intended: Option<Now>,
     /// It had to wait for a free virtual user.
     pub(crate) queued: bool,
 }
@@ -224,7 +224,7 @@ impl<'a, N: Network> Running<'a, N> {
         let mut window = core.window.borrow_mut();
         window.started();
         if let Some(intended) = start.intended {
-            let lag = intended.elapsed().as_nanos() as u64;
+            let lag = clock::now().nanos_since(intended);
             window.lag(lag);
             // One that had to wait was counted when it began to.
             if !start.queued && lag > limits::LATE_AFTER.as_nanos() {

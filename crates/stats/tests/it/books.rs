@@ -36,7 +36,7 @@ pub(crate) fn layout() -> Arc<Layout> {
 
 pub(crate) fn ok(latency_ns: u64) -> CallSample {
     let mut phases = Phases::default();
-    phases.set(Phase::Wait, latency_ns / 2);
+    phases.add(Phase::Wait, latency_ns / 2);
     CallSample {
         latency_ns,
         service_ns: latency_ns / 2,

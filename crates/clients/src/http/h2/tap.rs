@@ -7,12 +7,13 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
+use hyperscale_types::Now;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Traffic;
 use super::frames::{Frame, Frames};
+use crate::clock;
 
 /// The accounts of the streams in use.
 #[derive(Debug, Default)]
@@ -42,7 +43,7 @@ impl Ledger {
         self.going_away
     }
 
-    fn sent(&mut self, frame: Frame, now: Instant) {
+    fn sent(&mut self, frame: Frame, now: Now) {
         if let Frame::Message { stream, bytes, last } = frame
             && let Some(account) = self.accounts.get_mut(&stream)
         {
@@ -53,7 +54,7 @@ impl Ledger {
         }
     }
 
-    fn received(&mut self, frame: Frame, now: Instant) {
+    fn received(&mut self, frame: Frame, now: Now) {
         match frame {
             Frame::GoAway => self.going_away = true,
             Frame::Message { stream, bytes, last } => {
@@ -104,7 +105,7 @@ impl<T> Tap<T> {
     }
 
     fn wrote<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]>, mut written: usize) {
-        let now = Instant::now();
+        let now = clock::now();
         let mut ledger = self.ledger.borrow_mut();
         for slice in slices {
             let taken = written.min(slice.len());
@@ -121,7 +122,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Tap<T> {
         let result = Pin::new(&mut this.io).poll_read(cx, buf);
         let came = &buf.filled()[before..];
         if !came.is_empty() {
-            let now = Instant::now();
+            let now = clock::now();
             let mut ledger = this.ledger.borrow_mut();
             this.receiving.feed(came, |frame| ledger.received(frame, now));
         }

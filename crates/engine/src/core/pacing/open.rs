@@ -20,7 +20,7 @@ use hyperscale_clients::http::Network;
 use hyperscale_plan::load::{Arrivals, Change};
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::Late;
-use hyperscale_types::{Rate, limits};
+use hyperscale_types::{Now, Rate, limits};
 
 use super::{Feed, Vus, finish, unwind};
 use crate::control::StopPhase;
@@ -38,7 +38,7 @@ struct Shared {
     /// Virtual users without work, newest last.
     idle: RefCell<Vec<Rc<Post>>>,
     /// Intended times of starts that found no free virtual user.
-    queue: RefCell<VecDeque<Instant>>,
+    queue: RefCell<VecDeque<Now>>,
     /// No further start will become due.
     over: Cell<bool>,
 }
@@ -81,7 +81,7 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
             }
         }
         if due <= now {
-            pacer.release(core.wall(due));
+            pacer.release(core.anchor.at(core.wall(due)));
             next = starts.next();
             continue;
         }
@@ -108,7 +108,7 @@ struct Pacer<'a, N: Network> {
 
 impl<N: Network> Pacer<'_, N> {
     /// A start is due.
-    fn release(&mut self, intended: Instant) {
+    fn release(&mut self, intended: Now) {
         self.core.window.borrow_mut().scheduled(1);
         let start = Start { intended: Some(intended), queued: false };
         if let Some(post) = self.shared.idle.borrow_mut().pop() {
@@ -124,7 +124,7 @@ impl<N: Network> Pacer<'_, N> {
     }
 
     /// No virtual user is free: the start is late, whatever becomes of it.
-    fn wait_or_drop(&mut self, intended: Instant) {
+    fn wait_or_drop(&mut self, intended: Now) {
         self.core.window.borrow_mut().late(1);
         let mut queue = self.shared.queue.borrow_mut();
         if self.late == Late::Queue && queue.len() < limits::QUEUED_STARTS_MAX {
