@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use hyperscale_types::Now;
 
-use super::cluster::{Change, Cluster, ClusterView};
+use super::cluster::{Change, Cluster, ClusterView, Reachability};
 use super::config::{FederationConfig, FederationConfigError};
 use super::hold::{Hold, Verdict};
 use super::io::{
@@ -188,7 +188,10 @@ impl Federation {
 
     fn update_hold(&mut self, now: Now, out: &mut Vec<FederationAction>) {
         let total = self.clusters.len();
-        let suspected_at = self.clusters.values().filter_map(|cluster| cluster.suspected_at);
+        // Not the unreachable: what was lost long ago says nothing about who is cut off now.
+        let suspected = |cluster: &&Cluster| cluster.reachability == Reachability::Suspected;
+        let suspected_at =
+            self.clusters.values().filter(suspected).filter_map(|cluster| cluster.suspected_at);
         let suspected = suspected_at.clone().count();
         let event = match self.hold.update(now, suspected_at, total, &self.config) {
             Verdict::Unchanged => return,

@@ -3,7 +3,6 @@ use std::time::Duration;
 
 use hyperscale_types::{BootEpoch, NodeId};
 
-use super::super::cluster::Reachability;
 use super::super::io::DatacenterLoad;
 use super::*;
 use crate::claim::Incarnation;
@@ -190,6 +189,23 @@ fn judgement_is_held_when_most_clusters_fall_silent_together() {
     assert_eq!(rig.reachability(3), Reachability::Suspected);
     rig.advance(10);
     assert_eq!(rig.reachability(3), Reachability::Unreachable);
+}
+
+#[test]
+fn datacenter_lost_long_ago_does_not_hide_that_the_others_fall_silent_together() {
+    let mut rig = Rig::watching(3);
+    rig.advance(10);
+    rig.silent = vec![1];
+    rig.advance(600);
+    assert_eq!(rig.reachability(1), Reachability::Unreachable);
+    rig.silent = vec![1, 2, 3];
+    let events = rig.advance(30);
+    assert!(events.contains(&FederationEvent::JudgementHeld { suspected: 2, total: 3 }), "{events:?}");
+    assert_eq!([2, 3].map(|cluster| rig.reachability(cluster)), [Reachability::Suspected; 2]);
+    // One of the two answers: the other is judged, although the first is still away.
+    rig.silent = vec![1, 3];
+    let events = rig.advance(4);
+    assert!(events.contains(&FederationEvent::JudgementResumed { timed_out: false }), "{events:?}");
 }
 
 #[test]
