@@ -41,9 +41,11 @@ impl Swim {
         self.set_deadline(slot, at);
     }
 
-    /// Makes room for a newcomer by forgetting one of the dead.
+    /// Makes room for a newcomer by forgetting one of the dead, or of those that left.
     pub(super) fn evict_dead(&mut self, turn: &mut Turn<'_>) -> bool {
-        let Some(slot) = self.members.dead().first().copied() else { return false };
+        let Some(slot) = self.members.dead().first().copied().or_else(|| self.members.first_left()) else {
+            return false;
+        };
         self.counters.members_evicted += 1;
         self.forget(turn, slot, Cause::Forgotten);
         true

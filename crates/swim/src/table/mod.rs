@@ -136,6 +136,12 @@ impl Members {
         &self.dead
     }
 
+    /// One of those that left. Asked for only when the table is full, so it may look through all of it.
+    pub(crate) fn first_left(&self) -> Option<Slot> {
+        let left = |member: &Option<Member>| member.as_ref().is_some_and(|it| it.status() == Status::Left);
+        self.slots.iter().position(left).map(|place| Slot(place as u32))
+    }
+
     pub(crate) fn managers(&self) -> &[Slot] {
         &self.managers
     }

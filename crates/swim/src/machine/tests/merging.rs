@@ -191,6 +191,19 @@ fn full_table_makes_room_among_the_dead_and_then_refuses() {
 }
 
 #[test]
+fn full_table_makes_room_among_those_that_left() {
+    let mut config = Config::lan();
+    config.limits.members = 3;
+    let mut rig = Rig::with(config, ME);
+    rig.meet([2, 3, 4]);
+    rig.gossip(3, &[update(2, 0, Status::Left, 2)]);
+    rig.meet([5]);
+    assert_eq!((rig.status(5), rig.status(2)), (Some(Status::Alive), None));
+    rig.gossip(3, &[update(2, 0, Status::Alive, 2)]);
+    assert_eq!(rig.status(2), None, "it is remembered that it left");
+}
+
+#[test]
 fn every_transition_is_audited_with_cause_and_witnesses() {
     let mut rig = Rig::among([2, 3, 4]);
     rig.gossip(3, &[update(2, 0, Status::Suspect, 4)]);
