@@ -29,7 +29,7 @@ pub struct Counters {
     pub stale_embedded: u64,
     /// Newcomers refused because the member table is full.
     pub members_refused: u64,
-    /// Dead members forgotten early to make room.
+    /// Dead and departed members forgotten early to make room.
     pub members_evicted: u64,
     /// Membership updates dropped from the gossip queue, most transmitted first.
     pub gossip_dropped: u64,
@@ -41,7 +41,7 @@ pub struct Counters {
     pub worker_updates_dropped: u64,
     /// Worker updates that waited too long to be sent.
     pub worker_updates_stale: u64,
-    /// Worker updates that did not come from the worker's owner, refused.
+    /// Worker updates that did not come from the worker's owner or from a manager at all, refused.
     pub worker_updates_foreign: u64,
     /// Workers refused because the table is full.
     pub workers_refused: u64,

@@ -24,9 +24,7 @@ impl Swim {
         for update in &members {
             self.merge(turn, update, Cause::Gossip, node);
         }
-        for update in &workers {
-            self.merge_worker(turn, update);
-        }
+        self.merge_workers(turn, &workers, node);
         let to = Destination { node, addr: from.peer.addr };
         match message {
             Message::Probe { seq, target } if target == self.me.peer().node => {

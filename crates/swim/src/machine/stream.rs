@@ -25,7 +25,7 @@ impl Swim {
                 }
             }
             StreamBody::WorkerDifference { buckets, workers, answer } => {
-                self.merge_workers(turn, &workers);
+                self.merge_workers(turn, &workers, node);
                 if answer {
                     self.send_workers_of(turn, to, buckets, false);
                 }

@@ -39,20 +39,25 @@ impl Swim {
 
     /// An owner told at once; nobody else may.
     pub(super) fn told_of_worker(&mut self, turn: &mut Turn<'_>, update: &Arc<WorkerUpdate>, from: NodeId) {
-        if update.owner != from {
+        if update.owner != from || !self.is_manager(from) {
             self.counters.worker_updates_foreign += 1;
             return;
         }
         self.merge_worker(turn, update);
     }
 
-    pub(super) fn merge_workers(&mut self, turn: &mut Turn<'_>, updates: &[Arc<WorkerUpdate>]) {
+    /// Worker news that `from` passes on; only managers have any.
+    pub(super) fn merge_workers(&mut self, turn: &mut Turn<'_>, updates: &[Arc<WorkerUpdate>], from: NodeId) {
+        if !self.is_manager(from) {
+            self.counters.worker_updates_foreign += updates.len() as u64;
+            return;
+        }
         for update in self.cut(updates) {
             self.merge_worker(turn, update);
         }
     }
 
-    pub(super) fn merge_worker(&mut self, turn: &mut Turn<'_>, update: &Arc<WorkerUpdate>) {
+    fn merge_worker(&mut self, turn: &mut Turn<'_>, update: &Arc<WorkerUpdate>) {
         if self.me.peer().role != Role::Manager {
             return;
         }
@@ -90,7 +95,7 @@ impl Swim {
         workers: &[Arc<WorkerUpdate>],
         last: bool,
     ) {
-        self.merge_workers(turn, workers);
+        self.merge_workers(turn, workers, from);
         if last && self.workers.intake.settle(from) {
             self.synced(turn);
         }
@@ -151,6 +156,10 @@ impl Swim {
     fn synced(&mut self, turn: &mut Turn<'_>) {
         self.me.embed(true);
         turn.event(Event::WorkersSynced);
+    }
+
+    fn is_manager(&self, node: NodeId) -> bool {
+        self.members.find(node).is_some_and(|slot| self.members.get(slot).peer.role == Role::Manager)
     }
 
     fn is_fellow_manager(&self, peer: Peer) -> bool {

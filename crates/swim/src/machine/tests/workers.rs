@@ -102,6 +102,23 @@ fn update_told_by_another_than_the_owner_is_refused() {
 }
 
 #[test]
+fn worker_news_are_believed_from_managers_only() {
+    let mut rig = Rig::among([2, 200]);
+    let gossip = |from| Datagram {
+        workers: vec![said_by(2, 201, 1, 1)],
+        ..bare(sender(from, 1, 0), Message::Gossip, &[])
+    };
+    rig.input(Input::Datagram(gossip(200)));
+    rig.stream(200, StreamBody::Worker(said_by(200, 201, 1, 1)));
+    let workers = vec![said_by(2, 201, 1, 1)];
+    rig.stream(200, StreamBody::WorkerDifference { buckets: u64::MAX, workers, answer: false });
+    assert!(rig.swim.worker(node(201)).is_none());
+    assert_eq!(rig.swim.counters().worker_updates_foreign, 3);
+    rig.input(Input::Datagram(gossip(2)));
+    assert!(rig.swim.worker(node(201)).is_some());
+}
+
+#[test]
 fn first_update_of_a_new_owner_wins_over_a_late_one_of_the_old() {
     let mut rig = Rig::among([2, 3]);
     rig.stream(2, StreamBody::Worker(said_by(2, 200, 5, 40)));
