@@ -22,6 +22,8 @@ pub enum Cause {
     SuspicionExpired,
     /// It was dead or gone for so long that it was forgotten.
     Forgotten,
+    /// It was known by hearsay only and never reached.
+    NeverReached,
 }
 
 /// One transition.

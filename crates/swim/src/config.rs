@@ -43,6 +43,9 @@ pub struct Config {
     pub lifeguard: Lifeguard,
     /// Bounds of tables.
     pub limits: Limits,
+    /// Deliberate bugs.
+    #[cfg(feature = "bugs")]
+    pub bugs: crate::bugs::Bugs,
 }
 
 /// How members are probed.
@@ -166,6 +169,8 @@ impl Config {
             leave_grace: Duration::from_secs(3),
             lifeguard: Lifeguard::On,
             limits: Limits { members: MEMBERS_MAX, workers: 10_000, audit: 1024 },
+            #[cfg(feature = "bugs")]
+            bugs: crate::bugs::Bugs::NONE,
         }
     }
 

@@ -177,6 +177,12 @@ pub enum Event {
         /// For how long.
         since: Duration,
     },
+    /// A peer known by hearsay only was never reached and is forgotten, unless it speaks or is named with a newer
+    /// identity. It was never confirmed, so this is not a death.
+    Forgotten {
+        /// Who.
+        node: NodeId,
+    },
     /// This node's load level changed.
     LoadChanged {
         /// The level now.

@@ -22,12 +22,29 @@
 //! | `workers`     | worker state between managers                                            |
 //! | `federation`  | probes between clusters, a core of its own                               |
 //! | `machine`     | the core: one arm per input, the only place where state changes          |
+//! | `bugs`        | deliberate bugs, compiled only for the simulator (feature `bugs`)        |
 //!
 //! This crate must never depend on an async runtime, sockets, the encoding of messages or another core.
+
+/// Whether a deliberate bug is on; never without the feature `bugs`.
+#[cfg(feature = "bugs")]
+macro_rules! bug {
+    ($config:expr, $bug:ident) => {
+        $config.bugs.has($crate::Bug::$bug)
+    };
+}
+#[cfg(not(feature = "bugs"))]
+macro_rules! bug {
+    ($config:expr, $bug:ident) => {
+        false
+    };
+}
 
 mod alarm;
 mod audit;
 mod awareness;
+#[cfg(feature = "bugs")]
+mod bugs;
 mod claim;
 mod config;
 mod contacts;
@@ -49,6 +66,8 @@ mod workers;
 
 pub use audit::{AuditEntry, Cause};
 pub use awareness::{LHM_MAX, Lifeguard};
+#[cfg(feature = "bugs")]
+pub use bugs::{Bug, Bugs};
 pub use claim::{Claim, Incarnation, Status};
 pub use config::{
     Config, ConfigError, ContactConfig, DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, FANOUT_MAX, GossipConfig,

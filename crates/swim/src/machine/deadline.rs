@@ -31,6 +31,7 @@ impl Swim {
     pub(super) fn schedule(&mut self, now: Now, slot: Slot) {
         let member = self.members.get(slot);
         let at = match member.status() {
+            Status::Suspect if bug!(self.config, ShortSuspicion) => now,
             Status::Suspect => {
                 self.suspicions.get(&slot).map_or(now, |suspicion| suspicion.deadline().max(now))
             }
@@ -73,12 +74,14 @@ impl Swim {
         self.merge(turn, &update, Cause::SuspicionExpired, me);
     }
 
-    fn forget(&mut self, turn: &mut Turn<'_>, slot: Slot, cause: Cause) {
+    pub(super) fn forget(&mut self, turn: &mut Turn<'_>, slot: Slot, cause: Cause) {
         self.set_deadline(slot, Now::NEVER);
         self.queue.forget(&mut self.members, slot);
         self.suspicions.remove(&slot);
         let member = self.members.remove(slot);
-        self.tombs.bury(member.peer.node, member.claim());
+        if !bug!(self.config, ForgottenTombs) {
+            self.tombs.bury(member.peer.node, member.claim());
+        }
         self.contacts.lost(member.peer.addr, turn.now);
         self.record(turn.now, member.peer.node, Some(member.claim()), None, cause, Witnesses::default());
     }

@@ -39,6 +39,9 @@ impl Swim {
 
     pub(super) fn relay_timeout(&mut self, turn: &mut Turn<'_>, seq: u32) {
         let Some(relay) = self.prober.relays.expire(seq) else { return };
+        if bug!(self.config, NoNacks) {
+            return;
+        }
         let to = Destination { node: relay.origin, addr: relay.origin_addr };
         self.send(turn, to, Message::Nack { seq: relay.origin_seq }, None);
     }

@@ -53,8 +53,11 @@ impl Swim {
 
     fn merge_unknown(&mut self, turn: &mut Turn<'_>, update: &MemberUpdate, cause: Cause, witness: NodeId) {
         let MemberUpdate { peer, claim, .. } = *update;
+        // What was only given up lives if it speaks; the dead need a newer identity even then.
+        let spoke = cause == Cause::Contact;
         if let Some(buried) = self.tombs.get(peer.node)
             && claim <= buried
+            && !(spoke && buried.status.is_live())
         {
             if claim.status == Status::Alive && buried.status == Status::Dead {
                 let to = Destination { node: peer.node, addr: peer.addr };
@@ -81,6 +84,9 @@ impl Swim {
         }
         self.schedule(turn.now, slot);
         self.gossip_about(slot);
+        if bug!(self.config, GossipConfirms) {
+            self.confirm(turn, slot);
+        }
     }
 
     fn merge_known(
@@ -92,7 +98,9 @@ impl Swim {
         witness: NodeId,
     ) {
         let stored = self.members.get(slot).claim();
-        if update.claim <= stored {
+        if (update.claim <= stored && !self.believes_older(update.claim, stored))
+            || self.ignores(update.claim, stored)
+        {
             self.not_newer(turn, slot, update);
             return;
         }
@@ -106,6 +114,12 @@ impl Swim {
         self.members.set_claim(slot, peer, update.claim, turn.now);
         if update.claim.boot > stored.boot {
             self.reborn(slot);
+        } else if !stored.status.is_live()
+            && update.claim.status.is_live()
+            && self.members.get(slot).confirmed
+        {
+            // It left the order of probes when its turn came while it was dead.
+            self.prober.order.add(slot, &mut self.rng);
         }
         self.record(turn.now, peer.node, Some(stored), Some(update.claim), cause, witnesses);
         self.announce(turn, slot, stored, cause, witnesses);
@@ -120,6 +134,10 @@ impl Swim {
         let stored = self.members.get(slot).claim();
         match (update.claim.status, stored.status) {
             (Status::Suspect, Status::Suspect) if update.claim == stored => {
+                if bug!(self.config, RestartSuspicion) {
+                    self.begin_suspicion(turn, slot, update.accuser, Cause::Gossip, Some(stored));
+                    self.schedule(turn.now, slot);
+                }
                 let Some(suspicion) = self.suspicions.get_mut(&slot) else { return };
                 if suspicion.confirm(update.accuser) {
                     self.schedule(turn.now, slot);
@@ -132,6 +150,26 @@ impl Swim {
             }
             _ => {}
         }
+    }
+
+    /// Only with a deliberate bug: an older claim is believed.
+    fn believes_older(&self, heard: Claim, stored: Claim) -> bool {
+        let is_older = heard.boot == stored.boot && heard.incarnation < stored.incarnation;
+        let accused = heard.status == Status::Suspect && stored.status == Status::Alive;
+        let killed = heard.status == Status::Dead && stored.status.is_live();
+        is_older
+            && (accused && bug!(self.config, AcceptStaleIncarnation)
+                || killed && bug!(self.config, DeadBeatsNewerAlive))
+    }
+
+    /// Only with a deliberate bug: a newer claim is not believed.
+    fn ignores(&self, heard: Claim, stored: Claim) -> bool {
+        let same_life = heard.boot == stored.boot;
+        let refuted = heard.status == Status::Alive && stored.status == Status::Suspect;
+        let dead_again = heard.status == Status::Dead && stored.status == Status::Dead;
+        same_life
+            && (refuted && bug!(self.config, IgnoreRefutation)
+                || dead_again && bug!(self.config, DeadNotRaised))
     }
 
     /// Tells the layers above what changed.
@@ -157,6 +195,10 @@ impl Swim {
         }
         match after.status {
             Status::Alive if before.status == Status::Suspect => turn.event(Event::Refuted { node }),
+            Status::Dead if bug!(self.config, SilentGossipDeath) && cause == Cause::Gossip => {}
+            Status::Left if was_live && bug!(self.config, LeftFiresDied) => {
+                turn.event(Event::Died { node, cause, witnesses });
+            }
             Status::Dead if was_live => turn.event(Event::Died { node, cause, witnesses }),
             Status::Left if was_live => turn.event(Event::Left { node }),
             Status::Alive | Status::Suspect | Status::Dead | Status::Left => {}

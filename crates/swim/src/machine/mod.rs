@@ -194,7 +194,9 @@ impl Swim {
                 turn.timer(at, Timer::Gossip(number));
             }
         }
-        if let Some(at) = self.contacts.next()
+        // Only a member tries its contacts: one that goes would be woken for them again and again.
+        if self.me.is_active()
+            && let Some(at) = self.contacts.next()
             && let Some(number) = self.alarms.contact.set(at)
         {
             turn.timer(at, Timer::Contact(number));

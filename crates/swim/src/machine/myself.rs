@@ -149,7 +149,9 @@ impl Swim {
         if claim <= mine || claim.boot < mine.boot || mine.status == Status::Left {
             return;
         }
-        self.me.refute(claim.incarnation);
+        if !bug!(self.config, RefuteWithoutRaising) {
+            self.me.refute(claim.incarnation);
+        }
         self.awareness.refuted_accusation();
         self.counters.refutations += 1;
     }

@@ -78,6 +78,9 @@ impl Swim {
             return;
         }
         self.counters.probes_failed += 1;
+        if bug!(self.config, NacksRaiseHealth) {
+            self.awareness.nacks_missing(1);
+        }
         self.blame_myself(turn, silent);
         if let Some(slot) = self.members.find(target)
             && self.members.get(slot).confirmed

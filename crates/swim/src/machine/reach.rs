@@ -1,11 +1,15 @@
 //! Reaching peers for the first time: configured ones over streams, gossiped ones with probes, both with back-off.
 
 use super::{Swim, Turn};
+use crate::audit::Cause;
 use crate::contacts::back_off;
 use crate::io::{Endpoint, Event};
 use crate::message::StreamBody;
 use crate::table::Slot;
 use hyperscale_types::Now;
+
+/// A member that was never reached is given up after so many times the span after which it is warned about.
+const GIVE_UP_AFTER: u32 = 2;
 
 impl Swim {
     /// Tries the configured peers whose turn it is.
@@ -59,7 +63,21 @@ impl Swim {
             let (node, addr) = (Some(member.peer.node), member.peer.addr);
             turn.event(Event::Unreachable { node, addr, since: waited });
         }
-        self.schedule(turn.now, slot);
+        if waited >= warn_after * GIVE_UP_AFTER {
+            self.give_up(turn, slot);
+        } else {
+            self.schedule(turn.now, slot);
+        }
+    }
+
+    /// Nobody this node can hear has reached the member either, or it would be confirmed or dead by now: hearsay about a
+    /// node that ended before anybody now living met it. It is forgotten until it speaks or is named with a newer identity;
+    /// a configured address is tried on for ever.
+    fn give_up(&mut self, turn: &mut Turn<'_>, slot: Slot) {
+        let peer = self.members.get(slot).peer;
+        self.forget(turn, slot, Cause::NeverReached);
+        turn.event(Event::Forgotten { node: peer.node });
+        self.manager_gone(turn, peer);
     }
 
     /// When an unreached member is tried next. First tries are spread, so that a newcomer is not flooded by everybody.

@@ -80,6 +80,9 @@ impl Swim {
     /// The accusation against the receiver, if there is one: it should contradict at once.
     fn buddy(&self, slot: Slot) -> Option<MemberUpdate> {
         let accused = matches!(self.members.get(slot).status(), Status::Suspect | Status::Dead);
+        if bug!(self.config, ForgetBuddy) {
+            return None;
+        }
         (accused && self.config.lifeguard == Lifeguard::On).then(|| self.update_about(slot))
     }
 
@@ -121,7 +124,7 @@ impl Swim {
 
     /// Puts membership news into a datagram, least sent first.
     fn take_members(&mut self, to: Option<Slot>, space: usize, members: &mut Vec<MemberUpdate>) {
-        let times = self.config.gossip.transmissions(self.cluster_size());
+        let times = self.transmissions();
         let mut left = space;
         let mut add = |update: MemberUpdate| {
             let len = size::member_len(&update);
@@ -157,7 +160,15 @@ impl Swim {
     }
 
     fn has_own_news(&self) -> bool {
-        self.me.transmissions < self.config.gossip.transmissions(self.cluster_size())
+        self.me.transmissions < self.transmissions()
+    }
+
+    /// How often an update about a member is sent.
+    fn transmissions(&self) -> u8 {
+        if bug!(self.config, TransmitOnce) {
+            return 1;
+        }
+        self.config.gossip.transmissions(self.cluster_size())
     }
 
     fn has_worker_news(&self) -> bool {

@@ -63,6 +63,10 @@ impl Swim {
         }
         match self.workers.merge(turn.now, update) {
             Merged::News { .. } => turn.event(Event::WorkerChanged(Arc::clone(update))),
+            Merged::Known if bug!(self.config, StaleWorkerVersion) => {
+                self.workers.store(turn.now, update);
+                turn.event(Event::WorkerChanged(Arc::clone(update)));
+            }
             Merged::Known => {}
             Merged::Foreign { .. } => self.counters.worker_updates_foreign += 1,
             Merged::Full => self.counters.workers_refused += 1,
@@ -106,6 +110,7 @@ impl Swim {
         if self.me.peer().role != Role::Manager {
             return;
         }
+        let managers = if bug!(self.config, ActiveBeforeLists) { BTreeSet::new() } else { managers };
         if self.workers.intake.begin(managers) {
             self.synced(turn);
         }

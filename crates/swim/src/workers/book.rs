@@ -1,6 +1,6 @@
 //! The workers a manager knows, its own and those of its peers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,12 +38,26 @@ pub(crate) struct WorkerBook {
     pub(crate) queue: WorkerQueue,
     pub(crate) intake: Intake,
     workers_max: usize,
+    /// The last updates about workers that were forgotten, oldest first out: what is older must not pass for news.
+    graves: BTreeMap<NodeId, Arc<WorkerUpdate>>,
+    buried: VecDeque<NodeId>,
 }
+
+/// Forgotten workers whose last update is remembered.
+const GRAVES_MAX: usize = 4096;
 
 impl WorkerBook {
     pub(crate) fn new(workers_max: usize) -> Self {
         let (digest, queue) = (Digest::default(), WorkerQueue::new());
-        Self { records: BTreeMap::new(), digest, queue, intake: Intake::Waiting, workers_max }
+        Self {
+            records: BTreeMap::new(),
+            digest,
+            queue,
+            intake: Intake::Waiting,
+            workers_max,
+            graves: BTreeMap::new(),
+            buried: VecDeque::new(),
+        }
     }
 
     pub(crate) fn get(&self, worker: NodeId) -> Option<&Arc<WorkerUpdate>> {
@@ -63,7 +77,8 @@ impl WorkerBook {
     }
 
     pub(crate) fn in_buckets(&self, mask: u64) -> impl Iterator<Item = &Arc<WorkerUpdate>> {
-        self.iter().filter(move |update| in_mask(mask, update.worker.get()))
+        let known = self.iter().chain(self.graves.values());
+        known.filter(move |update| in_mask(mask, update.worker.get()))
     }
 
     /// The update that an owner's report becomes.
@@ -87,6 +102,9 @@ impl WorkerBook {
 
     /// Keeps the update if it is the newest, and puts it up for gossip.
     pub(crate) fn merge(&mut self, now: Now, update: &Arc<WorkerUpdate>) -> Merged {
+        if self.graves.get(&update.worker).is_some_and(|grave| update.version <= grave.version) {
+            return Merged::Known;
+        }
         let known = self.get(update.worker);
         if let Some(known) = known {
             let same_grant =
@@ -132,10 +150,29 @@ impl WorkerBook {
 
     /// Forgets those that have been gone for longer than `ttl`.
     pub(crate) fn forget_gone(&mut self, now: Now, ttl: Duration) {
-        self.records.retain(|_, record| !is_gone(&record.update) || now.since(record.since) < ttl);
+        let is_due = |record: &Record| is_gone(&record.update) && now.since(record.since) >= ttl;
+        let due: Vec<NodeId> =
+            self.records.iter().filter(|(_, record)| is_due(record)).map(|(worker, _)| *worker).collect();
+        for worker in due {
+            self.forget(worker);
+        }
     }
 
-    fn store(&mut self, now: Now, update: &Arc<WorkerUpdate>) {
+    /// Moves a worker from the table to its grave.
+    fn forget(&mut self, worker: NodeId) -> bool {
+        let Some(record) = self.records.remove(&worker) else { return false };
+        if self.graves.insert(worker, record.update).is_none() {
+            self.buried.push_back(worker);
+        }
+        if self.buried.len() > GRAVES_MAX
+            && let Some(oldest) = self.buried.pop_front()
+        {
+            self.graves.remove(&oldest);
+        }
+        true
+    }
+
+    pub(crate) fn store(&mut self, now: Now, update: &Arc<WorkerUpdate>) {
         let record = Record { update: Arc::clone(update), since: now };
         if let Some(before) = self.records.insert(update.worker, record)
             && !is_gone(&before.update)
@@ -144,6 +181,9 @@ impl WorkerBook {
         }
         if !is_gone(update) {
             self.digest.add(update.worker.get(), update.fingerprint());
+        }
+        if self.graves.remove(&update.worker).is_some() {
+            self.buried.retain(|worker| *worker != update.worker);
         }
         self.queue.push(update.worker, now);
     }
@@ -154,7 +194,7 @@ impl WorkerBook {
         let Some(worker) = gone.min_by_key(|(_, record)| record.since).map(|(worker, _)| *worker) else {
             return false;
         };
-        self.records.remove(&worker).is_some()
+        self.forget(worker)
     }
 }
 

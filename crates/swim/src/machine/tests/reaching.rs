@@ -68,7 +68,7 @@ fn gossip_about_a_peer_does_not_confirm_it_and_silence_does_not_accuse_it() {
     rig.gossip(2, &[update(3, 0, Status::Alive, 3)]);
     rig.gossip(2, &[update(3, 1, Status::Alive, 3)]);
     assert!(!confirmed(&rig, 3));
-    let actions = rig.advance(secs(120.0));
+    let actions = rig.advance(secs(110.0));
     assert_eq!(rig.status(3), Some(Status::Alive));
     assert!(!events(&actions).iter().any(|event| matches!(event, Event::Suspected { .. })));
     let tries = datagrams_to(&actions, 3).into_iter().filter(|it| is_probe(it)).count();
@@ -84,6 +84,34 @@ fn unconfirmed_member_is_warned_about_once_after_a_minute() {
     };
     assert_eq!(warned(&rig.advance(secs(59.0))), 0);
     assert_eq!(warned(&rig.advance(secs(600.0))), 1);
+}
+
+#[test]
+fn hearsay_that_nobody_reaches_is_given_up_until_it_speaks() {
+    let mut rig = Rig::among([2]);
+    rig.well.insert(node(2));
+    rig.gossip(2, &[update(3, 0, Status::Alive, 3)]);
+    let actions = rig.advance(secs(200.0));
+    assert!(events(&actions).contains(&Event::Forgotten { node: node(3) }));
+    assert!(!events(&actions).iter().any(|event| matches!(event, Event::Died { .. })));
+    rig.gossip(2, &[update(3, 0, Status::Alive, 3)]);
+    assert_eq!(rig.status(3), None, "the same hearsay does not bring it back");
+    rig.gossip(3, &[]);
+    assert_eq!(rig.status(3), Some(Status::Alive));
+    assert!(confirmed(&rig, 3));
+}
+
+#[test]
+fn leaving_node_is_not_woken_for_its_contacts() {
+    let (mut rig, _) = with_contacts(&[9]);
+    rig.meet([2]);
+    rig.command(Command::Leave);
+    let due = rig.timers.iter().find(|(_, timer)| matches!(timer, Timer::Contact(_)));
+    let ((at, number), timer) = due.map(|(key, timer)| (*key, *timer)).unwrap();
+    rig.timers.remove(&(at, number));
+    rig.now = at;
+    rig.input(Input::Timer(timer));
+    assert!(!rig.timers.values().any(|timer| matches!(timer, Timer::Contact(_))));
 }
 
 #[test]
@@ -120,4 +148,19 @@ fn contact_is_left_alone_once_its_member_was_reached() {
     rig.gossip(3, &[]);
     rig.well = [2, 3].map(node).into();
     assert_eq!(joins(&rig.advance(secs(120.0))), []);
+}
+
+#[test]
+fn member_that_came_back_from_the_dead_is_probed_again() {
+    let mut rig = Rig::among([2, 3]);
+    rig.well.extend([node(2), node(3)]);
+    rig.gossip(2, &[update(3, 0, Status::Dead, 2)]);
+    rig.advance(secs(10.0));
+    rig.gossip(2, &[update(3, 1, Status::Alive, 3)]);
+    assert_eq!(rig.status(3), Some(Status::Alive));
+    let probes = datagrams_to(&rig.advance(secs(10.0)), 3).into_iter().filter(|it| is_probe(it)).count();
+    assert!(probes >= 4, "{probes} probes in ten periods of two members");
+    rig.well.remove(&node(3));
+    rig.advance(secs(6.0));
+    assert_eq!(rig.status(3), Some(Status::Suspect));
 }

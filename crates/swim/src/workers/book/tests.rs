@@ -101,6 +101,21 @@ fn gone_workers_are_forgotten_after_their_time() {
     assert_eq!(book.len(), 1);
 }
 
+#[test]
+fn forgotten_worker_does_not_come_back_by_old_updates() {
+    let mut book = WorkerBook::new(9);
+    merge(&mut book, WorkerUpdate { membership: WorkerMembership::Dead, ..update(1, 100, 5, 3) });
+    book.forget_gone(Now::after_start(Duration::from_mins(1)), Duration::from_secs(10));
+    assert_eq!(merge(&mut book, update(1, 100, 5, 2)), Merged::Known);
+    assert_eq!(
+        book.in_buckets(u64::MAX).count(),
+        1,
+        "whoever still knows the worker is told in anti-entropy"
+    );
+    assert_eq!(merge(&mut book, update(1, 200, 6, 1)), Merged::News { told_at_once: true });
+    assert_eq!((book.len(), book.in_buckets(u64::MAX).count()), (1, 1));
+}
+
 proptest! {
     #[test]
     fn merging_is_commutative_idempotent_and_monotone(
