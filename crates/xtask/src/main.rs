@@ -1,4 +1,4 @@
-//! Developer entry points: `cargo xtask test`, `cargo xtask tidy` and `cargo xtask bench`.
+//! Developer entry points: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask sim` and `cargo xtask bench`.
 //!
 //! Plain `std` and little else, because everybody builds this first. It must never be needed to run the product.
 
@@ -7,6 +7,7 @@
 mod bench;
 mod instructions;
 mod packages;
+mod sim;
 mod steps;
 mod test;
 mod tidy;
@@ -34,6 +35,8 @@ enum Command {
     },
     /// Check what the compiler cannot: dependency directions, licences, file sizes, forbidden texts, documents.
     Tidy,
+    /// Simulate whole clusters under faults; `cargo xtask sim --help` lists what can be asked.
+    Sim(sim::SimArgs),
     /// Measure the goals of the engine side by side with its peers; installs what is missing.
     Bench(bench::BenchArgs),
 }
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Test { quick } => test::run(&root(), quick),
         Command::Tidy => tidy::run(&root()),
+        Command::Sim(args) => sim::run(&root(), &args),
         Command::Bench(args) => bench::run(&root(), &args),
     };
     match outcome {

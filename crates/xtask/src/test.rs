@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use crate::instructions;
 use crate::packages;
+use crate::sim;
 use crate::steps::{self, Steps, cargo, output};
 use crate::tidy;
 
@@ -50,6 +51,7 @@ fn do_steps(root: &Path, quick: bool, steps: &mut Steps) -> Result<()> {
         }
     })?;
     if !quick {
+        steps.step("simulator", "the command above repeats the seed that failed", || sim::test(root))?;
         steps.step("doc tests", "the examples in the documentation must run", || {
             steps::run(root, &cargo, &["test", "--locked", "--workspace", "--doc"])
         })?;

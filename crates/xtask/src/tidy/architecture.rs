@@ -68,6 +68,7 @@ const ROOMS: &[Room] = &[
             "hyperscale-target",
         ],
     },
+    Room { name: "hyperscale-sim", kind: Kind::Tool, may_use: &["hyperscale-types", "hyperscale-swim"] },
     Room { name: "xtask", kind: Kind::Tool, may_use: &[] },
 ];
 

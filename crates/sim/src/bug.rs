@@ -1,0 +1,71 @@
+//! All deliberate bugs by name, whichever crate they live in.
+
+use std::fmt;
+use std::str::FromStr;
+
+use hyperscale_swim as swim;
+
+/// A deliberate bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// Of the membership core.
+    Swim(swim::Bug),
+}
+
+/// A name that no bug has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownBug(String);
+
+impl Bug {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Bug> {
+        swim::Bug::ALL.into_iter().map(Bug::Swim)
+    }
+
+    /// The bug for the membership core.
+    pub fn swim(bug: Option<Bug>) -> swim::Bugs {
+        match bug {
+            Some(Bug::Swim(bug)) => swim::Bugs::one(bug),
+            None => swim::Bugs::NONE,
+        }
+    }
+}
+
+impl fmt::Display for Bug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bug::Swim(bug) => write!(f, "swim:{bug:?}"),
+        }
+    }
+}
+
+impl FromStr for Bug {
+    type Err = UnknownBug;
+
+    fn from_str(text: &str) -> Result<Self, UnknownBug> {
+        Bug::all().find(|bug| bug.to_string() == text).ok_or_else(|| UnknownBug(text.to_owned()))
+    }
+}
+
+impl fmt::Display for UnknownBug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known: Vec<String> = Bug::all().map(|bug| bug.to_string()).collect();
+        write!(f, "no bug is called '{}'; there are {}", self.0, known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownBug {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bugs_are_read_back_from_their_names() {
+        for bug in Bug::all() {
+            assert_eq!(bug.to_string().parse(), Ok(bug));
+        }
+        let error = "swim:Nothing".parse::<Bug>().unwrap_err().to_string();
+        assert!(error.starts_with("no bug is called 'swim:Nothing'; there are swim:"));
+    }
+}

@@ -1,0 +1,96 @@
+//! A single thing that breaks or heals.
+
+use std::time::Duration;
+
+use crate::network::Partition;
+use crate::process::Crash;
+
+/// Something that breaks or heals.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// A process or machine dies.
+    Crash {
+        /// Whose.
+        node: usize,
+        /// How.
+        how: Crash,
+    },
+    /// A node is started again, with its disk.
+    Restart {
+        /// Which.
+        node: usize,
+    },
+    /// A node is started again with the new version of the software.
+    Upgrade {
+        /// Which.
+        node: usize,
+    },
+    /// A node ends for ever; another takes its place, with a disk and an id of its own.
+    Replace {
+        /// Which.
+        node: usize,
+    },
+    /// A node ends for ever.
+    Kill {
+        /// Which.
+        node: usize,
+    },
+    /// A node announces that it goes.
+    Leave {
+        /// Which.
+        node: usize,
+    },
+    /// A process is stopped for a while.
+    Pause {
+        /// Which.
+        node: usize,
+        /// For how long.
+        span: Duration,
+    },
+    /// A machine sleeps for a while.
+    Sleep {
+        /// Which.
+        node: usize,
+        /// For how long.
+        span: Duration,
+    },
+    /// A processor becomes slow for a while.
+    Slow {
+        /// Whose.
+        node: usize,
+        /// How many times slower.
+        factor: u32,
+        /// For how long.
+        span: Duration,
+    },
+    /// A clock jumps ahead.
+    Jump {
+        /// Whose.
+        node: usize,
+        /// How far.
+        by: Duration,
+    },
+    /// Links are cut for a while.
+    Cut {
+        /// Which cut it is.
+        number: u32,
+        /// Which links.
+        links: Partition,
+        /// For how long.
+        span: Duration,
+    },
+    /// A cut is mended.
+    Mend {
+        /// Which.
+        number: u32,
+    },
+    /// Everything takes longer for a while.
+    Spike {
+        /// At most this much.
+        extra: Duration,
+        /// For how long.
+        span: Duration,
+    },
+    /// All trouble ends, and everybody who may come back does.
+    Heal,
+}

@@ -1,0 +1,61 @@
+//! Trouble between nodes: weather of the whole network, spikes, cuts.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use super::{Draw, Fault, Kind, Kinds};
+use crate::network::{Partition, Weather};
+
+/// Cuts of a seed that has any.
+const CUTS: usize = 3;
+
+/// The network of a seed.
+pub(super) fn weather(rng: &mut Rng, kinds: &Kinds) -> Weather {
+    let mut weather = Weather::fair();
+    let mut draw = |kind, most: f64| if kinds.has(kind) { most * rng.f64() } else { 0.0 };
+    weather.loss = draw(Kind::Loss, 0.2);
+    weather.duplicate = draw(Kind::Duplication, 0.05);
+    weather.reorder = draw(Kind::Reordering, 0.2);
+    weather.delay += Duration::from_millis(20).mul_f64(draw(Kind::Delay, 1.0));
+    if kinds.has(Kind::Bandwidth) {
+        weather.bytes_per_second = Some(rng.u64(20_000..200_000));
+    }
+    weather
+}
+
+impl Draw<'_> {
+    /// Everything takes up to 5 s longer.
+    pub(super) fn spikes(&mut self) {
+        for _ in 0..self.rng.usize(1..=3) {
+            let (at, extra, span) = (self.moment(), self.seconds(0.5, 5.0), self.seconds(1.0, 10.0));
+            self.add(at, Fault::Spike { extra, span });
+        }
+    }
+
+    /// Three cuts of 5–60 s: halves, one way, around a bridge, or coming and going.
+    pub(super) fn partitions(&mut self) {
+        for _ in 0..CUTS {
+            let (at, span) = (self.moment(), self.seconds(5.0, 60.0));
+            let links = self.cut();
+            self.cuts += 1;
+            let number = self.cuts;
+            self.add(at, Fault::Cut { number, links, span });
+            self.add(at.plus(span), Fault::Mend { number });
+        }
+    }
+
+    fn cut(&mut self) -> Partition {
+        let nodes = self.roles.len();
+        let mut all: Vec<usize> = (0..nodes).collect();
+        self.rng.shuffle(&mut all);
+        let split = self.rng.usize(1..nodes.max(2));
+        let (one, other) = all.split_at(split);
+        let links = match self.rng.u8(0..4) {
+            0 => Partition::one_way(one, other, nodes),
+            1 => Partition::between(one, &other[1.min(other.len())..], nodes),
+            _ => Partition::between(one, other, nodes),
+        };
+        if self.rng.u8(0..4) == 0 { links.flapping(self.seconds(0.5, 8.0)) } else { links }
+    }
+}

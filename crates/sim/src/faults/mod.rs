@@ -1,0 +1,163 @@
+//! What goes wrong in a seed: a random subset of all kinds of trouble (swarm), each with times and victims drawn.
+//!
+//! Every seed draws its own subset, so that kinds that hide each other also appear alone. The drawn list is fault schedule
+//! F: minorities of voters crash at once, everybody restarts once in turn, a voter set loses its power, links are cut three
+//! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced and upgraded.
+
+mod action;
+mod kind;
+mod links;
+mod machines;
+mod processes;
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use hyperscale_types::Role;
+
+pub use action::Fault;
+pub use kind::{Kind, Kinds};
+
+use crate::moment::Moment;
+use crate::network::Weather;
+use crate::world::Shape;
+
+/// When the first fault may come: the cluster has found itself by then.
+const FROM: Duration = Duration::from_secs(15);
+
+/// What a seed does to its world.
+#[derive(Clone, Debug)]
+pub struct FaultPlan {
+    /// The subset that was drawn.
+    pub kinds: Kinds,
+    /// The network from the start.
+    pub weather: Weather,
+    /// What happens when.
+    pub schedule: Vec<(Moment, Fault)>,
+}
+
+/// What is drawn from and written to while a plan is made.
+pub(crate) struct Draw<'a> {
+    pub(crate) rng: &'a mut Rng,
+    roles: Vec<(Role, u8)>,
+    until: Duration,
+    cuts: u32,
+    schedule: Vec<(Moment, Fault)>,
+}
+
+impl FaultPlan {
+    /// Draws a plan for a safety phase of that length.
+    pub fn draw(rng: &mut Rng, shape: &Shape, safety: Duration) -> Self {
+        let kinds = Kinds::draw(rng);
+        let weather = links::weather(rng, &kinds);
+        let roles = shape.nodes();
+        let mut draw = Draw { rng, roles, until: safety, cuts: 0, schedule: Vec::new() };
+        for kind in kinds.iter() {
+            draw.plan(kind);
+        }
+        let mut schedule = draw.schedule;
+        schedule.retain(|(at, _)| *at < Moment::ZERO.plus(safety));
+        schedule.sort_by_key(|(at, _)| *at);
+        Self { kinds, weather, schedule }
+    }
+}
+
+impl Draw<'_> {
+    fn plan(&mut self, kind: Kind) {
+        match kind {
+            Kind::Loss | Kind::Duplication | Kind::Reordering | Kind::Delay | Kind::Bandwidth => {}
+            Kind::Spikes => self.spikes(),
+            Kind::Partitions => self.partitions(),
+            Kind::SkewedClocks => {}
+            Kind::ClockJumps => self.clock_jumps(),
+            Kind::Pauses => self.pauses(),
+            Kind::Sleeps => self.sleeps(),
+            Kind::SlowCpu => self.slow_cpu(),
+            Kind::MinorityCrash => self.minority_crash(),
+            Kind::RollingRestart => self.rolling_restart(),
+            Kind::PowerLoss => self.power_loss(),
+            Kind::KilledWorkers => self.killed_workers(),
+            Kind::Replacement => self.replacement(),
+            Kind::Upgrade => self.upgrade(),
+            Kind::Leave => self.leave(),
+        }
+    }
+
+    /// A moment within the safety phase.
+    fn moment(&mut self) -> Moment {
+        let span = self.until.saturating_sub(FROM);
+        Moment::ZERO.plus(FROM + span.mul_f64(self.rng.f64()))
+    }
+
+    fn seconds(&mut self, from: f64, to: f64) -> Duration {
+        Duration::from_secs_f64(from + (to - from) * self.rng.f64())
+    }
+
+    /// The span from that moment on, ended by the safety phase.
+    fn within(&self, at: Moment, span: Duration) -> Duration {
+        span.min(Moment::ZERO.plus(self.until).since(at))
+    }
+
+    fn add(&mut self, at: Moment, fault: Fault) {
+        self.schedule.push((at, fault));
+    }
+
+    /// The numbers of the nodes with a role in a cluster.
+    fn group(&self, role: Role, cluster: u8) -> Vec<usize> {
+        let matches = |(index, node): (usize, &(Role, u8))| (*node == (role, cluster)).then_some(index);
+        self.roles.iter().enumerate().filter_map(matches).collect()
+    }
+
+    /// All groups of voters: the managers of each datacenter, and the gates.
+    fn voter_sets(&self) -> Vec<Vec<usize>> {
+        let clusters = self.roles.iter().map(|(_, cluster)| cluster + 1).max().unwrap_or(0);
+        let sets = (0..clusters).flat_map(|cluster| [(Role::Manager, cluster), (Role::Gate, cluster)]);
+        sets.map(|(role, cluster)| self.group(role, cluster)).filter(|set| !set.is_empty()).collect()
+    }
+
+    fn any_node(&mut self) -> usize {
+        self.rng.usize(..self.roles.len())
+    }
+
+    /// So many different ones of them.
+    fn some_of(&mut self, mut nodes: Vec<usize>, count: usize) -> Vec<usize> {
+        self.rng.shuffle(&mut nodes);
+        nodes.truncate(count);
+        nodes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(seed: u64) -> FaultPlan {
+        let shape = Shape { datacenters: 2, managers: 3, gates: 3, workers: 10 };
+        FaultPlan::draw(&mut Rng::with_seed(seed), &shape, Duration::from_mins(3))
+    }
+
+    #[test]
+    fn plans_come_from_the_seed_alone_and_differ() {
+        assert_eq!(format!("{:?}", plan(4)), format!("{:?}", plan(4)));
+        assert_ne!(format!("{:?}", plan(4)), format!("{:?}", plan(5)));
+    }
+
+    #[test]
+    fn every_kind_appears_and_is_left_out_in_some_seed() {
+        let plans: Vec<FaultPlan> = (0..200).map(plan).collect();
+        for kind in Kind::ALL {
+            let with = plans.iter().filter(|plan| plan.kinds.has(kind)).count();
+            assert!(with > 10 && with < 190, "{kind:?}: {with}");
+        }
+    }
+
+    #[test]
+    fn faults_come_in_order_and_within_the_phase() {
+        for seed in 0..100 {
+            let times: Vec<Moment> = plan(seed).schedule.iter().map(|(at, _)| *at).collect();
+            assert!(times.is_sorted());
+            assert!(times.first().is_none_or(|first| *first >= Moment::ZERO.plus(FROM)));
+            assert!(times.last().is_none_or(|last| *last < Moment::seconds(180)));
+        }
+    }
+}

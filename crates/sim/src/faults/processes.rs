@@ -1,0 +1,104 @@
+//! Trouble of processes: crashes of minorities and of everybody, restarts in turn, deaths, replacements, upgrades.
+
+use std::time::Duration;
+
+use hyperscale_types::Role;
+
+use super::{Draw, Fault};
+use crate::process::Crash;
+
+/// Pause between two restarts of a rolling one.
+const ROLLING_PAUSE: Duration = Duration::from_secs(3);
+/// Share of workers that are killed.
+const KILLED: f64 = 0.3;
+
+impl Draw<'_> {
+    /// Any minority of each voter set dies at once and comes back.
+    pub(super) fn minority_crash(&mut self) {
+        for set in self.voter_sets() {
+            let at = self.moment();
+            let most = (set.len() - 1) / 2;
+            let count = self.rng.usize(0..=most);
+            for node in self.some_of(set, count) {
+                let back = at.plus(self.seconds(1.0, 60.0));
+                let how = self.how();
+                self.add(at, Fault::Crash { node, how });
+                self.add(back, Fault::Restart { node });
+            }
+        }
+    }
+
+    /// Every node is restarted once, one after the other.
+    pub(super) fn rolling_restart(&mut self) {
+        let mut at = self.moment();
+        for node in 0..self.roles.len() {
+            self.add(at, Fault::Crash { node, how: Crash::Process });
+            let back = at.plus(self.seconds(0.1, 2.0));
+            self.add(back, Fault::Restart { node });
+            at = at.plus(ROLLING_PAUSE);
+        }
+    }
+
+    /// A whole voter set loses its power and keeps its disks.
+    pub(super) fn power_loss(&mut self) {
+        let sets = self.voter_sets();
+        let set = sets[self.rng.usize(..sets.len())].clone();
+        let at = self.moment();
+        for node in set {
+            self.add(at, Fault::Crash { node, how: Crash::Machine });
+            let back = at.plus(self.seconds(1.0, 20.0));
+            self.add(back, Fault::Restart { node });
+        }
+    }
+
+    /// Three of ten workers die, half of them for ever.
+    pub(super) fn killed_workers(&mut self) {
+        let is_worker = |index: &usize| self.roles[*index].0 == Role::Worker;
+        let workers: Vec<usize> = (0..self.roles.len()).filter(is_worker).collect();
+        let count = (workers.len() as f64 * KILLED).ceil() as usize;
+        for node in self.some_of(workers, count) {
+            let at = self.moment();
+            if self.rng.bool() {
+                self.add(at, Fault::Kill { node });
+            } else {
+                let how = self.how();
+                self.add(at, Fault::Crash { node, how });
+                let back = at.plus(self.seconds(1.0, 40.0));
+                self.add(back, Fault::Restart { node });
+            }
+        }
+    }
+
+    /// One node of a voter set is replaced by a new one.
+    pub(super) fn replacement(&mut self) {
+        for set in self.voter_sets() {
+            let (at, node) = (self.moment(), set[self.rng.usize(..set.len())]);
+            self.add(at, Fault::Replace { node });
+        }
+    }
+
+    /// Everybody gets the new version, one after the other, while both are in use.
+    pub(super) fn upgrade(&mut self) {
+        let mut at = self.moment();
+        for node in 0..self.roles.len() {
+            self.add(at, Fault::Crash { node, how: Crash::Process });
+            let back = at.plus(self.seconds(0.1, 2.0));
+            self.add(back, Fault::Upgrade { node });
+            at = at.plus(ROLLING_PAUSE);
+        }
+    }
+
+    /// Some workers go and say so.
+    pub(super) fn leave(&mut self) {
+        for _ in 0..self.rng.usize(1..=3) {
+            let (at, node) = (self.moment(), self.any_node());
+            if self.roles[node].0 == Role::Worker {
+                self.add(at, Fault::Leave { node });
+            }
+        }
+    }
+
+    fn how(&mut self) -> Crash {
+        if self.rng.bool() { Crash::Process } else { Crash::Machine }
+    }
+}

@@ -1,0 +1,175 @@
+//! What must hold whatever happens, one file each. Judges look on after every event and remember what they need.
+//!
+//! An invariant sees what a core did ([`Seen`]) and what is really so ([`Truth`]); it never changes anything. The first one
+//! that is broken ends the seed.
+
+mod active_after_lists;
+mod buddy;
+mod confirmed_by_contact;
+mod dead_stays_dead;
+mod death_events;
+mod embedded_versions;
+mod false_deaths;
+mod health;
+mod merge_keeps_newest;
+mod queues;
+mod spread;
+mod suspicion_time;
+mod views_converge;
+mod worker_versions;
+
+use hyperscale_swim::{AuditEntry, Datagram, Event, MemberUpdate, Swim};
+use hyperscale_types::{BootEpoch, NodeId};
+
+pub use views_converge::{ghosts, strangers, workers_differ};
+
+use crate::moment::Moment;
+use crate::world::Truth;
+
+/// What a node did or learned, with what is needed to judge it.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// When.
+    pub at: Moment,
+    /// Which node.
+    pub node: usize,
+    /// Its core, after it dealt with the input.
+    pub swim: &'a Swim,
+    /// What is really so.
+    pub truth: &'a Truth,
+    /// What it was.
+    pub what: What<'a>,
+}
+
+/// What can be seen.
+#[derive(Debug)]
+pub enum What<'a> {
+    /// A new life begins.
+    Started,
+    /// A life ends.
+    Ended,
+    /// A message arrives; the core has not seen it yet.
+    Heard {
+        /// From whom.
+        from: NodeId,
+        /// In which life.
+        boot: BootEpoch,
+    },
+    /// The core has dealt with a datagram that carried these updates.
+    Merged {
+        /// Whose datagram it was.
+        from: NodeId,
+        /// In which life.
+        boot: BootEpoch,
+        /// The updates.
+        members: &'a [MemberUpdate],
+    },
+    /// The core sends a datagram.
+    Sent {
+        /// To whom.
+        to: NodeId,
+        /// What.
+        datagram: &'a Datagram,
+    },
+    /// The core tells the layers above.
+    Event(&'a Event),
+    /// The core recorded a transition.
+    Transition(&'a AuditEntry),
+    /// The core has dealt with an input.
+    Handled,
+}
+
+/// What an invariant says: nothing, or what is broken.
+pub type Verdict = Result<(), String>;
+
+/// A promise that is watched.
+pub trait Invariant: std::fmt::Debug {
+    /// Its name, as in the file.
+    fn name(&self) -> &'static str;
+
+    /// Looks at what happened.
+    fn see(&mut self, seen: &Seen<'_>) -> Verdict;
+}
+
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub invariant: &'static str,
+    /// When.
+    pub at: Moment,
+    /// At which node, if at one.
+    pub node: Option<usize>,
+    /// What happened.
+    pub what: String,
+}
+
+/// Everybody who watches.
+#[derive(Debug, Default)]
+pub struct Judges {
+    watching: Vec<Box<dyn Invariant>>,
+    violation: Option<Violation>,
+}
+
+impl Judges {
+    /// Nobody.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// All invariants.
+    pub fn all() -> Self {
+        Self::of(vec![
+            Box::new(active_after_lists::ActiveAfterLists::default()),
+            Box::new(buddy::Buddy),
+            Box::new(confirmed_by_contact::ConfirmedByContact::default()),
+            Box::new(dead_stays_dead::DeadStaysDead::default()),
+            Box::new(death_events::DeathEvents::default()),
+            Box::new(embedded_versions::EmbeddedVersions::default()),
+            Box::new(false_deaths::FalseDeaths),
+            Box::new(health::Health),
+            Box::new(merge_keeps_newest::MergeKeepsNewest),
+            Box::new(queues::Queues),
+            Box::new(spread::Spread::default()),
+            Box::new(suspicion_time::SuspicionTime::default()),
+            Box::new(worker_versions::WorkerVersions::default()),
+        ])
+    }
+
+    /// These.
+    pub fn of(watching: Vec<Box<dyn Invariant>>) -> Self {
+        Self { watching, violation: None }
+    }
+
+    /// Whether anybody watches.
+    pub fn is_watching(&self) -> bool {
+        !self.watching.is_empty()
+    }
+
+    /// Shows everybody what happened; the first objection is kept.
+    pub fn see(&mut self, seen: &Seen<'_>) {
+        if self.violation.is_some() {
+            return;
+        }
+        let objection = self
+            .watching
+            .iter_mut()
+            .find_map(|invariant| invariant.see(seen).err().map(|what| (invariant.name(), what)));
+        if let Some((invariant, what)) = objection {
+            self.object(invariant, seen.at, Some(seen.node), what);
+        }
+    }
+
+    /// Somebody objects for a reason of their own.
+    pub fn object(&mut self, invariant: &'static str, at: Moment, node: Option<usize>, what: String) {
+        self.violation.get_or_insert(Violation { invariant, at, node, what });
+    }
+
+    /// The first objection.
+    pub fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests;

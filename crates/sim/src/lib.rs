@@ -1,0 +1,39 @@
+//! Discrete-event simulator of whole clusters: one thread, one seed decides everything.
+//!
+//! The production cores run unchanged; only clock, processor, disk, network and process are models. A seed draws a
+//! cluster, a subset of all kinds of trouble and the times they come, and runs two phases: *safety*, with faults and
+//! every invariant checked after every event, then *liveness*, without faults, in which the cluster must find itself again.
+//!
+//! | folder or file | what it owns                                                                    |
+//! | -------------- | ------------------------------------------------------------------------------- |
+//! | `kernel`       | the queue of events, true time, the trace hash                                  |
+//! | `clock`, `cpu`, `process`, `network` | models of a machine and of what lies between machines     |
+//! | `faults`       | what goes wrong: kinds, swarm, schedule F                                       |
+//! | `world`        | nodes: the cores on their models                                                |
+//! | `invariants`   | what must hold, one file each                                                   |
+//! | `run`          | the two phases of a seed                                                        |
+//! | `report`       | a failure: seed, command that repeats it, last events per node                  |
+//! | `teeth`        | deliberate bugs, each caught by a recorded seed                                 |
+//!
+//! Nothing in here reads a clock, uses a global generator, starts a thread within a seed or depends on the order of a hash
+//! map: the same seed gives the same trace.
+
+pub mod bug;
+pub mod clock;
+pub mod cpu;
+pub mod faults;
+pub mod invariants;
+pub mod kernel;
+pub mod moment;
+pub mod network;
+pub mod process;
+pub mod recorder;
+pub mod report;
+pub mod run;
+pub mod teeth;
+pub mod trace;
+pub mod world;
+
+pub use bug::Bug;
+pub use run::{Options, Outcome, run};
+pub use world::Size;

@@ -1,0 +1,160 @@
+//! `hyperscale-sim`, behind `cargo xtask sim`: searches seeds, repeats one, hunts deliberate bugs, measures.
+
+#![expect(clippy::print_stderr, reason = "a developer tool talks to the terminal it was started from")]
+
+mod search;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use hyperscale_sim::bug::{Bug, UnknownBug};
+use hyperscale_sim::{Options, Size, report, run, teeth};
+use serde_json::json;
+
+use search::Search;
+
+/// Simulate whole clusters under faults and check every promise after every event.
+#[derive(Debug, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
+#[command(name = "cargo xtask sim")]
+struct Arguments {
+    /// Run that many seeds.
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    seeds: u64,
+    /// First seed.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    from: u64,
+    /// Run only this seed and tell everything about it.
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// Clusters of three datacenters and a thousand workers.
+    #[arg(long)]
+    large: bool,
+    /// With a deliberate bug.
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| text.parse::<Bug>().map_err(|error: UnknownBug| error.to_string()))]
+    bug: Option<Bug>,
+    /// Hunt every deliberate bug anew and write down what catches it.
+    #[arg(long)]
+    teeth: bool,
+    /// Run the recorded seed of every deliberate bug: each must be caught.
+    #[arg(long)]
+    replay: bool,
+    /// Stop searching after so many seconds.
+    #[arg(long, value_name = "S")]
+    seconds: Option<u64>,
+    /// Fail if fewer seeds than this were run.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    least: u64,
+    /// Seeds that run at the same time.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    jobs: usize,
+    /// Print the result as JSON on stdout.
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    match start(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sim: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(arguments: &Arguments) -> Result<()> {
+    let size = if arguments.large { Size::Large } else { Size::Small };
+    let options = Options { size, bug: arguments.bug, record: false };
+    if let Some(seed) = arguments.seed {
+        return one(seed, options);
+    }
+    if arguments.teeth {
+        return hunt(arguments);
+    }
+    search(arguments, options)?;
+    if arguments.replay { replay() } else { Ok(()) }
+}
+
+fn one(seed: u64, options: Options) -> Result<()> {
+    let begin = Instant::now();
+    let outcome = run(seed, options);
+    eprintln!("{}", report::line(&outcome));
+    let ratio = outcome.simulated.as_secs_f64() / begin.elapsed().as_secs_f64();
+    eprintln!("{:.0} s simulated, {ratio:.0} × real time", outcome.simulated.as_secs_f64());
+    if outcome.violation.is_some() {
+        bail!("a promise was broken\n{}", report::failure(seed, options));
+    }
+    Ok(())
+}
+
+fn search(arguments: &Arguments, options: Options) -> Result<()> {
+    let search = Search {
+        from: arguments.from,
+        seeds: arguments.seeds,
+        jobs: arguments.jobs.max(1),
+        limit: arguments.seconds.map(Duration::from_secs),
+    };
+    let found = search.run(options);
+    if arguments.json {
+        let text = json!({
+            "from": search.from, "seeds": found.seeds, "events": found.events, "seconds": found.took.as_secs_f64(),
+            "simulated_seconds": found.simulated.as_secs_f64(), "converged_seconds_max": found.slowest.as_secs_f64(),
+            "failed": found.failed,
+        });
+        writeln!(std::io::stdout(), "{text:#}")?;
+    }
+    eprintln!("{found}");
+    if let Some(seed) = found.failed.first() {
+        bail!(
+            "{} of {} seeds broke a promise\n{}",
+            found.failed.len(),
+            found.seeds,
+            report::failure(*seed, options)
+        );
+    }
+    if found.seeds < arguments.least {
+        bail!("only {} seeds in the time given, {} are the least", found.seeds, arguments.least);
+    }
+    Ok(())
+}
+
+fn hunt(arguments: &Arguments) -> Result<()> {
+    let bugs: Vec<Bug> = Bug::all().filter(|bug| arguments.bug.is_none_or(|only| only == *bug)).collect();
+    let hunted = search::each(arguments.jobs.max(1), &bugs, |bug| {
+        let caught = teeth::hunt(*bug);
+        match &caught {
+            Some(it) => eprintln!("{bug}: caught by seed {} ({})", it.seed, it.invariant),
+            None => eprintln!("{bug}: NOT CAUGHT within {} seeds", teeth::SEEDS_MAX),
+        }
+        caught
+    });
+    let caught: Vec<teeth::Catch> = hunted.into_iter().flatten().collect();
+    if arguments.bug.is_none() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("teeth.txt");
+        std::fs::write(&path, teeth::write(&caught)).context("cannot write teeth.txt")?;
+    }
+    if caught.len() < bugs.len() {
+        bail!("{} of {} deliberate bugs were not caught", bugs.len() - caught.len(), bugs.len());
+    }
+    Ok(())
+}
+
+fn replay() -> Result<()> {
+    let recorded = teeth::recorded().map_err(anyhow::Error::msg)?;
+    let blunt: Vec<String> =
+        search::each(2, &recorded, |it| teeth::bite(it.bug, it.seed).is_none().then(|| it.clone()))
+            .into_iter()
+            .flatten()
+            .map(|it| format!("seed {} no longer catches {} ({})", it.seed, it.bug, it.invariant))
+            .collect();
+    if !blunt.is_empty() {
+        bail!("teeth went blunt; if that is right, run 'cargo xtask sim --teeth'\n{}", blunt.join("\n"));
+    }
+    eprintln!("{} deliberate bugs caught by their recorded seeds", recorded.len());
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! The network between nodes: what becomes of a datagram or of a message on a stream.
+//!
+//! Datagrams are lost, doubled, delayed and overtaken. Messages on a stream arrive in order and are repeated by the
+//! kernel when lost, so loss makes them late; a cut link loses them, as the connection breaks. Both wait for the sender's
+//! line when bandwidth is limited. Nodes of different sites are far from each other.
+
+mod delay;
+mod line;
+mod partition;
+mod weather;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+pub use partition::{Flapping, Partition};
+pub use weather::Weather;
+
+use crate::moment::Moment;
+use line::Line;
+
+/// First pause before a lost segment of a stream is sent again; doubled each time.
+const RETRANSMIT_AFTER: Duration = Duration::from_millis(200);
+/// Repetitions after which a connection is given up.
+const RETRANSMITS_MAX: u32 = 6;
+/// A connection that was not used for so long has to be opened anew: two more delays.
+const CONNECTION_IDLE: Duration = Duration::from_mins(1);
+/// What separates sites: one way, beside the delay within a site.
+const SITE_DELAY: Duration = Duration::from_millis(30);
+
+/// The network.
+#[derive(Debug)]
+pub struct Network {
+    rng: Rng,
+    weather: Weather,
+    partitions: BTreeMap<u32, Partition>,
+    /// Until then every delay has this much on top.
+    spike: (Moment, Duration),
+    lines: Vec<Line>,
+    sites: Vec<u8>,
+    /// When the last message between two nodes arrives, for the order on streams.
+    streams: BTreeMap<(u32, u32), Moment>,
+}
+
+impl Network {
+    /// A network in fair weather without nodes.
+    pub fn new(seed: u64, weather: Weather) -> Self {
+        Self {
+            rng: Rng::with_seed(seed),
+            weather,
+            partitions: BTreeMap::new(),
+            spike: (Moment::ZERO, Duration::ZERO),
+            lines: Vec::new(),
+            sites: Vec::new(),
+            streams: BTreeMap::new(),
+        }
+    }
+
+    /// Connects the next node.
+    pub fn connect(&mut self, site: u8) {
+        self.sites.push(site);
+        self.lines.push(Line::default());
+    }
+
+    /// When a datagram arrives: not at all, once or twice.
+    pub fn datagram(&mut self, now: Moment, from: usize, to: usize, bytes: usize) -> [Option<Moment>; 2] {
+        let sent = self.lines[from].send(now, bytes, self.weather.bytes_per_second, line::Kind::Datagram);
+        let Some(sent) = sent else { return [None; 2] };
+        if !self.reaches(now, from, to) || self.rng.f64() < self.weather.loss {
+            return [None; 2];
+        }
+        let mut copy = || sent.plus(self.one_way(now, from, to));
+        let first = copy();
+        let second = copy();
+        let doubled = self.weather.duplicate > 0.0 && self.rng.f64() < self.weather.duplicate;
+        [Some(first), doubled.then_some(second)]
+    }
+
+    /// When a message on a stream arrives, if the connection holds.
+    pub fn stream(&mut self, now: Moment, from: usize, to: usize, bytes: usize) -> Option<Moment> {
+        let sent = self.lines[from].send(now, bytes, self.weather.bytes_per_second, line::Kind::Stream)?;
+        if !self.reaches(now, from, to) || !self.reaches(now, to, from) {
+            return None;
+        }
+        let delay = self.one_way(now, from, to);
+        let key = (from as u32, to as u32);
+        let last = self.streams.get(&key).copied();
+        let is_open = last.is_some_and(|last| now.since(last) < CONNECTION_IDLE);
+        let mut arrives = sent.plus(if is_open { delay } else { delay * 3 });
+        let mut pause = RETRANSMIT_AFTER;
+        for _ in 0..RETRANSMITS_MAX {
+            if self.rng.f64() >= self.weather.loss {
+                let arrives = last.map_or(arrives, |last| arrives.max(Moment(last.0 + 1)));
+                self.streams.insert(key, arrives);
+                return Some(arrives);
+            }
+            arrives = arrives.plus(pause);
+            pause *= 2;
+        }
+        self.streams.remove(&key);
+        None
+    }
+
+    /// Whether anything from one node reaches the other now.
+    pub fn reaches(&self, now: Moment, from: usize, to: usize) -> bool {
+        self.partitions.is_empty() || !self.partitions.values().any(|cut| cut.blocks(now, from, to))
+    }
+
+    /// Cuts links.
+    pub fn cut(&mut self, number: u32, partition: Partition) {
+        self.partitions.insert(number, partition);
+    }
+
+    /// Mends what was cut under that number.
+    pub fn mend(&mut self, number: u32) {
+        self.partitions.remove(&number);
+    }
+
+    /// Whether nothing is cut.
+    pub fn is_whole(&self) -> bool {
+        self.partitions.is_empty()
+    }
+
+    /// Every delay has this much on top until then.
+    pub fn spike(&mut self, until: Moment, extra: Duration) {
+        self.spike = (until, extra);
+    }
+
+    /// How the network is.
+    pub fn weather(&self) -> &Weather {
+        &self.weather
+    }
+
+    /// Changes how the network is.
+    pub fn set_weather(&mut self, weather: Weather) {
+        self.weather = weather;
+    }
+
+    /// Ends all trouble.
+    pub fn heal(&mut self) {
+        self.partitions.clear();
+        self.spike = (Moment::ZERO, Duration::ZERO);
+        self.weather = Weather::fair();
+    }
+
+    fn one_way(&mut self, now: Moment, from: usize, to: usize) -> Duration {
+        let mut delay = delay::draw(&mut self.rng, self.weather.delay, self.weather.delay_sigma);
+        if self.weather.reorder > 0.0 && self.rng.f64() < self.weather.reorder {
+            delay += self.weather.delay * self.rng.u32(1..50);
+        }
+        if self.spike.0 > now {
+            delay += self.spike.1.mul_f64(self.rng.f64());
+        }
+        if self.sites[from] != self.sites[to] {
+            delay += SITE_DELAY;
+        }
+        delay
+    }
+}
+
+#[cfg(test)]
+mod tests;

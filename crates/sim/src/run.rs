@@ -1,0 +1,188 @@
+//! One seed: a world is drawn, troubled, healed and asked whether it found itself again.
+//!
+//! | phase    | what happens                                                             | what must hold             |
+//! | -------- | ------------------------------------------------------------------------ | -------------------------- |
+//! | safety   | the drawn faults                                                         | all invariants             |
+//! | liveness | everything heals, everybody who may comes back                           | and views converge in time |
+//! | epilogue | newcomers join, up to half of the workers die, one leaves, in calm weather | and converge again       |
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use hyperscale_swim::{Command, Config, Limits};
+use hyperscale_types::Role;
+
+use crate::bug::Bug;
+use crate::faults::{Fault, FaultPlan, Kind, Kinds};
+use crate::invariants::{Judges, Violation, ghosts, strangers, workers_differ};
+use crate::moment::Moment;
+use crate::process::Version;
+use crate::recorder::Recorder;
+use crate::world::{Setup, Shape, Size, World};
+
+/// How long a datacenter may take to find itself again once all trouble is over.
+const CONVERGE_WITHIN: Duration = Duration::from_mins(1);
+/// The same after half of the workers died: their suspicions have to end.
+const MOURN_WITHIN: Duration = Duration::from_secs(90);
+/// What gates may take on top, as periods and suspicions of wide areas are five times as long, and what hearsay about
+/// nodes that are gone may take to be given up.
+const GATES_WITHIN: Duration = Duration::from_mins(4);
+/// Nodes of a datacenter.
+const DATACENTER: [Role; 2] = [Role::Manager, Role::Worker];
+/// Quiet before the epilogue: what came from earlier trouble has passed.
+const QUIET: Duration = Duration::from_mins(1);
+
+/// How a seed is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How large.
+    pub size: Size,
+    /// With a deliberate bug.
+    pub bug: Option<Bug>,
+    /// Keep the last events of every node.
+    pub record: bool,
+}
+
+impl Options {
+    /// A small seed without a bug.
+    pub fn small() -> Self {
+        Self { size: Size::Small, bug: None, record: false }
+    }
+}
+
+/// What came out of a seed.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The seed.
+    pub seed: u64,
+    /// Hash of everything that happened.
+    pub trace: u64,
+    /// Events that happened.
+    pub events: u64,
+    /// Simulated time.
+    pub simulated: Duration,
+    /// What kinds of trouble were drawn.
+    pub kinds: Kinds,
+    /// How large the cluster was.
+    pub shape: Shape,
+    /// How long it took to converge after everything healed.
+    pub converged: Option<Duration>,
+    /// The first broken promise.
+    pub violation: Option<Violation>,
+    /// The world as it was at the end.
+    pub world: World,
+}
+
+/// Runs one seed.
+pub fn run(seed: u64, options: Options) -> Outcome {
+    let mut rng = Rng::with_seed(seed);
+    let shape = Shape::draw(options.size, &mut rng);
+    let safety = safety(options.size);
+    let plan = FaultPlan::draw(&mut rng, &shape, safety);
+    let recorder = if options.record { Recorder::on() } else { Recorder::off() };
+    let mut world = World::new(setup(&mut rng, &shape, &plan, options), Judges::all(), recorder);
+    for (at, fault) in plan.schedule {
+        world.plan(at, fault);
+    }
+    world.run_until(Moment::ZERO.plus(safety));
+    let converged = liveness(&mut world);
+    if converged.is_some() {
+        epilogue(&mut world, &mut rng);
+    }
+    Outcome {
+        seed,
+        trace: world.kernel.trace.value(),
+        events: world.kernel.happened(),
+        simulated: world.kernel.now().since(Moment::ZERO),
+        kinds: plan.kinds,
+        shape,
+        converged,
+        violation: world.judges.violation().cloned(),
+        world,
+    }
+}
+
+fn safety(size: Size) -> Duration {
+    match size {
+        Size::Small => Duration::from_secs(150),
+        Size::Large => Duration::from_mins(25),
+    }
+}
+
+fn setup(rng: &mut Rng, shape: &Shape, plan: &FaultPlan, options: Options) -> Setup {
+    let members = (shape.nodes().len() * 2).max(64);
+    // Sometimes the dead are forgotten soon, so that they come back to those who forgot them.
+    let dead_ttl = Duration::from_secs(if rng.bool() { 3600 } else { rng.u64(80..160) });
+    let limits = Limits { members, workers: members, audit: 128 };
+    let config = Config { dead_ttl, limits, bugs: Bug::swim(options.bug), ..Config::lan() };
+    Setup {
+        seed: rng.u64(..),
+        shape: *shape,
+        config,
+        weather: plan.weather.clone(),
+        skewed_clocks: plan.kinds.has(Kind::SkewedClocks),
+        registers: true,
+        version: if plan.kinds.has(Kind::Upgrade) { Version::Old } else { Version::New },
+        start_within: Duration::from_secs(2),
+    }
+}
+
+/// Everything heals; how long it took to converge.
+fn liveness(world: &mut World) -> Option<Duration> {
+    world.plan(world.kernel.now(), Fault::Heal);
+    world.run(Duration::from_millis(1));
+    converge(world, CONVERGE_WITHIN)
+}
+
+fn converge(world: &mut World, within: Duration) -> Option<Duration> {
+    let difference = |world: &World| strangers(world, &DATACENTER).or_else(|| workers_differ(world));
+    let took = settle(world, within, difference)?;
+    settle(world, GATES_WITHIN, |world| strangers(world, &[Role::Gate]).or_else(|| ghosts(world)))?;
+    Some(took)
+}
+
+fn settle(
+    world: &mut World,
+    within: Duration,
+    difference: impl Fn(&World) -> Option<String>,
+) -> Option<Duration> {
+    let took = world.run_while(within, |world| difference(world).is_none());
+    if took.is_none()
+        && let Some(difference) = difference(world)
+    {
+        object(world, "views_converge", format!("after {within:?} {difference}"));
+    }
+    took
+}
+
+/// In calm weather: newcomers, a leave, and many deaths at once.
+fn epilogue(world: &mut World, rng: &mut Rng) {
+    world.run(QUIET);
+    for cluster in 0..world.truth.clusters() {
+        let is_gates = world.truth.members_with(cluster, Role::Gate).next().is_some();
+        world.add(
+            if is_gates { Role::Gate } else { Role::Worker },
+            cluster,
+            Duration::from_millis(rng.u64(..900)),
+        );
+    }
+    world.run(Duration::from_secs(12));
+    for cluster in 0..world.truth.clusters() {
+        let mut workers: Vec<usize> = world.truth.members_with(cluster, Role::Worker).collect();
+        rng.shuffle(&mut workers);
+        let dying = rng.usize(0..=workers.len() / 2);
+        for node in workers.drain(..dying) {
+            world.plan(world.kernel.now(), Fault::Kill { node });
+        }
+        if let Some(node) = workers.pop() {
+            world.tell(node, Command::Leave);
+        }
+    }
+    world.run(Duration::from_secs(1));
+    converge(world, MOURN_WITHIN);
+}
+
+fn object(world: &mut World, invariant: &'static str, what: String) {
+    let at = world.kernel.now();
+    world.judges.object(invariant, at, None, what);
+}

@@ -1,0 +1,85 @@
+//! Teeth: every deliberate bug must be caught within [`SEEDS_MAX`] seeds. What caught it is recorded in `teeth.txt` and
+//! replayed with the tests, so that no invariant goes blunt unnoticed.
+
+use std::fmt::Write;
+
+use crate::bug::Bug;
+use crate::run::{Options, run};
+
+/// Seeds within which a bug must be caught.
+pub const SEEDS_MAX: u64 = 200;
+/// The recorded catches.
+pub const RECORDED: &str = include_str!("../teeth.txt");
+
+const HEAD: &str = "\
+# Deliberate bugs, the first seed that catches each, and the invariant that does.
+# Written by `cargo xtask sim --teeth`, replayed by `cargo xtask test`.
+";
+
+/// A bug that was caught.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catch {
+    /// The bug.
+    pub bug: Bug,
+    /// The seed that caught it.
+    pub seed: u64,
+    /// The invariant that was broken.
+    pub invariant: String,
+}
+
+/// Looks for the first seed that catches the bug.
+pub fn hunt(bug: Bug) -> Option<Catch> {
+    (0..SEEDS_MAX).find_map(|seed| bite(bug, seed))
+}
+
+/// What the seed says about the bug.
+pub fn bite(bug: Bug, seed: u64) -> Option<Catch> {
+    let outcome = run(seed, Options { bug: Some(bug), ..Options::small() });
+    let violation = outcome.violation?;
+    Some(Catch { bug, seed, invariant: violation.invariant.to_owned() })
+}
+
+/// The recorded catches; an error names the line that cannot be read.
+pub fn recorded() -> Result<Vec<Catch>, String> {
+    let lines = RECORDED.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    lines.map(|line| read(line).ok_or_else(|| format!("teeth.txt: cannot read '{line}'"))).collect()
+}
+
+/// The text of the file.
+pub fn write(catches: &[Catch]) -> String {
+    let mut text = HEAD.to_owned();
+    for Catch { bug, seed, invariant } in catches {
+        let name = bug.to_string();
+        let _ = writeln!(text, "{name:<32} {seed:>4} {invariant}");
+    }
+    text
+}
+
+fn read(line: &str) -> Option<Catch> {
+    let mut words = line.split_whitespace();
+    let (bug, seed, invariant) = (words.next()?, words.next()?, words.next()?);
+    Some(Catch { bug: bug.parse().ok()?, seed: seed.parse().ok()?, invariant: invariant.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bug_has_its_recorded_seed() {
+        let recorded = recorded().unwrap();
+        for bug in Bug::all() {
+            let count = recorded.iter().filter(|it| it.bug == bug).count();
+            assert_eq!(count, 1, "{bug}: run 'cargo xtask sim --teeth'");
+        }
+        assert!(recorded.iter().all(|it| it.seed < SEEDS_MAX));
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let catches = recorded().unwrap();
+        let text = write(&catches);
+        let again: Vec<Catch> = text.lines().filter(|line| !line.starts_with('#')).filter_map(read).collect();
+        assert_eq!(again, catches);
+    }
+}

@@ -1,0 +1,117 @@
+//! Everything that can happen in the simulated world.
+
+use hyperscale_swim::{Command, Datagram, Message, StreamMessage, Timer};
+use hyperscale_types::{BootEpoch, Now};
+
+use crate::faults::Fault;
+
+/// How an event reaches a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Through its socket, which may be full.
+    Datagram,
+    /// Through a connection or from within; it waits as long as it has to.
+    Other,
+}
+
+/// One event.
+#[derive(Debug)]
+pub enum Happening {
+    /// A node starts in a new life.
+    Start {
+        /// Which.
+        node: usize,
+    },
+    /// A datagram arrives.
+    Datagram {
+        /// From whom.
+        from: usize,
+        /// At whom.
+        to: usize,
+        /// What.
+        datagram: Datagram,
+    },
+    /// A message arrives on a stream.
+    Stream {
+        /// From whom.
+        from: usize,
+        /// At whom.
+        to: usize,
+        /// What.
+        message: StreamMessage,
+    },
+    /// A timer of a core is due.
+    Timer {
+        /// Whose.
+        node: usize,
+        /// Of which life.
+        boot: BootEpoch,
+        /// When, on the node's clock.
+        at: Now,
+        /// Which.
+        timer: Timer,
+    },
+    /// The host of a core wants something of it.
+    Command {
+        /// Of whose core.
+        node: usize,
+        /// In which life.
+        boot: BootEpoch,
+        /// What.
+        command: Command,
+    },
+    /// A node's embedded state changes.
+    State {
+        /// Whose.
+        node: usize,
+        /// In which life.
+        boot: BootEpoch,
+    },
+    /// Workers look for owners.
+    Registry,
+    /// Something breaks or heals.
+    Fault(Fault),
+    /// An event that waits until its node has time for it.
+    Deferred(Box<Happening>),
+}
+
+impl Happening {
+    /// The node whose processor deals with it, and how it gets there.
+    pub fn target(&self) -> Option<(usize, Arrival)> {
+        match self {
+            Happening::Datagram { to, .. } => Some((*to, Arrival::Datagram)),
+            Happening::Stream { to: node, .. }
+            | Happening::Timer { node, .. }
+            | Happening::Command { node, .. }
+            | Happening::State { node, .. } => Some((*node, Arrival::Other)),
+            Happening::Start { .. } | Happening::Registry | Happening::Fault(_) | Happening::Deferred(_) => {
+                None
+            }
+        }
+    }
+
+    /// What the trace takes in: kind, node, and something of the content.
+    pub fn fingerprint(&self) -> [u64; 3] {
+        match self {
+            Happening::Start { node } => [1, *node as u64, 0],
+            Happening::Datagram { from, to, datagram } => {
+                let kind = match datagram.message {
+                    Message::Probe { seq, .. } => 1 + 8 * u64::from(seq),
+                    Message::Ack { seq } => 2 + 8 * u64::from(seq),
+                    Message::Nack { seq } => 3 + 8 * u64::from(seq),
+                    Message::PingReq { seq, .. } => 4 + 8 * u64::from(seq),
+                    Message::Gossip => 5,
+                };
+                let news = (datagram.members.len() as u64) << 40 | (datagram.workers.len() as u64) << 52;
+                [2 | (*from as u64) << 8, *to as u64, kind | news]
+            }
+            Happening::Stream { from, to, .. } => [3 | (*from as u64) << 8, *to as u64, 0],
+            Happening::Timer { node, at, .. } => [4, *node as u64, at.0],
+            Happening::Command { node, .. } => [5, *node as u64, 0],
+            Happening::State { node, .. } => [6, *node as u64, 0],
+            Happening::Registry => [7, 0, 0],
+            Happening::Fault(_) => [8, 0, 0],
+            Happening::Deferred(inner) => inner.fingerprint(),
+        }
+    }
+}

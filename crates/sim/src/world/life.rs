@@ -1,0 +1,87 @@
+//! Nodes start, crash, come back and end.
+
+use std::time::Duration;
+
+use hyperscale_swim::{Command, Config, Identity, Input, Swim};
+use hyperscale_types::{BootEpoch, Role};
+
+use super::node::{Node, address_of, peer_of};
+use super::state;
+use super::{Fact, Happening, World};
+use crate::clock::Clock;
+use crate::cpu::Cpu;
+use crate::invariants::What;
+use crate::process::{Crash, Life, Process};
+
+/// Peers a node is configured with.
+const CONTACTS: usize = 3;
+
+impl World {
+    /// Adds a node that starts after a while; its number.
+    pub fn add(&mut self, role: Role, cluster: u8, after: Duration) -> usize {
+        let index = self.nodes.len();
+        let clock = if self.setup.skewed_clocks { Clock::skewed(&mut self.rng) } else { Clock::exact() };
+        let swim = self.core(index, role, BootEpoch(0));
+        let mut process = Process::started(self.setup.version);
+        (process.life, process.boot) = (Life::Down(Crash::Machine), BootEpoch(0));
+        self.nodes.push(Node { clock, cpu: Cpu::default(), swim, transitions_seen: 0 });
+        self.truth.nodes.push(Fact { role, cluster, process, since: self.kernel.now(), leaving: false });
+        self.network.connect(cluster);
+        self.kernel.after(after, Happening::Start { node: index });
+        index
+    }
+
+    /// Starts a node in a new life, if it is down and may come back.
+    pub(super) fn start(&mut self, index: usize) {
+        let now = self.kernel.now();
+        let fact = &mut self.truth.nodes[index];
+        if !fact.process.restart() {
+            return;
+        }
+        (fact.since, fact.leaving) = (now, false);
+        let (boot, role, cluster) = (fact.process.boot, fact.role, fact.cluster);
+        self.recorder.note(now, index, || format!("starts, boot {boot}"));
+        let swim = self.core(index, role, boot);
+        let node = &mut self.nodes[index];
+        (node.swim, node.cpu, node.transitions_seen) = (swim, Cpu::default(), 0);
+        self.show(index, What::Started);
+        let contacts = self.contacts_of(index, cluster).map(address_of).collect();
+        self.handle(index, Input::Command(Command::Join { contacts }));
+        self.kernel.after(state::FIRST, Happening::State { node: index, boot });
+    }
+
+    /// Ends a process; it may be started again.
+    pub fn crash(&mut self, index: usize, how: Crash) {
+        if self.truth.nodes[index].process.crash(how) {
+            self.recorder.note(self.kernel.now(), index, || format!("crashes ({how:?})"));
+            self.show(index, What::Ended);
+        }
+    }
+
+    /// Ends a node for ever.
+    pub fn end(&mut self, index: usize, how: Crash) {
+        self.crash(index, how);
+        self.truth.nodes[index].process.end(how);
+    }
+
+    /// The first nodes of the cluster: managers, or gates.
+    fn contacts_of(&self, index: usize, cluster: u8) -> impl Iterator<Item = usize> + '_ {
+        let seniors = self.truth.nodes.iter().enumerate().filter(move |(_, fact)| fact.cluster == cluster);
+        seniors.map(|(other, _)| other).take(CONTACTS).filter(move |other| *other != index)
+    }
+
+    fn core(&mut self, index: usize, role: Role, boot: BootEpoch) -> Swim {
+        let config = self.config_of(role);
+        let identity = Identity { peer: peer_of(index, role), boot };
+        Swim::new(config, identity, self.rng.u64(..))
+            .expect("setups have a configuration that passes its check")
+    }
+
+    fn config_of(&self, role: Role) -> Config {
+        let lan = &self.setup.config;
+        match role {
+            Role::Gate => Config { limits: lan.limits.clone(), bugs: lan.bugs, ..Config::wan() },
+            Role::Manager | Role::Worker => lan.clone(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Between the world and the membership cores: inputs in, actions out, everything shown to the judges.
+
+use hyperscale_swim::{Action, Command, Datagram, Endpoint, Event, Input, StreamMessage, Timer, size};
+use hyperscale_types::{BootEpoch, NodeId, Now};
+
+use super::node::{index_at, index_of};
+use super::{Happening, World};
+use crate::invariants::What;
+use crate::process::Crash;
+
+/// About what a stream message takes on the wire, beside its entries.
+const STREAM_BYTES: usize = 200;
+
+impl World {
+    pub(super) fn datagram(&mut self, to: usize, datagram: Datagram) {
+        if !self.truth.nodes[to].process.is_up() {
+            return;
+        }
+        let (sender, boot) = (datagram.from.peer.node, datagram.from.boot);
+        self.show(to, What::Heard { from: sender, boot });
+        let members = if self.judges.is_watching() { datagram.members.clone() } else { Vec::new() };
+        self.handle(to, Input::Datagram(datagram));
+        self.show(to, What::Merged { from: sender, boot, members: &members });
+    }
+
+    pub(super) fn stream(&mut self, from: usize, to: usize, message: StreamMessage) {
+        let now = self.kernel.now();
+        let connected = self.network.reaches(now, from, to) && self.network.reaches(now, to, from);
+        if !self.truth.nodes[to].process.is_up() || !connected {
+            return;
+        }
+        self.show(to, What::Heard { from: message.from.peer.node, boot: message.from.boot });
+        self.handle(to, Input::Stream(message));
+    }
+
+    pub(super) fn timer(&mut self, node: usize, boot: BootEpoch, at: Now, timer: Timer) {
+        if !self.is_life(node, boot) {
+            return;
+        }
+        let now = self.kernel.now();
+        let lag = self.nodes[node].clock.read(now).since(at);
+        if lag * 2 >= self.nodes[node].swim.config().lag_tick {
+            self.handle(node, Input::Command(Command::RuntimeLag(lag)));
+        }
+        self.handle(node, Input::Timer(timer));
+    }
+
+    pub(super) fn command(&mut self, node: usize, boot: BootEpoch, command: Command) {
+        if !self.is_life(node, boot) {
+            return;
+        }
+        if matches!(command, Command::Leave) {
+            self.truth.nodes[node].leaving = true;
+        }
+        self.handle(node, Input::Command(command));
+    }
+
+    /// Gives the core an input and does what it wants.
+    pub(super) fn handle(&mut self, index: usize, input: Input) {
+        let now = self.kernel.now();
+        self.recorder.note(now, index, || format!("{input:?}"));
+        let mut actions = std::mem::take(&mut self.actions);
+        let node = &mut self.nodes[index];
+        let local = node.clock.read(now);
+        node.swim.handle(local, input, &mut actions);
+        self.kernel.trace.mix(&[actions.len() as u64]);
+        for action in actions.drain(..) {
+            self.perform(index, action);
+        }
+        self.actions = actions;
+        self.show_transitions(index);
+        self.show(index, What::Handled);
+    }
+
+    fn perform(&mut self, from: usize, action: Action) {
+        match action {
+            Action::SetTimer { at, timer } => {
+                let boot = self.truth.nodes[from].process.boot;
+                let moment = self.nodes[from].clock.moment_of(at);
+                self.kernel.at(moment, Happening::Timer { node: from, boot, at, timer });
+            }
+            Action::SendDatagram { to, datagram } => self.send_datagram(from, to.node, datagram),
+            Action::SendStream { to, message } => self.send_stream(from, to, message),
+            Action::Event(event) => {
+                self.recorder.note(self.kernel.now(), from, || format!("► {event:?}"));
+                self.show(from, What::Event(&event));
+                if event == Event::Departed {
+                    self.end(from, Crash::Process);
+                }
+            }
+        }
+    }
+
+    fn send_datagram(&mut self, from: usize, to: NodeId, datagram: Datagram) {
+        self.show(from, What::Sent { to, datagram: &datagram });
+        let (now, to) = (self.kernel.now(), index_of(to));
+        let bytes = size::datagram_len(&datagram) + self.setup.config.gossip.seal_bytes;
+        let [first, second] = self.network.datagram(now, from, to, bytes);
+        if let Some(at) = second {
+            self.kernel.at(at, Happening::Datagram { from, to, datagram: datagram.clone() });
+        }
+        if let Some(at) = first {
+            self.kernel.at(at, Happening::Datagram { from, to, datagram });
+        }
+    }
+
+    fn send_stream(&mut self, from: usize, to: Endpoint, message: StreamMessage) {
+        let Some(index) = index_at(to.addr).filter(|index| *index < self.nodes.len()) else { return };
+        let now = self.kernel.now();
+        let Some(at) = self.network.stream(now, from, index, STREAM_BYTES) else { return };
+        if !self.truth.nodes[index].process.refuses() {
+            self.kernel.at(at, Happening::Stream { from, to: index, message });
+        } else if let Some(node) = to.node {
+            let boot = self.truth.nodes[from].process.boot;
+            let command = Command::ConnectionFailed { node };
+            self.kernel.at(at, Happening::Command { node: from, boot, command });
+        }
+    }
+
+    fn show_transitions(&mut self, index: usize) {
+        let node = &mut self.nodes[index];
+        let total = node.swim.audit_total();
+        let news = total - std::mem::replace(&mut node.transitions_seen, total);
+        if news == 0 || !self.judges.is_watching() {
+            return;
+        }
+        let kept = node.swim.audit().count();
+        let fresh = kept.saturating_sub(usize::try_from(news).unwrap_or(usize::MAX));
+        let entries: Vec<_> = node.swim.audit().skip(fresh).copied().collect();
+        for entry in &entries {
+            self.show(index, What::Transition(entry));
+        }
+    }
+
+    pub(super) fn is_life(&self, node: usize, boot: BootEpoch) -> bool {
+        let process = &self.truth.nodes[node].process;
+        process.is_up() && process.boot == boot
+    }
+}

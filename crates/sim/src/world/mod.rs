@@ -1,0 +1,219 @@
+//! The simulated world: nodes that run the production cores on models of clock, processor, network and process.
+//!
+//! [`World::step`] lets one event happen. Whatever a core does is shown to the judges at once, so that a broken promise
+//! is known at the event that broke it. Nothing here decides what is right: that is the business of the invariants.
+
+mod fault;
+mod happening;
+mod life;
+mod membership;
+pub mod node;
+mod registry;
+mod shape;
+mod state;
+mod truth;
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use hyperscale_swim::{Action, Command, Config};
+use hyperscale_types::Role;
+
+pub use happening::{Arrival, Happening};
+pub use node::{Node, id_of, index_of};
+pub use shape::{Shape, Size};
+pub use truth::{Fact, Truth};
+
+use crate::cpu::Admission;
+use crate::invariants::{Judges, Seen, What};
+use crate::kernel::Kernel;
+use crate::moment::Moment;
+use crate::network::{Network, Weather};
+use crate::process::Version;
+use crate::recorder::Recorder;
+use registry::Registry;
+
+/// Events of one moment after which time counts as standing still.
+const EVENTS_PER_MOMENT_MAX: u32 = 1_000_000;
+/// Loss up to which healthy nodes must not look dead.
+const CALM_LOSS: f64 = 0.1;
+
+/// What a world is made of.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Decides everything that is drawn.
+    pub seed: u64,
+    /// How many nodes.
+    pub shape: Shape,
+    /// Settings of the membership cores; gates take those for wide areas.
+    pub config: Config,
+    /// The network at the start.
+    pub weather: Weather,
+    /// Whether clocks are wrong.
+    pub skewed_clocks: bool,
+    /// Whether workers register with managers.
+    pub registers: bool,
+    /// What the nodes run at first.
+    pub version: Version,
+    /// Over which time the nodes start.
+    pub start_within: Duration,
+}
+
+/// A simulated world.
+#[derive(Debug)]
+pub struct World {
+    setup: Setup,
+    /// Events to come.
+    pub kernel: Kernel<Happening>,
+    /// What is really so.
+    pub truth: Truth,
+    /// The network.
+    pub network: Network,
+    /// All nodes ever started.
+    pub nodes: Vec<Node>,
+    /// Who watches.
+    pub judges: Judges,
+    /// The last events per node, if they are kept.
+    pub recorder: Recorder,
+    rng: Rng,
+    registry: Registry,
+    actions: Vec<Action>,
+}
+
+impl World {
+    /// A world whose nodes are about to start.
+    pub fn new(setup: Setup, judges: Judges, recorder: Recorder) -> Self {
+        let mut rng = Rng::with_seed(setup.seed ^ 0x5eed_0f00_d000_0001);
+        let network = Network::new(rng.u64(..), setup.weather.clone());
+        let mut world = Self {
+            kernel: Kernel::default(),
+            truth: Truth::default(),
+            network,
+            nodes: Vec::new(),
+            judges,
+            recorder,
+            rng,
+            registry: Registry::default(),
+            actions: Vec::new(),
+            setup,
+        };
+        let weather = &world.setup.weather;
+        if weather.loss > CALM_LOSS || weather.bytes_per_second.is_some() {
+            world.truth.calm_from = Moment(u64::MAX);
+        }
+        if *weather != Weather::fair() {
+            world.truth.still_from = Moment(u64::MAX);
+        }
+        for (role, cluster) in world.setup.shape.nodes() {
+            let after = world.setup.start_within.mul_f64(world.rng.f64());
+            world.add(role, cluster, after);
+        }
+        if world.setup.registers {
+            world.kernel.after(registry::ROUND, Happening::Registry);
+        }
+        world
+    }
+
+    /// Lets one event happen; false if there is none up to that moment.
+    pub fn step(&mut self, until: Moment) -> bool {
+        let Some(happening) = self.kernel.next(until) else { return false };
+        let Some(happening) = self.admit(happening) else { return true };
+        let parts = happening.fingerprint();
+        self.kernel.trace.mix(&[self.kernel.now().0, parts[0], parts[1], parts[2]]);
+        match happening {
+            Happening::Start { node } => self.start(node),
+            Happening::Datagram { to, datagram, .. } => self.datagram(to, datagram),
+            Happening::Stream { from, to, message } => self.stream(from, to, message),
+            Happening::Timer { node, boot, at, timer } => self.timer(node, boot, at, timer),
+            Happening::Command { node, boot, command } => self.command(node, boot, command),
+            Happening::State { node, boot } => self.new_state(node, boot),
+            Happening::Registry => self.registry_round(),
+            Happening::Fault(fault) => self.fault(fault),
+            Happening::Deferred(_) => unreachable!("admission unwraps what waited"),
+        }
+        true
+    }
+
+    /// Lets everything happen up to that moment, or until a promise is broken.
+    pub fn run_until(&mut self, until: Moment) {
+        let (mut moment, mut events) = (self.kernel.now(), 0);
+        while self.judges.violation().is_none() && self.step(until) {
+            let now = self.kernel.now();
+            events = if now == moment { events + 1 } else { 0 };
+            moment = now;
+            if events > EVENTS_PER_MOMENT_MAX {
+                let what = "time stands still: a node is woken again and again for nothing".to_owned();
+                self.judges.object("time_goes_on", now, None, what);
+            }
+        }
+    }
+
+    /// The same for a span.
+    pub fn run(&mut self, span: Duration) {
+        self.run_until(self.kernel.now().plus(span));
+    }
+
+    /// Runs until the condition holds, looking every 100 ms; how long that took, or `None` if it did not within `limit`.
+    pub fn run_while(&mut self, limit: Duration, mut holds: impl FnMut(&Self) -> bool) -> Option<Duration> {
+        let start = self.kernel.now();
+        while !holds(self) {
+            if self.kernel.now().since(start) >= limit || self.judges.violation().is_some() {
+                return None;
+            }
+            self.run(Duration::from_millis(100));
+        }
+        Some(self.kernel.now().since(start))
+    }
+
+    /// What the world was made of.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Makes a node do something, now.
+    pub fn tell(&mut self, node: usize, command: Command) {
+        let boot = self.truth.nodes[node].process.boot;
+        self.kernel.at(self.kernel.now(), Happening::Command { node, boot, command });
+    }
+
+    /// A name to read in reports.
+    pub fn name_of(&self, index: usize) -> String {
+        let Some(fact) = self.truth.nodes.get(index) else { return format!("node-{index}") };
+        match fact.role {
+            Role::Gate => format!("gate-{index}"),
+            role => format!("dc{}-{role}-{index}", fact.cluster),
+        }
+    }
+
+    /// Lets an event through if its node has time for it now; else it waits or is lost.
+    fn admit(&mut self, happening: Happening) -> Option<Happening> {
+        let now = self.kernel.now();
+        let (happening, waited) = match happening {
+            Happening::Deferred(inner) => (*inner, true),
+            other => (other, false),
+        };
+        let Some((node, kind)) = happening.target() else { return Some(happening) };
+        let cpu = &mut self.nodes[node].cpu;
+        if waited && !cpu.is_frozen(now) {
+            return Some(happening);
+        }
+        let is_datagram = kind == Arrival::Datagram;
+        if is_datagram && cpu.is_asleep(now) {
+            return None;
+        }
+        match cpu.admit(now, is_datagram) {
+            Admission::Now => Some(happening),
+            Admission::Later(at) => {
+                self.kernel.at(at, Happening::Deferred(Box::new(happening)));
+                None
+            }
+            Admission::Lost => None,
+        }
+    }
+
+    fn show(&mut self, index: usize, what: What<'_>) {
+        let at = self.kernel.now();
+        let seen = Seen { at, node: index, swim: &self.nodes[index].swim, truth: &self.truth, what };
+        self.judges.see(&seen);
+    }
+}

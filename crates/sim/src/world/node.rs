@@ -1,0 +1,68 @@
+//! A node of the simulated cluster, and how its number, id and address belong together.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use hyperscale_swim::{Peer, Swim};
+use hyperscale_types::{NodeId, Role};
+
+use crate::clock::Clock;
+use crate::cpu::Cpu;
+
+/// First address; the others follow by number.
+const FIRST_ADDRESS: u32 = 0x0a00_0001;
+const PORT: u16 = 7000;
+
+/// One node: models of its machine around the cores it runs.
+#[derive(Debug)]
+pub struct Node {
+    /// Its own clock.
+    pub clock: Clock,
+    /// Its processor.
+    pub cpu: Cpu,
+    /// Its membership core, as in production.
+    pub swim: Swim,
+    /// Transitions of the core that the judges have seen.
+    pub(super) transitions_seen: u64,
+}
+
+/// The id of a node.
+pub fn id_of(index: usize) -> NodeId {
+    NodeId::new(index as u64 + 1).expect("one more than an index is not zero")
+}
+
+/// The number of the node with that id.
+pub fn index_of(node: NodeId) -> usize {
+    usize::try_from(node.get() - 1).unwrap_or(usize::MAX)
+}
+
+/// The address of a node.
+pub fn address_of(index: usize) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::from(FIRST_ADDRESS + index as u32), PORT))
+}
+
+/// The number of the node at that address.
+pub fn index_at(address: SocketAddr) -> Option<usize> {
+    match address {
+        SocketAddr::V4(address) => u32::from(*address.ip()).checked_sub(FIRST_ADDRESS).map(|it| it as usize),
+        SocketAddr::V6(_) => None,
+    }
+}
+
+/// A node as others know it.
+pub fn peer_of(index: usize, role: Role) -> Peer {
+    Peer { node: id_of(index), addr: address_of(index), role }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_id_and_address_belong_together() {
+        for index in [0, 1, 255, 256, 70_000] {
+            assert_eq!(index_of(id_of(index)), index);
+            assert_eq!(index_at(address_of(index)), Some(index));
+        }
+        assert_eq!(index_at(SocketAddr::from(([9, 9, 9, 9], 1))), None);
+    }
+}
