@@ -11,6 +11,7 @@ pub mod balance;
 mod bounded;
 mod buckets;
 mod coarse;
+pub mod compare;
 pub mod distribution;
 pub mod histogram;
 pub mod layout;

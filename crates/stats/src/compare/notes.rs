@@ -1,0 +1,91 @@
+//! What makes a comparison doubtful.
+
+use std::collections::BTreeSet;
+
+use crate::result::{RunResult, Status};
+
+/// Options that change the load. Others, such as the seed, do not make it another test.
+const LOAD_OPTIONS: [&str; 5] = ["plan", "vus", "duration", "rate", "iterations"];
+/// Facts of the environment without which runs differ for another reason.
+const MACHINE: [&str; 4] = ["cpu_model", "cpus", "arch", "version"];
+/// Points of a series without which nothing can be said about variation over time.
+const POINTS_MIN: usize = 7;
+
+/// Whether both ran the same plan with the same load.
+pub(super) fn same_plan(a: &RunResult, b: &RunResult) -> bool {
+    let text = |result: &RunResult| result.plan.as_ref().map(|plan| plan.text.clone());
+    let plans = match (text(a), text(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => a.options.get("plan") == b.options.get("plan") && a.name == b.name,
+        _ => false,
+    };
+    plans && other_options(a, b).is_empty()
+}
+
+fn other_options(a: &RunResult, b: &RunResult) -> Vec<&'static str> {
+    // Where the text of the plan is known, the name of its file does not matter.
+    let skip_name = a.plan.is_some() && b.plan.is_some();
+    let differs = |name: &str| !(skip_name && name == "plan") && a.options.get(name) != b.options.get(name);
+    LOAD_OPTIONS.into_iter().filter(|name| differs(name)).collect()
+}
+
+/// All doubts, in the order of their weight.
+pub(super) fn warnings(a: &RunResult, b: &RunResult, same_plan: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !same_plan {
+        warnings.push("the runs had different plans or load: differences may come from that".to_owned());
+        for name in other_options(a, b) {
+            let said = |result: &RunResult| {
+                result.options.get(name).cloned().unwrap_or_else(|| "not given".to_owned())
+            };
+            warnings.push(format!("option {name}: {} in A, {} in B", said(a), said(b)));
+        }
+    }
+    for (side, result) in [("A", a), ("B", b)] {
+        warnings.extend(doubts(result).into_iter().map(|doubt| format!("run {side} {doubt}")));
+    }
+    for name in MACHINE {
+        if let (Some(a), Some(b)) = (a.environment.get(name), b.environment.get(name))
+            && a != b
+        {
+            warnings.push(format!("{}: {a} in A, {b} in B", name.replace('_', " ")));
+        }
+    }
+    warnings.extend(unmatched(a, b));
+    warnings
+}
+
+fn doubts(result: &RunResult) -> Vec<&'static str> {
+    let doubts = [
+        (result.status != Status::Completed, "did not complete"),
+        (!result.is_final, "had not ended"),
+        (
+            result.generator_saturated,
+            "was limited by the load generator: its latencies are partly the generator's",
+        ),
+        (!result.loss.is_none(), "has lost samples"),
+        (
+            result.series.len() < POINTS_MIN,
+            "was too short to see how much it varies over time: intervals may be too narrow, rates have none",
+        ),
+        (
+            result.totals.ok > 0
+                && result.workflows.iter().all(|w| w.steps.iter().all(|s| s.latency_buckets.is_empty())),
+            "has no latency buckets: percentiles have no interval",
+        ),
+    ];
+    doubts.into_iter().filter(|(is, _)| *is).map(|(_, words)| words).collect()
+}
+
+fn unmatched(a: &RunResult, b: &RunResult) -> Option<String> {
+    let names = |result: &RunResult| -> BTreeSet<String> {
+        let all = result
+            .workflows
+            .iter()
+            .flat_map(|w| w.steps.iter().map(move |s| format!("{}.{}", w.name, s.name)));
+        all.collect()
+    };
+    let (a, b) = (names(a), names(b));
+    let only: Vec<String> = a.symmetric_difference(&b).cloned().collect();
+    (!only.is_empty()).then(|| format!("steps of one run only: {}", only.join(", ")))
+}
