@@ -101,7 +101,7 @@ pub(crate) struct RunArgs {
     /// Set a variable of the plan
     #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
     pub(crate) vars: Vec<(String, String)>,
-    /// Write a report, by extension: .json, .xml (JUnit), .csv, .md or .txt (may be repeated)
+    /// Write a report, by extension: .html, .json, .xml (JUnit), .csv, .md or .txt (may be repeated)
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
     #[command(flatten)]

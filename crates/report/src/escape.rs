@@ -43,6 +43,12 @@ pub(crate) fn markdown(text: &str) -> String {
     out
 }
 
+/// JSON inside of a `script` element: no tag can begin or end in it.
+pub(crate) fn script(json: &str) -> String {
+    // Inside of JSON these stand only in strings, where they may be written as escapes.
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +63,13 @@ mod tests {
     #[test]
     fn markdown_stays_in_its_cell() {
         assert_eq!(markdown("a|b\n*c* <x> @you"), "a\\|b \\*c\\* &lt;x&gt; &#64;you");
+    }
+
+    #[test]
+    fn scripts_cannot_be_left() {
+        let text = script(r#"{"a":"</script><!-- &"}"#);
+        assert!(!text.contains(['<', '>', '&']));
+        let back: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(back["a"], "</script><!-- &");
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use hyperscale_stats::result::RunResult;
 
 use crate::csv::to_csv;
+use crate::html::to_html;
 use crate::json::to_json;
 use crate::junit::to_junit;
 use crate::markdown::to_markdown;
@@ -15,6 +16,8 @@ use crate::summary::{TextOptions, summary};
 pub enum ReportFormat {
     /// The result itself, indented.
     Json,
+    /// One page with charts, for people.
+    Html,
     /// Thresholds and checks as test cases.
     Junit,
     /// Totals, steps and points in time as one table.
@@ -27,8 +30,9 @@ pub enum ReportFormat {
 
 impl ReportFormat {
     /// Every format.
-    pub const ALL: [ReportFormat; 5] = [
+    pub const ALL: [ReportFormat; 6] = [
         ReportFormat::Json,
+        ReportFormat::Html,
         ReportFormat::Junit,
         ReportFormat::Csv,
         ReportFormat::Markdown,
@@ -39,6 +43,7 @@ impl ReportFormat {
     pub const fn extension(self) -> &'static str {
         match self {
             ReportFormat::Json => "json",
+            ReportFormat::Html => "html",
             ReportFormat::Junit => "xml",
             ReportFormat::Csv => "csv",
             ReportFormat::Markdown => "md",
@@ -56,6 +61,7 @@ impl ReportFormat {
     pub fn render(self, result: &RunResult) -> String {
         match self {
             ReportFormat::Json => to_json(result, true) + "\n",
+            ReportFormat::Html => to_html(result),
             ReportFormat::Junit => to_junit(result),
             ReportFormat::Csv => to_csv(result),
             ReportFormat::Markdown => to_markdown(result),

@@ -4,9 +4,11 @@
 //! Everything here turns a [`RunResult`](hyperscale_stats::result::RunResult) or a [`Progress`] into text. It must never
 //! print, open a file, look at a terminal or compute a statistic: numbers are shown as they are in the result.
 
+mod chart;
 pub mod csv;
 mod escape;
 pub mod format;
+pub mod html;
 pub mod human;
 pub mod json;
 pub mod junit;

@@ -16,6 +16,8 @@ pub(crate) struct Needed {
 pub(crate) const FOR_TESTS: &[Needed] = &[
     // Counts the instructions of the hot path (callgrind).
     Needed { program: "valgrind", package: "valgrind" },
+    // Opens reports as people do.
+    Needed { program: "chromium", package: "chromium" },
 ];
 
 /// Installs what is missing; as somebody other than root it can only say what that is.

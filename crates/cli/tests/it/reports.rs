@@ -36,7 +36,7 @@ fn one_run_writes_every_format_and_they_tell_the_same() {
     let (target, file) = (Target::start(&[]), PlanFile::new(PLAN));
     let out = tempfile::tempdir().unwrap();
     let path = |name: &str| out.path().join(name).to_str().unwrap().to_owned();
-    let files = ["r.json", "r.xml", "r.csv", "r.md", "r.txt"];
+    let files = ["r.json", "r.html", "r.xml", "r.csv", "r.md", "r.txt"];
     let flags: Vec<String> = files.iter().flat_map(|name| ["--report".to_owned(), path(name)]).collect();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let outcome = start_file(&file, &target.base, &flags).wait();
@@ -50,6 +50,8 @@ fn one_run_writes_every_format_and_they_tell_the_same() {
     assert!(read(out.path(), "r.csv").contains("\nstep,,Main,missing,test,40,0,40,"));
     assert!(read(out.path(), "r.md").contains("| Main.missing | 40 | **40** |"));
     assert!(read(out.path(), "r.txt").contains("✗ failed  Main.missing.failed.rate < 1%"));
+    let html = read(out.path(), "r.html");
+    assert!(html.contains("✗ 1 of 2 thresholds failed") && html.contains("<svg class=\"chart\""));
     let plan = result.plan.expect("a plan from a file is in the result");
     assert_eq!(plan.text, PLAN);
 }
@@ -67,7 +69,7 @@ fn a_url_leaves_no_plan_with_its_headers_in_the_result() {
 fn wrong_report_files_are_refused_before_any_request() {
     let target = Target::start(&[]);
     for (report, code, told) in [
-        ("out.pdf", 2, "one of .json, .xml, .csv, .md, .txt"),
+        ("out.pdf", 2, "one of .json, .html, .xml, .csv, .md, .txt"),
         ("missing/folder/out.json", 1, "its folder does not exist"),
         ("/proc/out.json", 1, "cannot be written"),
     ] {

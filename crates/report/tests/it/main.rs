@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
+mod browser;
 mod formats;
+mod html;
 mod json;
 mod progress;
 mod runs;

@@ -133,6 +133,75 @@ pub(crate) fn eventful() -> RunResult {
     result
 }
 
+/// A minute of two steps, with a slow spell and some failures in the middle; `slower` times as slow as usual.
+pub(crate) fn minute(slower: f64) -> RunResult {
+    let steps = ["catalog", "order"].map(|text| step(text, StepKind::Test, false)).to_vec();
+    let checks = vec![CheckLayout { step: 1, name: name("status") }];
+    let layout = Arc::new(Layout { steps, checks, ..Layout::default() });
+    let (mut totals, mut series) = (Totals::new(&layout), Series::new());
+    let mut random = 1u64;
+    let mut draw = move || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as f64 / f64::from(1u32 << 31)
+    };
+    for second in 0..60 {
+        let mut window = Window::new(&layout);
+        (window.from_ns, window.to_ns) = (second * 1_000 * MS, (second + 1) * 1_000 * MS);
+        window.vus = 64.min(second as u32 * 16 + 8);
+        let spell = if (30..36).contains(&second) { 4.0 } else { 1.0 };
+        for _ in 0..(90.0 + 20.0 * draw()) as u32 {
+            window.started();
+            for at in 0..2 {
+                let latency = (3.0 + 2.0 * at as f64 - 2.0 * draw().max(1e-4).ln()) * spell * slower;
+                let ns = (latency * MS as f64) as u64;
+                let bad = at == 1 && spell > 1.0 && draw() < 0.2;
+                window.call(at, &if bad { failed(ErrorKind::Status, 503) } else { ok(ns, ns * 9 / 10) });
+                if at == 1 {
+                    window.check(0, !bad);
+                    if bad {
+                        window.error_message(1, ErrorKind::Status, "503 is not 200–399");
+                    }
+                }
+            }
+            window.completed();
+        }
+        totals.add(&window);
+        series.add(&window);
+    }
+    let elapsed = Duration::from_mins(1);
+    let facts = WorkflowFacts {
+        name: name("Shop"),
+        status: Status::Completed,
+        reason: None,
+        elapsed,
+        vus: 64,
+        cores: 2,
+    };
+    let facts_of = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let load = load_result(&totals.load(), elapsed);
+    RunResult {
+        elapsed_s: 60.0,
+        workflows: vec![workflow_result(facts, &totals)],
+        thresholds: vec![ThresholdResult {
+            rule: "Shop.latency.p95 < 20ms".into(),
+            value: Some(load.latency_us.p95 / 1e6),
+            passed: load.latency_us.p95 < 20_000.0,
+            reason: None,
+        }],
+        thresholds_passed: load.latency_us.p95 < 20_000.0,
+        totals: load,
+        errors: errors(&name("Shop"), &totals),
+        generator_saturated: false,
+        series: series.points(elapsed),
+        environment: facts_of(&[("os", "Debian"), ("cpus", "2"), ("version", "0.1.0")]),
+        options: facts_of(&[("plan", "shop.yaml"), ("seed", "7")]),
+        plan: Some(PlanText { name: "shop.yaml".into(), text: "name: shop\nworkflows: {}\n".into() }),
+        ..simple()
+    }
+}
+
 /// Texts that try to leave their place in every format.
 pub(crate) fn hostile() -> RunResult {
     const NASTY: &str =
