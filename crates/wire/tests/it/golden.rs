@@ -99,6 +99,7 @@ fn command_name(command: &Command) -> &'static str {
         Body::DcEnd(_) => "dc_end",
         Body::DcState(_) => "dc_state",
         Body::RaftIdAllocate(_) => "raft_id_allocate",
+        Body::JobForget(_) => "job_forget",
     }
 }
 

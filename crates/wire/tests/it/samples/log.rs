@@ -135,6 +135,7 @@ pub(crate) fn commands() -> Vec<Command> {
             result: Some(blob()),
             error: Some(error()),
         }),
+        Body::JobForget(JobForget { job_id: bytes(JOB) }),
         Body::ClusterVersion(ClusterVersion { version: 1, features: texts(&["drain"]) }),
         Body::DcAssign(DcAssign {
             job_id: bytes(JOB),
@@ -191,6 +192,7 @@ pub(crate) fn raft_message() -> RaftMessage {
         reject_hint: 60,
         context: bytes("read"),
         priority: -1,
+        proof: Some(StateProof { index: 75, hash: 0xfeed }),
     }
 }
 
