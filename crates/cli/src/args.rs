@@ -1,5 +1,7 @@
 //! What can be written on the command line. Types only; what they mean is decided in `settings` and `commands`.
 
+mod compare;
+
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -7,6 +9,8 @@ use clap::{Args, Parser, Subcommand};
 use hyperscale_target::{ErrorRate, Latency, Stall};
 use hyperscale_types::rate::RateError;
 use hyperscale_types::{ByteSize, ExitCode, Rate, Span};
+
+pub(crate) use compare::CompareArgs;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -65,6 +69,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Check a plan and say everything that is wrong with it
     Validate(ValidateArgs),
+    /// Compare two results: what differs, and how sure that is
+    Compare(CompareArgs),
     /// Run the built-in test server, which counts every request and misbehaves when told to
     Target(TargetArgs),
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use hyperscale_engine::StartError;
 use hyperscale_plan::{Problem, render};
-use hyperscale_report::ReportFormat;
+use hyperscale_report::{CompareFormat, ReadError, ReportFormat};
+use hyperscale_stats::compare::FailRuleError;
 use hyperscale_target::BindError;
 use hyperscale_types::ExitCode;
 
@@ -45,6 +46,20 @@ pub(crate) enum CommandError {
     /// A report in a format nobody writes.
     #[error("no report can be written to {}", .0.display())]
     ReportFormat(PathBuf),
+    /// A comparison in a format nobody writes.
+    #[error("no comparison can be written to {}", .0.display())]
+    CompareFormat(PathBuf),
+    /// A file that should be the result of a run is something else.
+    #[error("{} cannot be compared", path.display())]
+    NotAResult {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ReadError,
+    },
+    /// A rule that cannot be held against the results.
+    #[error(transparent)]
+    FailRule(#[from] FailRuleError),
     /// A file cannot be written.
     #[error("{} cannot be written", path.display())]
     Unwritable {
@@ -84,9 +99,12 @@ impl CommandError {
             | Self::CommandLine(_)
             | Self::Misplaced { .. }
             | Self::ReportFormat(_)
+            | Self::CompareFormat(_)
+            | Self::FailRule(_)
             | Self::Address { .. } => ExitCode::Usage,
             Self::Plan(_) | Self::Start(StartError::Data(_)) => ExitCode::PlanInvalid,
             Self::Unwritable { .. }
+            | Self::NotAResult { .. }
             | Self::Bind(_)
             | Self::Start(StartError::System(_))
             | Self::Output(_)
@@ -114,11 +132,13 @@ impl CommandError {
             Self::Setting(_) => "settings are refused rather than ignored or guessed".to_owned(),
             Self::Plan(_) | Self::CommandLine(_) => String::new(),
             Self::Misplaced { belongs, .. } => format!("it {belongs}"),
-            Self::ReportFormat(path) => match path.extension() {
+            Self::ReportFormat(path) | Self::CompareFormat(path) => match path.extension() {
                 Some(extension) => format!("no report has the extension .{}", extension.display()),
                 None => "the format of a report is chosen by the extension of its file, and there is none"
                     .to_owned(),
             },
+            Self::NotAResult { source, .. } => source.to_string(),
+            Self::FailRule(_) => "only steps and quantities of both runs can be compared".to_owned(),
             Self::Bind(error) => error.to_string(),
             Self::Start(error) => error.to_string(),
             Self::Output(source) | Self::System(source) => source.to_string(),
@@ -134,11 +154,12 @@ impl CommandError {
             Self::Unreadable { path, .. } => unreadable_fix(path),
             Self::Plan(_) | Self::CommandLine(_) => String::new(),
             Self::Misplaced { .. } => "leave it out, or see --help".to_owned(),
-            Self::ReportFormat(_) => {
-                let known: Vec<String> =
-                    ReportFormat::ALL.iter().map(|format| format!(".{}", format.extension())).collect();
-                format!("name a file that ends in one of {}", known.join(", "))
+            Self::ReportFormat(_) => ends_in(ReportFormat::ALL.map(ReportFormat::extension).as_slice()),
+            Self::CompareFormat(_) => ends_in(CompareFormat::ALL.map(CompareFormat::extension).as_slice()),
+            Self::NotAResult { .. } => {
+                "name files that `hyperscale run --report FILE.json` or `run --json` wrote".to_owned()
             }
+            Self::FailRule(_) => "name a step as WORKFLOW.STEP, or leave it out for all steps".to_owned(),
             Self::Unwritable { .. } => "name a file in a folder that exists and may be written".to_owned(),
             Self::Address { .. } => "write it as host:port, for example 127.0.0.1:8080 or [::1]:0".to_owned(),
             Self::Bind(error) => bind_fix(error),
@@ -151,6 +172,10 @@ impl CommandError {
             Self::Output(_) => "check where stdout goes: is the disk full?".to_owned(),
         }
     }
+}
+
+fn ends_in(extensions: &[&str]) -> String {
+    format!("name a file that ends in one of .{}", extensions.join(", ."))
 }
 
 fn unreadable_fix(path: &Path) -> String {

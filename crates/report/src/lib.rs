@@ -5,6 +5,7 @@
 //! print, open a file, look at a terminal or compute a statistic: numbers are shown as they are in the result.
 
 mod chart;
+pub mod compare;
 pub mod csv;
 mod escape;
 pub mod format;
@@ -19,6 +20,7 @@ pub mod summary;
 mod table;
 mod words;
 
+pub use compare::{CompareFormat, Compared};
 pub use format::ReportFormat;
 pub use json::{ReadError, read_result, to_json};
 pub use progress::{Progress, progress_line};

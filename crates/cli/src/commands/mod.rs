@@ -1,6 +1,7 @@
 //! One file per command, one `async fn` each. Commands return what the caller is told; they never exit or print past
 //! the printer.
 
+mod compare;
 mod demo;
 mod progress;
 mod run;
@@ -20,7 +21,7 @@ pub(crate) fn execute(cli: Cli) -> ExitCode {
     let engine = match &cli.command {
         Command::Run(args) => args.engine,
         Command::Demo(args) => args.engine,
-        Command::Validate(_) | Command::Target(_) => EngineArgs::default(),
+        Command::Validate(_) | Command::Compare(_) | Command::Target(_) => EngineArgs::default(),
     };
     let settings = match Settings::resolve(&cli.global, engine) {
         Ok(settings) => settings,
@@ -40,6 +41,7 @@ async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Res
         Command::Demo(_) => demo::demo(settings, printer).await,
         Command::Run(args) => run::run(*args, settings, printer).await,
         Command::Validate(args) => validate::validate(args, settings, printer).await,
+        Command::Compare(args) => compare::compare(&args, settings, printer),
         Command::Target(args) => target::target(args, printer).await,
     }
 }

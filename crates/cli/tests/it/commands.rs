@@ -51,6 +51,7 @@ fn help_is_complete() {
     snapshot!("help_run", run(&["run", "--help"]));
     snapshot!("help_validate", run(&["validate", "--help"]));
     snapshot!("help_target", run(&["target", "--help"]));
+    snapshot!("help_compare", run(&["compare", "--help"]));
     snapshot!("help_demo", run(&["demo", "--help"]));
 }
 

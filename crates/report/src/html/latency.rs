@@ -4,6 +4,7 @@ use hyperscale_stats::layout::StepKind;
 use hyperscale_stats::result::{BucketResult, RunResult, StepResult, merge_buckets};
 
 use super::figure;
+use super::over_time::Drawn;
 use crate::chart::{Axis, Chart, Layer, Scale, Unit};
 use crate::human;
 
@@ -28,6 +29,19 @@ pub(super) fn section(result: &RunResult) -> String {
 /// The buckets of all test steps of the load together.
 fn all_buckets(result: &RunResult) -> Vec<BucketResult> {
     merge_buckets(load_steps(result).map(|(_, step)| &step.latency_buckets[..]))
+}
+
+/// The percentiles of two runs over each other.
+pub(crate) fn curves_of_runs(runs: &[Drawn<'_>]) -> String {
+    let all: Vec<Vec<BucketResult>> = runs.iter().map(|run| all_buckets(run.result)).collect();
+    if all.iter().any(Vec::is_empty) {
+        return String::new();
+    }
+    let lines = runs
+        .iter()
+        .zip(&all)
+        .map(|(run, buckets)| (run.class_of("s0"), run.name_of("all steps"), &buckets[..]));
+    curve_figure(&lines.collect::<Vec<_>>(), Vec::new())
 }
 
 fn load_steps(result: &RunResult) -> impl Iterator<Item = (String, &StepResult)> {

@@ -12,6 +12,7 @@ pub(crate) mod table;
 mod workflows;
 
 use hyperscale_stats::result::RunResult;
+pub(crate) use overview::{sign, warnings};
 
 use crate::escape::{markup, script};
 use crate::json::to_json;

@@ -12,7 +12,7 @@ const ask = (frame) => {
   chart.focus();
   chart.dispatchEvent(new view.KeyboardEvent("keydown", { key: "End", bubbles: true }));
   const lastTip = page.querySelector(".tip")?.textContent;
-  const table = page.querySelector("#steps table");
+  const table = page.querySelector("#steps table") ?? page.querySelector("table");
   table.tHead.rows[0].cells[1].querySelector("button")?.click();
   const counts = [...table.tBodies[0].rows].map((row) => row.cells[1].textContent);
   return {

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hyperscale_report::{ReportFormat, human};
+use hyperscale_report::{CompareFormat, Compared, ReportFormat, human};
+use hyperscale_stats::compare::compare;
 use hyperscale_stats::result::RunResult;
 use serde_json::Value;
 
@@ -24,12 +25,14 @@ fn browser() -> PathBuf {
 
 /// Opens the page at every width and returns what it answered.
 fn answers(result: &RunResult) -> Vec<Value> {
+    answers_of(&ReportFormat::Html.render(result))
+}
+
+fn answers_of(page: &str) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let escape = |text: &str| text.replace('&', "&amp;").replace('"', "&quot;");
     // An alert would mean that a hostile text was run.
-    let page = ReportFormat::Html
-        .render(result)
-        .replace("<head>", "<head><script>alerts = 0; alert = () => { alerts += 1; };</script>");
+    let page = page.replace("<head>", "<head><script>alerts = 0; alert = () => { alerts += 1; };</script>");
     let frames: Vec<String> = WIDTHS
         .iter()
         .map(|width| {
@@ -113,5 +116,21 @@ fn no_page_is_wider_than_its_screen() {
             assert!(answer["scrollWidth"].as_u64() <= answer["width"].as_u64(), "{answer}");
             assert_eq!(answer["alerts"], 0, "no hostile text was run");
         }
+    }
+}
+
+#[test]
+fn two_runs_are_drawn_over_each_other() {
+    let (a, b) = (minute(1.0), minute(1.2));
+    let comparison = compare(&a, &b);
+    let page = Compared { a: &a, b: &b, comparison: &comparison }.render(CompareFormat::Html);
+    for answer in answers_of(&page) {
+        assert!(answer["scrollWidth"].as_u64() <= answer["width"].as_u64(), "{answer}");
+        let charts = answer["charts"].as_array().unwrap();
+        assert_eq!(charts.len(), 5);
+        assert_eq!(charts[0]["points"], serde_json::json!([60, 60]), "one line per run");
+        let tip = answer["tip"].as_str().unwrap();
+        assert!(tip.contains("A calls") && tip.contains("B calls"), "{tip}");
+        assert_eq!(answer["tiles"]["p50"], "+20 %");
     }
 }

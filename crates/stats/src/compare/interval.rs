@@ -49,16 +49,17 @@ impl Interval {
 }
 
 /// A percentile (`share` of samples at or below it) by order statistics: the samples whose ranks are that far from the
-/// percentile's rank as chance explains, taken at the outer edges of their buckets.
+/// percentile's rank as chance explains, taken at the outer edges of their buckets. `None` if there is no sample of such a
+/// rank: then the true percentile may lie beyond all of them.
 pub(super) fn percentile(value: f64, share: f64, buckets: &[BucketResult]) -> Option<Interval> {
     let count = buckets.iter().map(|bucket| bucket.2).sum::<u64>() as f64;
-    if count < 1.0 {
-        return None;
-    }
     let middle = count * share;
     let off = Z * (count * share * (1.0 - share)).sqrt();
-    let low = bucket_at(buckets, (middle - off).floor().max(1.0))?.0;
-    let high = bucket_at(buckets, ((middle + off).ceil() + 1.0).min(count))?.1;
+    let (first, last) = ((middle - off).floor(), (middle + off).ceil() + 1.0);
+    if first < 1.0 || last > count {
+        return None;
+    }
+    let (low, high) = (bucket_at(buckets, first)?.0, bucket_at(buckets, last)?.1);
     Some(Interval { value, low: low.min(value), high: high.max(value) })
 }
 
@@ -140,9 +141,14 @@ mod tests {
         // 500 ± 1.96 · √250 = 500 ± 31
         let median = percentile(500.0, 0.5, &buckets).unwrap();
         assert_eq!((median.low, median.high), (468.0, 532.0));
+    }
+
+    #[test]
+    fn a_percentile_beyond_the_samples_has_no_interval() {
+        let few = [BucketResult(4.0, 6.0, 500)];
         assert_eq!(percentile(1.0, 0.5, &[]), None);
-        let one = percentile(5.0, 0.99, &[BucketResult(4.0, 6.0, 1)]).unwrap();
-        assert_eq!((one.low, one.high), (4.0, 6.0));
+        assert_eq!(percentile(5.0, 0.999, &few), None);
+        assert!(percentile(5.0, 0.5, &few).is_some());
     }
 
     #[test]

@@ -159,7 +159,7 @@ pub enum Verdict {
     Worse,
     /// The numbers do not show a difference.
     NoDifferenceShown,
-    /// There are too few numbers to say anything.
+    /// There are too few samples to say anything.
     Unknown,
 }
 
@@ -207,7 +207,8 @@ impl Difference {
         let unit = if quantity == Quantity::Failed { 1.0 } else { a };
         let relative = |value: f64| (unit > 0.0).then(|| value / unit);
         let change = relative(b - a);
-        let interval = difference.and_then(|of| Some((relative(of.low)?, relative(of.high)?)));
+        // Nothing can fall by more than all of it.
+        let interval = difference.and_then(|of| Some((relative(of.low)?.max(-1.0), relative(of.high)?)));
         let verdict = verdict(quantity, change, interval);
         Self { place: place.to_owned(), quantity, a, b, change, interval, verdict }
     }

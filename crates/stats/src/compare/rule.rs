@@ -48,6 +48,8 @@ pub enum FailRuleError {
 pub struct RuleOutcome {
     /// The rule as it was written.
     pub rule: String,
+    /// What was compared.
+    pub quantity: Quantity,
     /// The change it was held against.
     pub change: Option<f64>,
     /// Whether the change is beyond the limit, and shown to be a change.
@@ -116,7 +118,8 @@ impl FailRule {
             (true, Some(_)) => (false, Some("beyond the limit, but the numbers do not show a difference")),
         };
         let note = note.map(str::to_owned);
-        Ok(RuleOutcome { rule: self.text.clone(), change: difference.change, broken, note })
+        let (rule, quantity) = (self.text.clone(), self.quantity);
+        Ok(RuleOutcome { rule, quantity, change: difference.change, broken, note })
     }
 }
 
