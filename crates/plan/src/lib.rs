@@ -11,6 +11,7 @@ pub mod cores;
 pub mod document;
 pub mod explain;
 pub mod load;
+pub mod lookup;
 pub mod model;
 pub mod problem;
 pub mod read;

@@ -9,7 +9,6 @@ use hyperscale_plan::template::Escape;
 use hyperscale_stats::{CallSample, StreamEvent};
 use hyperscale_types::ErrorKind;
 use minijinja::Value;
-use serde::Deserialize;
 
 use super::Core;
 use super::scope::VuScope;
@@ -154,20 +153,7 @@ fn extract(
 ) -> Option<Value> {
     let text = |bytes: &[u8]| Value::from(String::from_utf8_lossy(bytes).as_ref());
     match from {
-        ExtractFrom::Json(path) => {
-            if document.is_none() {
-                *document = serde_json::from_slice(&response.body).ok();
-            }
-            let found = path.query(document.as_ref()?);
-            match found.len() {
-                0 => None,
-                1 => Value::deserialize(found.first()?).ok(),
-                _ => {
-                    Value::deserialize(serde_json::Value::Array(found.iter().map(|v| (*v).clone()).collect()))
-                        .ok()
-                }
-            }
-        }
+        ExtractFrom::Json(query) => query.find(&response.body, document),
         ExtractFrom::Regex(regex, group) => {
             regex.captures(&response.body)?.get(*group).map(|found| text(found.as_bytes()))
         }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use hyperscale_clients::http::{HttpCore, Network, PrepareError, Prepared};
 use hyperscale_plan::model::{HttpRequest, Step, StepKind};
+use hyperscale_plan::template::Root;
 
 use super::scope::SegmentScope;
 use super::{Failure, Segment};
@@ -54,7 +55,7 @@ async fn prepare_http<N: Network>(
     if let Some(timeout) = step.timeout {
         request.timeout = request.timeout.min(timeout);
     }
-    Prepared::new(http, &request, step.needs, &SegmentScope(segment), SegmentScope::knows)
+    Prepared::new(http, &request, step.needs, &SegmentScope(segment), Root::is_known_before_load)
         .await
         .map_err(|error| failure(step, &error))
 }

@@ -1,9 +1,11 @@
 //! What the templates of a virtual user see.
 
 use hyperscale_clients::http::Network;
+use hyperscale_plan::lookup::Key;
 use hyperscale_plan::template::{Root, Scope};
 use minijinja::Value;
 
+use super::values::StepValue;
 use super::vu::Vu;
 use super::{Core, Segment};
 
@@ -35,20 +37,19 @@ impl<N: Network> Scope for VuScope<'_, N> {
             constant => SegmentScope(&core.segment).root(constant),
         }
     }
+
+    fn shortcut(&self, root: Root, keys: &[Key]) -> Option<Value> {
+        let (values, at) = match root {
+            Root::Step(at) => (&self.vu.results, at),
+            Root::VuSetup(at) => (&self.vu.setup, at),
+            _ => return None,
+        };
+        values.borrow().get(at)?.downcast_object_ref::<StepValue>()?.shortcut(keys)
+    }
 }
 
 /// What is known before any virtual user runs: enough to prepare arguments.
 pub(crate) struct SegmentScope<'a>(pub(crate) &'a Segment);
-
-impl SegmentScope<'_> {
-    /// Whether a root has its value before any virtual user runs.
-    pub(crate) fn knows(root: Root) -> bool {
-        matches!(
-            root,
-            Root::Var(_) | Root::Context(_) | Root::Setup(_) | Root::WorkerId | Root::JobId | Root::RunSeed
-        )
-    }
-}
 
 impl Scope for SegmentScope<'_> {
     fn root(&self, root: Root) -> Value {

@@ -1,11 +1,12 @@
 //! What templates see of a call's result, and the built-in functions.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyperscale_clients::http::Response;
+use hyperscale_plan::lookup::{self, Key};
 use hyperscale_types::Name;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object};
@@ -18,11 +19,45 @@ pub(crate) struct StepValue {
     pub(crate) response: Option<Box<Response>>,
     pub(crate) extracted: Vec<(Name, Value)>,
     json: OnceLock<Value>,
+    /// How often a value was looked up in the body.
+    lookups: AtomicU32,
 }
+
+/// Looking up so many values in a body costs about as much as reading all of it; further ones come from the document.
+const LOOKUPS_MAX: u32 = 3;
 
 impl StepValue {
     pub(crate) fn new(status: u16, latency_ms: f64, response: Option<Box<Response>>) -> Self {
-        StepValue { status, latency_ms, response, extracted: Vec::new(), json: OnceLock::new() }
+        StepValue {
+            status,
+            latency_ms,
+            response,
+            extracted: Vec::new(),
+            json: OnceLock::new(),
+            lookups: AtomicU32::new(0),
+        }
+    }
+
+    /// What `keys` lead to, if that is known or can be found without reading the whole body as a document.
+    pub(crate) fn shortcut(&self, keys: &[Key]) -> Option<Value> {
+        let (Key::Field(first), rest) = keys.split_first()? else { return None };
+        match &**first {
+            "json" if !rest.is_empty() => self.look_up(rest),
+            "status" | "latency_ms" | "json" | "body" | "headers" => None,
+            name if rest.is_empty() => self.extraction(name).cloned(),
+            _ => None,
+        }
+    }
+
+    fn look_up(&self, keys: &[Key]) -> Option<Value> {
+        let is_cheaper =
+            self.json.get().is_none() && self.lookups.fetch_add(1, Ordering::Relaxed) < LOOKUPS_MAX;
+        let response = self.response.as_ref().filter(|_| is_cheaper)?;
+        lookup::find(keys, &response.body)
+    }
+
+    fn extraction(&self, name: &str) -> Option<&Value> {
+        self.extracted.iter().find(|(extracted, _)| *extracted == name).map(|(_, value)| value)
     }
 
     fn json(&self) -> Value {
@@ -66,7 +101,7 @@ impl Object for StepValue {
             "json" => self.json(),
             "body" => self.body(),
             "headers" => self.headers(),
-            name => self.extracted.iter().find(|(extracted, _)| *extracted == name)?.1.clone(),
+            name => self.extraction(name)?.clone(),
         };
         (!value.is_undefined()).then_some(value)
     }

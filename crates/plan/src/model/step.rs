@@ -4,6 +4,7 @@ use hyperscale_types::{Name, Span, rule::Op};
 use minijinja::Value;
 
 use super::HttpRequest;
+use crate::lookup::JsonQuery;
 use crate::template::{Expr, JsonTemplate, Template};
 
 /// Steps with their order. Edges point from a step to the ones it waits for.
@@ -148,7 +149,7 @@ pub struct Extraction {
 #[derive(Clone, Debug)]
 pub enum ExtractFrom {
     /// JSON path (RFC 9535) into the body. One match gives its value, several a list.
-    Json(serde_json_path::JsonPath),
+    Json(JsonQuery),
     /// The given capture group of the first match in the body.
     Regex(regex::bytes::Regex, usize),
     /// A header field, by lower-case name.

@@ -5,6 +5,7 @@ use hyperscale_types::Name;
 use super::Reader;
 use super::names::ANSWER_FIELDS;
 use crate::document::{Key, Kind, Node};
+use crate::lookup::JsonQuery;
 use crate::model::step::{ExtractFrom, Extraction, Needs};
 
 /// Extractions of one step.
@@ -82,9 +83,9 @@ impl Reader<'_> {
         Some(Extraction { name, from, default })
     }
 
-    fn json_path(&self, node: &Node) -> Option<serde_json_path::JsonPath> {
+    fn json_path(&self, node: &Node) -> Option<JsonQuery> {
         let text = self.text(node, "a JSON path")?;
-        match serde_json_path::JsonPath::parse(text) {
+        match JsonQuery::parse(text) {
             Ok(path) => Some(path),
             Err(problem) => {
                 let place = self.text.within(node.place, text, problem.position());

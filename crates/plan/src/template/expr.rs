@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::{Environment, Expression, UndefinedBehavior, Value};
 
+use super::compare::Compare;
 use super::{FillError, Resolver, Root, Scope, TemplateProblem};
 
 /// Instructions an expression may use before it is stopped.
@@ -31,6 +32,8 @@ struct Inner {
     source: Box<str>,
     compiled: Expression<'static, 'static>,
     names: Names,
+    /// The same without the interpreter, if that is possible.
+    compare: Option<Compare>,
 }
 
 impl fmt::Debug for Expr {
@@ -46,7 +49,8 @@ impl Expr {
         let compiled =
             ENVIRONMENT.compile_expression_owned(source.to_owned()).map_err(|e| problem(explain(&e)))?;
         let names = Names::resolve(compiled.undeclared_variables(true), resolver).map_err(problem)?;
-        Ok(Expr { inner: Arc::new(Inner { source: source.trim().into(), compiled, names }) })
+        let compare = Compare::parse(source, &ENVIRONMENT, resolver);
+        Ok(Expr { inner: Arc::new(Inner { source: source.trim().into(), compiled, names, compare }) })
     }
 
     /// The expression as it was written.
@@ -76,6 +80,9 @@ impl Expr {
 
     /// Whether it is true.
     pub fn is_true(&self, scope: &impl Scope) -> Result<bool, FillError> {
+        if let Some(holds) = self.inner.compare.as_ref().and_then(|compare| compare.holds(scope)) {
+            return Ok(holds);
+        }
         self.value(scope).map(|value| value.is_true())
     }
 }

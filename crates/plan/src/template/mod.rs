@@ -7,6 +7,7 @@
 //! Rendering is pure: values, time and randomness come from the [`Scope`] that the caller hands in. It never writes a
 //! half-filled result: on an error the output is cut back to where it was.
 
+mod compare;
 mod cut;
 mod expr;
 mod json;
@@ -16,6 +17,8 @@ mod text;
 use std::sync::Arc;
 
 use minijinja::Value;
+
+use crate::lookup::Key;
 
 pub use cut::Hole;
 pub use expr::Expr;
@@ -79,6 +82,12 @@ impl Root {
 pub trait Scope {
     /// The value at a root; [`Value::UNDEFINED`] if there is none (for example a step that was skipped).
     fn root(&self, root: Root) -> Value;
+
+    /// The value that `keys` lead to from a root, if there is a shorter way to it than through all of the root's value.
+    /// Never something else than the long way gives; `None` if only that can tell.
+    fn shortcut(&self, _root: Root, _keys: &[Key]) -> Option<Value> {
+        None
+    }
 }
 
 /// What the names of a template mean; implemented by whoever reads the plan.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use minijinja::Value;
 
 use super::{FillError, Resolver, Root, Scope};
+use crate::lookup::Key;
 
 /// A root and the way from it to a value.
 #[derive(Clone, Debug)]
@@ -12,12 +13,6 @@ pub struct Path {
     text: Arc<str>,
     root: Root,
     rest: Box<[Key]>,
-}
-
-#[derive(Clone, Debug)]
-enum Key {
-    Field(Box<str>),
-    Index(usize),
 }
 
 /// A path as written: all its keys, and the dotted words before the first bracket.
@@ -61,6 +56,15 @@ impl Path {
 
     /// Follows it.
     pub fn value(&self, scope: &impl Scope) -> Result<Value, FillError> {
+        let value = self.follow(scope);
+        if value.is_undefined() { Err(FillError::Undefined(self.text.to_string())) } else { Ok(value) }
+    }
+
+    /// Follows it; undefined if it leads nowhere.
+    pub(super) fn follow(&self, scope: &impl Scope) -> Value {
+        if let Some(value) = scope.shortcut(self.root, &self.rest) {
+            return value;
+        }
         let mut value = scope.root(self.root);
         for key in &self.rest {
             value = match key {
@@ -69,7 +73,7 @@ impl Path {
             }
             .unwrap_or(Value::UNDEFINED);
         }
-        if value.is_undefined() { Err(FillError::Undefined(self.text.to_string())) } else { Ok(value) }
+        value
     }
 }
 

@@ -37,8 +37,10 @@ fn the_example_of_the_contract_is_read_as_it_means() {
 #[test]
 fn yaml_toml_and_json_give_the_same_plan() {
     for name in ["checkout", "everything"] {
-        let [yaml, toml, json] =
-            ["yaml", "toml", "json"].map(|format| format!("{:#?}", good(&format!("{name}.{format}"))));
+        let [yaml, toml, json] = ["yaml", "toml", "json"].map(|format| {
+            // Only the text itself differs.
+            format!("{:#?}", Plan { source: None, ..good(&format!("{name}.{format}")) })
+        });
         assert!(yaml == toml, "{name}: TOML differs\n{}", difference(&yaml, &toml));
         assert!(yaml == json, "{name}: JSON differs\n{}", difference(&yaml, &json));
     }
