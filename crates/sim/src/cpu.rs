@@ -9,6 +9,20 @@ pub const INPUT_COST: Duration = Duration::from_micros(20);
 /// Datagrams that wait for a node that is busy or frozen; the rest is lost, as in a socket's buffer.
 pub const SOCKET_DATAGRAMS_MAX: u32 = 512;
 
+/// A process that was stopped looks at its timers before it looks at its sockets: so much later.
+const SOCKETS_AFTER: Duration = Duration::from_millis(1);
+
+/// How an input reaches a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Through its socket, which may be full.
+    Datagram,
+    /// Through a connection; it waits as long as it has to.
+    Stream,
+    /// From within: timers and commands.
+    Own,
+}
+
 /// What becomes of an input that arrives at a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
@@ -41,16 +55,20 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    /// Takes up an input, or gives it a place in the queue. Only what `may_be_lost` can be turned away.
-    pub fn admit(&mut self, now: Moment, may_be_lost: bool) -> Admission {
+    /// Takes up an input, or gives it a place in the queue.
+    pub fn admit(&mut self, now: Moment, arrival: Arrival) -> Admission {
         let is_slow = self.slow_until > now;
-        let start = now.max(self.frozen_until).max(self.busy_until);
+        if self.is_frozen(now) && arrival == Arrival::Own {
+            return Admission::Later(self.frozen_until);
+        }
+        let awake = if self.is_frozen(now) { self.frozen_until.plus(SOCKETS_AFTER) } else { now };
+        let start = awake.max(self.busy_until);
         if start == now && !is_slow {
             return Admission::Now;
         }
         let cost = if is_slow { INPUT_COST * self.slowdown } else { INPUT_COST };
-        let waiting = start.since(now.max(self.frozen_until));
-        if may_be_lost && waiting >= cost * SOCKET_DATAGRAMS_MAX {
+        let waiting = start.since(awake);
+        if arrival == Arrival::Datagram && waiting >= cost * SOCKET_DATAGRAMS_MAX {
             return Admission::Lost;
         }
         self.busy_until = start.plus(cost);
@@ -89,13 +107,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frozen_processor_puts_everything_off_in_order() {
+    fn frozen_processor_puts_everything_off_in_order_and_timers_come_first() {
         let mut cpu = Cpu::default();
         cpu.freeze(Moment(100));
-        assert_eq!(cpu.admit(Moment(5), true), Admission::Later(Moment(100)));
-        assert_eq!(cpu.admit(Moment(6), true), Admission::Later(Moment(20_100)));
-        assert_eq!(cpu.admit(Moment(200), true), Admission::Later(Moment(40_100)));
-        assert_eq!(cpu.admit(Moment(60_100), true), Admission::Now);
+        assert_eq!(cpu.admit(Moment(5), Arrival::Datagram), Admission::Later(Moment(1_000_100)));
+        assert_eq!(cpu.admit(Moment(6), Arrival::Stream), Admission::Later(Moment(1_020_100)));
+        assert_eq!(cpu.admit(Moment(7), Arrival::Own), Admission::Later(Moment(100)));
+        assert_eq!(cpu.admit(Moment(200), Arrival::Datagram), Admission::Later(Moment(1_040_100)));
+        assert_eq!(cpu.admit(Moment(1_060_100), Arrival::Datagram), Admission::Now);
         assert!(!cpu.is_asleep(Moment(5)));
     }
 
@@ -103,20 +122,21 @@ mod tests {
     fn slow_processor_deals_with_one_input_after_the_other() {
         let mut cpu = Cpu::default();
         cpu.slow_down(10, Moment::seconds(1));
-        assert_eq!(cpu.admit(Moment(0), true), Admission::Now);
-        assert_eq!(cpu.admit(Moment(1), true), Admission::Later(Moment(200_000)));
-        assert_eq!(cpu.admit(Moment(2), true), Admission::Later(Moment(400_000)));
-        assert_eq!(cpu.admit(Moment::seconds(1), true), Admission::Now);
-        assert_eq!(cpu.admit(Moment::seconds(1), true), Admission::Now);
+        assert_eq!(cpu.admit(Moment(0), Arrival::Datagram), Admission::Now);
+        assert_eq!(cpu.admit(Moment(1), Arrival::Datagram), Admission::Later(Moment(200_000)));
+        assert_eq!(cpu.admit(Moment(2), Arrival::Datagram), Admission::Later(Moment(400_000)));
+        assert_eq!(cpu.admit(Moment::seconds(1), Arrival::Datagram), Admission::Now);
+        assert_eq!(cpu.admit(Moment::seconds(1), Arrival::Datagram), Admission::Now);
     }
 
     #[test]
     fn full_socket_loses_datagrams_but_no_timers() {
         let mut cpu = Cpu::default();
         cpu.freeze(Moment::seconds(1));
-        let admitted = (0..2000).filter(|_| cpu.admit(Moment(0), true) != Admission::Lost).count();
+        let admitted =
+            (0..2000).filter(|_| cpu.admit(Moment(0), Arrival::Datagram) != Admission::Lost).count();
         assert_eq!(admitted, SOCKET_DATAGRAMS_MAX as usize);
-        assert!(matches!(cpu.admit(Moment(0), false), Admission::Later(_)));
+        assert!(matches!(cpu.admit(Moment(0), Arrival::Stream), Admission::Later(_)));
     }
 
     #[test]

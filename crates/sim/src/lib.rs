@@ -14,6 +14,7 @@
 //! | `run`          | the two phases of a seed                                                        |
 //! | `report`       | a failure: seed, command that repeats it, last events per node                  |
 //! | `teeth`        | deliberate bugs, each caught by a recorded seed                                 |
+//! | `measure`      | the goals in numbers                                                            |
 //!
 //! Nothing in here reads a clock, uses a global generator, starts a thread within a seed or depends on the order of a hash
 //! map: the same seed gives the same trace.
@@ -24,6 +25,7 @@ pub mod cpu;
 pub mod faults;
 pub mod invariants;
 pub mod kernel;
+pub mod measure;
 pub mod moment;
 pub mod network;
 pub mod process;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stderr, reason = "a developer tool talks to the terminal it was started from")]
 
+mod numbers;
 mod search;
 
 use std::io::Write;
@@ -43,6 +44,12 @@ struct Arguments {
     /// Run the recorded seed of every deliberate bug: each must be caught.
     #[arg(long)]
     replay: bool,
+    /// Measure the goals: all of them, or these topics (detection, deaths, starvation, rounds, bytes, health).
+    #[arg(long, value_name = "TOPIC", num_args = 0..)]
+    measure: Option<Vec<String>>,
+    /// Smaller clusters and shorter times when measuring.
+    #[arg(long)]
+    quick: bool,
     /// Stop searching after so many seconds.
     #[arg(long, value_name = "S")]
     seconds: Option<u64>,
@@ -75,6 +82,9 @@ fn start(arguments: &Arguments) -> Result<()> {
     }
     if arguments.teeth {
         return hunt(arguments);
+    }
+    if let Some(topics) = &arguments.measure {
+        return numbers::run(topics, !arguments.quick, arguments.jobs.max(1));
     }
     search(arguments, options)?;
     if arguments.replay { replay() } else { Ok(()) }

@@ -108,6 +108,7 @@ pub struct Violation {
 #[derive(Debug, Default)]
 pub struct Judges {
     watching: Vec<Box<dyn Invariant>>,
+    is_thorough: bool,
     violation: Option<Violation>,
 }
 
@@ -119,7 +120,7 @@ impl Judges {
 
     /// All invariants.
     pub fn all() -> Self {
-        Self::of(vec![
+        let mut judges = Self::of(vec![
             Box::new(active_after_lists::ActiveAfterLists::default()),
             Box::new(buddy::Buddy),
             Box::new(confirmed_by_contact::ConfirmedByContact::default()),
@@ -133,17 +134,19 @@ impl Judges {
             Box::new(spread::Spread::default()),
             Box::new(suspicion_time::SuspicionTime::default()),
             Box::new(worker_versions::WorkerVersions::default()),
-        ])
+        ]);
+        judges.is_thorough = true;
+        judges
     }
 
-    /// These.
+    /// These, who need to see events only.
     pub fn of(watching: Vec<Box<dyn Invariant>>) -> Self {
-        Self { watching, violation: None }
+        Self { watching, is_thorough: false, violation: None }
     }
 
-    /// Whether anybody watches.
-    pub fn is_watching(&self) -> bool {
-        !self.watching.is_empty()
+    /// Whether updates and transitions are worth collecting.
+    pub fn is_thorough(&self) -> bool {
+        self.is_thorough
     }
 
     /// Shows everybody what happened; the first objection is kept.

@@ -19,7 +19,7 @@ fn first_objection_is_kept() {
     judges.object("a", Moment(1), None, "first".into());
     judges.object("b", Moment(2), None, "second".into());
     assert_eq!(judges.violation().map(|it| it.invariant), Some("a"));
-    assert!(judges.is_watching() && !Judges::none().is_watching());
+    assert!(Judges::all().is_thorough() && !judges.is_thorough());
 }
 
 #[test]

@@ -3,16 +3,8 @@
 use hyperscale_swim::{Command, Datagram, Message, StreamMessage, Timer};
 use hyperscale_types::{BootEpoch, Now};
 
+use crate::cpu::Arrival;
 use crate::faults::Fault;
-
-/// How an event reaches a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// Through its socket, which may be full.
-    Datagram,
-    /// Through a connection or from within; it waits as long as it has to.
-    Other,
-}
 
 /// One event.
 #[derive(Debug)]
@@ -80,10 +72,10 @@ impl Happening {
     pub fn target(&self) -> Option<(usize, Arrival)> {
         match self {
             Happening::Datagram { to, .. } => Some((*to, Arrival::Datagram)),
-            Happening::Stream { to: node, .. }
-            | Happening::Timer { node, .. }
+            Happening::Stream { to, .. } => Some((*to, Arrival::Stream)),
+            Happening::Timer { node, .. }
             | Happening::Command { node, .. }
-            | Happening::State { node, .. } => Some((*node, Arrival::Other)),
+            | Happening::State { node, .. } => Some((*node, Arrival::Own)),
             Happening::Start { .. } | Happening::Registry | Happening::Fault(_) | Happening::Deferred(_) => {
                 None
             }

@@ -18,7 +18,7 @@ impl World {
         }
         let (sender, boot) = (datagram.from.peer.node, datagram.from.boot);
         self.show(to, What::Heard { from: sender, boot });
-        let members = if self.judges.is_watching() { datagram.members.clone() } else { Vec::new() };
+        let members = if self.judges.is_thorough() { datagram.members.clone() } else { Vec::new() };
         self.handle(to, Input::Datagram(datagram));
         self.show(to, What::Merged { from: sender, boot, members: &members });
     }
@@ -121,7 +121,7 @@ impl World {
         let node = &mut self.nodes[index];
         let total = node.swim.audit_total();
         let news = total - std::mem::replace(&mut node.transitions_seen, total);
-        if news == 0 || !self.judges.is_watching() {
+        if news == 0 || !self.judges.is_thorough() {
             return;
         }
         let kept = node.swim.audit().count();

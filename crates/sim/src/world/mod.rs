@@ -19,12 +19,12 @@ use fastrand::Rng;
 use hyperscale_swim::{Action, Command, Config};
 use hyperscale_types::Role;
 
-pub use happening::{Arrival, Happening};
+pub use happening::Happening;
 pub use node::{Node, id_of, index_of};
 pub use shape::{Shape, Size};
 pub use truth::{Fact, Truth};
 
-use crate::cpu::Admission;
+use crate::cpu::{Admission, Arrival};
 use crate::invariants::{Judges, Seen, What};
 use crate::kernel::Kernel;
 use crate::moment::Moment;
@@ -192,16 +192,15 @@ impl World {
             Happening::Deferred(inner) => (*inner, true),
             other => (other, false),
         };
-        let Some((node, kind)) = happening.target() else { return Some(happening) };
+        let Some((node, arrival)) = happening.target() else { return Some(happening) };
         let cpu = &mut self.nodes[node].cpu;
         if waited && !cpu.is_frozen(now) {
             return Some(happening);
         }
-        let is_datagram = kind == Arrival::Datagram;
-        if is_datagram && cpu.is_asleep(now) {
+        if arrival == Arrival::Datagram && cpu.is_asleep(now) {
             return None;
         }
-        match cpu.admit(now, is_datagram) {
+        match cpu.admit(now, arrival) {
             Admission::Now => Some(happening),
             Admission::Later(at) => {
                 self.kernel.at(at, Happening::Deferred(Box::new(happening)));

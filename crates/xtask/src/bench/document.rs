@@ -1,7 +1,12 @@
-//! The generated part of `docs/benchmarks.md`; what others wrote around it is kept. Pure.
+//! The generated parts of `docs/benchmarks.md`, one per author; what others wrote around them is kept. Pure.
 
-const BEGIN: &str = "<!-- begin: written by `cargo xtask bench` -->";
-const END: &str = "<!-- end: written by `cargo xtask bench` -->";
+fn begin(author: &str) -> String {
+    format!("<!-- begin: written by `{author}` -->")
+}
+
+fn end(author: &str) -> String {
+    format!("<!-- end: written by `{author}` -->")
+}
 
 const SKELETON: &str = "\
 # Benchmarks
@@ -14,12 +19,13 @@ CPU time per request: requests per second also depend on who of the two is slowe
 `cargo xtask bench` repeats all of it, `cargo xtask bench --quick` some of it.
 ";
 
-/// The document with its generated part exchanged; appended if it has none. A document without text gets an
-/// introduction.
-pub(super) fn with_generated(document: &str, generated: &str) -> String {
-    let part = format!("{BEGIN}\n{}\n{END}", generated.trim_end());
-    let around = document.split_once(BEGIN).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(END)?;
+/// The document with the part of an author, the command that writes it, exchanged; appended if it has none. A document
+/// without text gets an introduction.
+pub(crate) fn with_generated(document: &str, author: &str, generated: &str) -> String {
+    let (begin, end) = (begin(author), end(author));
+    let part = format!("{begin}\n{}\n{end}", generated.trim_end());
+    let around = document.split_once(&begin).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(&end)?;
         Some((before, after))
     });
     match around {
@@ -33,25 +39,36 @@ pub(super) fn with_generated(document: &str, generated: &str) -> String {
 mod tests {
     use super::*;
 
+    const BENCH: &str = "cargo xtask bench";
+
+    #[test]
+    fn authors_keep_off_each_others_parts() {
+        let first =
+            with_generated(&with_generated("# Ours\n", BENCH, "engine 1"), "cargo xtask sim", "members 1");
+        let second = with_generated(&first, BENCH, "engine 2");
+        assert_eq!(second, first.replace("engine 1", "engine 2"));
+        assert!(with_generated(&second, "cargo xtask sim", "members 2").contains("engine 2"));
+    }
+
     #[test]
     fn only_the_generated_part_is_exchanged() {
-        let first = with_generated("# Ours\n", "old");
+        let first = with_generated("# Ours\n", BENCH, "old");
         let around = first.replace("# Ours", "# Ours\n\nhand-written") + "\n## Tasks\n";
-        let second = with_generated(&around, "new\n");
+        let second = with_generated(&around, BENCH, "new\n");
         assert_eq!(second, around.replace("old", "new"));
         assert!(second.starts_with("# Ours\n\nhand-written\n") && second.ends_with("\n## Tasks\n"));
     }
 
     #[test]
     fn a_missing_document_gets_an_introduction() {
-        let made = with_generated("", "numbers");
+        let made = with_generated("", BENCH, "numbers");
         assert!(made.starts_with("# Benchmarks\n"));
-        assert_eq!(with_generated(&made, "numbers"), made);
+        assert_eq!(with_generated(&made, BENCH, "numbers"), made);
     }
 
     #[test]
     fn a_lost_end_mark_loses_no_text() {
-        let broken = format!("a\n{BEGIN}\nb\n");
-        assert!(with_generated(&broken, "c").starts_with(broken.trim_end()));
+        let broken = format!("a\n{}\nb\n", begin(BENCH));
+        assert!(with_generated(&broken, BENCH, "c").starts_with(broken.trim_end()));
     }
 }

@@ -1,12 +1,14 @@
 //! What has to be reached, what was measured, and whether that is enough. Pure.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::numbers::number;
 
 /// A limit on a measured value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Bound {
+pub(crate) enum Bound {
     AtMost(f64),
     AtLeast(f64),
 }
@@ -29,7 +31,7 @@ impl Bound {
 
 /// What came out.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// A value, and what helps to read it.
     Measured { value: f64, note: String },
     /// Why there is none.
@@ -38,7 +40,7 @@ pub(super) enum Outcome {
 
 /// How an outcome stands to its bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     Stretch,
     Met,
     Missed,
@@ -46,7 +48,7 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    pub(super) fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Stretch => "stretch reached",
             Self::Met => "met",
@@ -58,17 +60,17 @@ impl Verdict {
 
 /// One row of the table of goals.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Goal {
-    pub(super) name: String,
+pub(crate) struct Goal {
+    pub(crate) name: String,
     /// Follows every number of the row, for example "× wrk".
-    pub(super) unit: &'static str,
-    pub(super) must: Bound,
-    pub(super) stretch: Option<Bound>,
-    pub(super) outcome: Outcome,
+    pub(crate) unit: Cow<'static, str>,
+    pub(crate) must: Bound,
+    pub(crate) stretch: Option<Bound>,
+    pub(crate) outcome: Outcome,
 }
 
 impl Goal {
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         match &self.outcome {
             Outcome::NotMeasured(_) => Verdict::NotMeasured,
             Outcome::Measured { value, .. } if !self.must.holds(*value) => Verdict::Missed,
@@ -80,18 +82,18 @@ impl Goal {
     }
 
     /// The cells of its row: goal, must, stretch, measured, verdict.
-    pub(super) fn cells(&self) -> [String; 5] {
+    pub(crate) fn cells(&self) -> [String; 5] {
         let measured = match &self.outcome {
-            Outcome::Measured { value, note } if note.is_empty() => with_unit(*value, self.unit),
-            Outcome::Measured { value, note } => format!("{} ({note})", with_unit(*value, self.unit)),
+            Outcome::Measured { value, note } if note.is_empty() => with_unit(*value, &self.unit),
+            Outcome::Measured { value, note } => format!("{} ({note})", with_unit(*value, &self.unit)),
             Outcome::NotMeasured(why) => why.clone(),
         };
-        let stretch = self.stretch.map(|bound| bound.text(self.unit)).unwrap_or_default();
+        let stretch = self.stretch.map(|bound| bound.text(&self.unit)).unwrap_or_default();
         let verdict = self.verdict().text().to_owned();
-        [self.name.clone(), self.must.text(self.unit), stretch, measured, verdict]
+        [self.name.clone(), self.must.text(&self.unit), stretch, measured, verdict]
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let [name, must, stretch, measured, _] = self.cells();
         let value = match self.outcome {
             Outcome::Measured { value, .. } => Some(value),
@@ -112,7 +114,7 @@ mod tests {
 
     fn goal(must: Bound, stretch: Option<Bound>, value: f64) -> Goal {
         let outcome = Outcome::Measured { value, note: String::new() };
-        Goal { name: "CPU".into(), unit: "× wrk", must, stretch, outcome }
+        Goal { name: "CPU".into(), unit: "× wrk".into(), must, stretch, outcome }
     }
 
     #[test]

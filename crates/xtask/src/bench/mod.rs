@@ -5,8 +5,8 @@
 
 mod client;
 mod contest;
-mod document;
-mod goal;
+pub(crate) mod document;
+pub(crate) mod goal;
 mod install;
 pub(crate) mod lab;
 mod machine;
@@ -14,7 +14,7 @@ mod numbers;
 mod process;
 mod section;
 mod server;
-mod table;
+pub(crate) mod table;
 
 use std::fs;
 use std::io::Write;
@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use lab::Lab;
 use section::{Findings, Section};
 
-const DOCUMENT: &str = "docs/benchmarks.md";
+pub(crate) const DOCUMENT: &str = "docs/benchmarks.md";
 
 /// How much is measured.
 #[derive(Debug, clap::Args)]
@@ -70,7 +70,8 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     if !args.quick && args.only.is_empty() {
         let path = root.join(DOCUMENT);
         let old = fs::read_to_string(&path).unwrap_or_default();
-        fs::write(&path, document::with_generated(&old, &text)).context("cannot write docs/benchmarks.md")?;
+        fs::write(&path, document::with_generated(&old, "cargo xtask bench", &text))
+            .context("cannot write docs/benchmarks.md")?;
         eprintln!("\nwrote {DOCUMENT}");
     }
     Ok(())

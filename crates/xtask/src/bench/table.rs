@@ -1,7 +1,7 @@
 //! Tables in Markdown that can be read as plain text too. Pure.
 
 /// A table; the first column is aligned to the left, `numbers` makes the others right-aligned.
-pub(super) fn table(head: &[&str], rows: &[Vec<String>], numbers: bool) -> String {
+pub(crate) fn table(head: &[&str], rows: &[Vec<String>], numbers: bool) -> String {
     let width = |at: usize| {
         let cells = rows.iter().map(|row| row.get(at).map_or(0, |cell| cell.chars().count()));
         cells.chain([head[at].chars().count(), 3]).max().unwrap_or(3)

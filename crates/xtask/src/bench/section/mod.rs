@@ -77,7 +77,7 @@ pub(super) struct Findings {
 
 impl Findings {
     fn add(&mut self, name: &str, unit: &'static str, must: Bound, stretch: Option<Bound>, outcome: Outcome) {
-        self.goals.push(Goal { name: name.to_owned(), unit, must, stretch, outcome });
+        self.goals.push(Goal { name: name.to_owned(), unit: unit.into(), must, stretch, outcome });
     }
 
     /// A goal whose value is our ratio to the reference of a contest.

@@ -2,6 +2,8 @@
 //!
 //! The simulator is a program of its own, so that this one stays quick to build.
 
+mod measure;
+
 use std::path::Path;
 
 use anyhow::Result;
@@ -10,8 +12,10 @@ use crate::steps::{self, cargo};
 
 /// Seeds that the tests run, for how long at most, and how many they need at least.
 const TEST: [&str; 7] = ["--seeds", "300", "--seconds", "360", "--least", "100", "--replay"];
-/// Arguments that want real speed: numbers for the document, and clusters of a thousand nodes.
-const FAST: [&str; 2] = ["--measure", "--large"];
+/// Clusters of a thousand nodes want real speed.
+const LARGE: &str = "--large";
+/// Numbers want it too, and all of them at once make a part of the document.
+const MEASURE: &str = "--measure";
 
 /// Arguments for the simulator; `--help` lists them.
 #[derive(Debug, clap::Args)]
@@ -25,7 +29,7 @@ pub(crate) struct SimArgs {
 /// Runs the simulator with these arguments.
 pub(crate) fn run(root: &Path, args: &SimArgs) -> Result<()> {
     let arguments: Vec<&str> = args.arguments.iter().map(String::as_str).collect();
-    simulate(root, &arguments)
+    if arguments.contains(&MEASURE) { measure::run(root, &arguments) } else { simulate(root, &arguments) }
 }
 
 /// The share of the simulator in the tests: seeds, and the recorded seed of every deliberate bug.
@@ -34,11 +38,16 @@ pub(crate) fn test(root: &Path) -> Result<()> {
 }
 
 fn simulate(root: &Path, arguments: &[&str]) -> Result<()> {
+    steps::run(root, &cargo(), &words(arguments))
+}
+
+/// What cargo is told.
+fn words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let mut words = vec!["run", "--quiet", "--locked", "--package", "hyperscale-sim"];
-    if FAST.iter().any(|flag| arguments.contains(flag)) {
+    if arguments.contains(&LARGE) || arguments.contains(&MEASURE) {
         words.push("--release");
     }
     words.push("--");
     words.extend(arguments);
-    steps::run(root, &cargo(), &words)
+    words
 }

@@ -1,0 +1,38 @@
+//! Nodes that are declared dead though they run, because datagrams are lost.
+
+use std::time::Duration;
+
+use hyperscale_swim::Lifeguard;
+
+use super::watch::Kind;
+use super::{Bound, Row, settled};
+
+/// Deaths per node-hour that heavy loss may cost.
+const HEAVY_RATE: f64 = 0.001;
+/// Time between two looks, so that the list of events stays short.
+const PIECE: Duration = Duration::from_mins(10);
+
+pub(super) fn measure(thorough: bool) -> Vec<Row> {
+    let (count, hours) = if thorough { (1000, 20) } else { (100, 5) };
+    [0.1, 0.2].map(|loss| row(count, hours, loss)).to_vec()
+}
+
+fn row(count: usize, hours: u64, loss: f64) -> Row {
+    let (mut world, watch) = settled(1, count, loss, Lifeguard::On);
+    let (mut deaths, mut suspicions) = (0, 0);
+    for _ in 0..hours * 3600 / PIECE.as_secs() {
+        world.run(PIECE);
+        deaths += watch.all(|it| it.kind == Kind::Died).len();
+        suspicions += watch.all(|it| it.kind == Kind::Suspected).len();
+        watch.clear();
+    }
+    let node_hours = count as u64 * hours;
+    Row {
+        goal: format!("false deaths, loss {:.0} %, n = {count}", loss * 100.0),
+        unit: "",
+        must: Bound::AtMost(if loss > 0.1 { node_hours as f64 * HEAVY_RATE } else { 0.0 }),
+        stretch: Some(Bound::AtMost(0.0)),
+        value: deaths as f64,
+        note: format!("in {node_hours} node-hours; {suspicions} suspicions contradicted in time"),
+    }
+}

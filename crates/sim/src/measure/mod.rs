@@ -1,0 +1,140 @@
+//! The goals of `membership` and `consensus` in numbers, measured on simulated clusters in fair or bad weather.
+//!
+//! Each topic has its own file and can be measured by itself: `cargo xtask sim --measure TOPIC`. Seeds are fixed, so the
+//! numbers repeat exactly; only the speed of the simulator depends on the machine.
+
+mod bytes;
+mod deaths;
+mod detection;
+mod health;
+mod rounds;
+mod starvation;
+mod watch;
+
+use std::time::Duration;
+
+use hyperscale_swim::{Config, Lifeguard};
+
+use crate::invariants::{Judges, strangers};
+use crate::moment::Moment;
+use crate::network::Weather;
+use crate::process::Version;
+use crate::recorder::Recorder;
+use crate::world::{Setup, Shape, World};
+use watch::Watch;
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// First suspicion and death of a silent crash.
+    Detection,
+    /// Healthy nodes that die under loss.
+    Deaths,
+    /// Healthy nodes that are accused while others are starved of their processor.
+    Starvation,
+    /// Rounds of gossip that news take.
+    Rounds,
+    /// Bytes sent in a quiet cluster.
+    Bytes,
+    /// Health multipliers after half of the workers died.
+    Health,
+}
+
+impl Topic {
+    /// All of them.
+    pub const ALL: [Topic; 6] =
+        [Topic::Detection, Topic::Deaths, Topic::Starvation, Topic::Rounds, Topic::Bytes, Topic::Health];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Topic::Detection => "detection",
+            Topic::Deaths => "deaths",
+            Topic::Starvation => "starvation",
+            Topic::Rounds => "rounds",
+            Topic::Bytes => "bytes",
+            Topic::Health => "health",
+        }
+    }
+
+    /// Measures it. Without `thorough`, smaller clusters and shorter times.
+    pub fn measure(self, thorough: bool) -> Vec<Row> {
+        match self {
+            Topic::Detection => detection::measure(thorough),
+            Topic::Deaths => deaths::measure(thorough),
+            Topic::Starvation => starvation::measure(thorough),
+            Topic::Rounds => rounds::measure(thorough),
+            Topic::Bytes => bytes::measure(thorough),
+            Topic::Health => health::measure(thorough),
+        }
+    }
+}
+
+/// A limit on a measured value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// Not more.
+    AtMost(f64),
+    /// Not less.
+    AtLeast(f64),
+}
+
+/// One measured goal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What was measured.
+    pub goal: String,
+    /// Follows the number.
+    pub unit: &'static str,
+    /// What has to be reached.
+    pub must: Bound,
+    /// What would be better still.
+    pub stretch: Option<Bound>,
+    /// What came out.
+    pub value: f64,
+    /// What helps to read it.
+    pub note: String,
+}
+
+/// A cluster that found itself and had time to calm down, and what its cores say from then on.
+fn settled(seed: u64, count: usize, loss: f64, lifeguard: Lifeguard) -> (World, Watch) {
+    let config = Config { lifeguard, ..Config::lan() };
+    let setup = Setup {
+        seed,
+        shape: Shape::cluster_of(count),
+        config,
+        weather: Weather::lossy(loss),
+        skewed_clocks: false,
+        registers: false,
+        version: Version::New,
+        // Many at once would only measure how fast lists are sent.
+        start_within: Duration::from_millis(10 * count as u64),
+    };
+    let watch = Watch::default();
+    let mut world = World::new(setup, Judges::of(vec![Box::new(watch.clone())]), Recorder::off());
+    world.run(Duration::from_secs(30).max(Duration::from_millis(15 * count as u64)));
+    let all = [hyperscale_types::Role::Manager, hyperscale_types::Role::Worker];
+    let limit = Duration::from_mins(2);
+    assert!(
+        world.run_while(limit, |world| strangers(world, &all).is_none()).is_some(),
+        "a calm cluster converges"
+    );
+    world.run(Duration::from_secs(20));
+    watch.clear();
+    (world, watch)
+}
+
+/// A cluster in which nothing happens, to see how fast it is simulated.
+pub fn steady(count: usize) -> World {
+    settled(4, count, 0.0, Lifeguard::On).0
+}
+
+/// The value below which that share lies.
+fn percentile(sorted: &[f64], percent: usize) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((last * percent).div_ceil(100)).copied().unwrap_or(f64::NAN)
+}
+
+fn seconds(later: Moment, earlier: Moment) -> f64 {
+    later.since(earlier).as_secs_f64()
+}
