@@ -64,6 +64,17 @@ impl Effects {
     }
 }
 
+/// So that whatever can be hashed can be reported.
+impl std::hash::Hasher for Effects {
+    fn write(&mut self, bytes: &[u8]) {
+        self.bytes(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// A machine, the roster, and the hash of both.
 pub(crate) struct Applier<M> {
     pub(crate) machine: M,

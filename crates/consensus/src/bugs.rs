@@ -1,12 +1,71 @@
-//! Deliberate bugs, for the simulator's teeth: each must be caught by an invariant. Compiled only with the feature `bugs`.
+//! Deliberate bugs, for the simulator's teeth: each must be caught by an invariant. Compiled only with the feature `bugs`;
+//! the set is handed in with the configuration or the constructor of whatever has the bug.
 
 use std::collections::BTreeSet;
 
 /// A deliberate bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bug {
-    /// Messages leave before the term, vote and entries they depend on are on disk.
+    /// Group: messages leave before the term, vote and entries they depend on are on disk.
     SkipSyncBeforeVote,
+    /// Group: the vote is not loaded after a restart.
+    DropHardStateOnRestart,
+    /// Group: a leader counts its own disk before it has answered.
+    CommitWithoutOwnDisk,
+    /// Group: entries that were on disk at the start are applied twice.
+    ApplyTwiceAfterRestart,
+    /// Group: a read is answered by whoever believes to lead, without a round.
+    ReadWithoutReadIndex,
+    /// Group: a learner becomes a voter after a time, whether it has the log or not.
+    PromoteLearnerByTimeout,
+    /// Group: replicas with an odd id leave out every 37th command.
+    NonDeterministicApply,
+    /// Register: a job's next leader gets the token of the one before.
+    ReuseToken,
+    /// Register: the end of an attempt that is not the current one counts.
+    AcceptStaleAttempt,
+    /// Register: a change of the job leader wipes the cancel marks.
+    ForgetCancelMark,
+    /// Register: an assignment is not compared with the token in force.
+    IgnoreTokenOnAssign,
+    /// Register: an assignment does not look at free cores.
+    DoublePromiseCore,
+    /// Register: an idempotency key makes a second job.
+    IgnoreIdempotencyKey,
+    /// Register: a second end of a job overwrites the first.
+    EndJobTwice,
+    /// Register: an attempt is assigned while the one before runs.
+    AssignWhileRunning,
+    /// Granter: a replica's clock runs while it follows, and counts when it leads.
+    LeaseExpiryOnFollowersClock,
+    /// Holder: the lease is counted from the answer, not from before the renewal was sent.
+    HolderCountsFromAnswer,
+    /// Receiver: lower tokens are obeyed.
+    ObeyLowerToken,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Bug; 18] = [
+        Bug::SkipSyncBeforeVote,
+        Bug::DropHardStateOnRestart,
+        Bug::CommitWithoutOwnDisk,
+        Bug::ApplyTwiceAfterRestart,
+        Bug::ReadWithoutReadIndex,
+        Bug::PromoteLearnerByTimeout,
+        Bug::NonDeterministicApply,
+        Bug::ReuseToken,
+        Bug::AcceptStaleAttempt,
+        Bug::ForgetCancelMark,
+        Bug::IgnoreTokenOnAssign,
+        Bug::DoublePromiseCore,
+        Bug::IgnoreIdempotencyKey,
+        Bug::EndJobTwice,
+        Bug::AssignWhileRunning,
+        Bug::LeaseExpiryOnFollowersClock,
+        Bug::HolderCountsFromAnswer,
+        Bug::ObeyLowerToken,
+    ];
 }
 
 /// The bugs that are switched on.

@@ -230,14 +230,14 @@ pub(crate) fn change_read(mut bytes: Bytes) -> Option<ConfigurationChange> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn id(number: u64) -> RaftId {
         RaftId::new(number).unwrap()
     }
 
-    fn full_message(kind: MessageKind) -> Message {
+    pub(crate) fn full_message(kind: MessageKind) -> Message {
         let member =
             Member { raft_id: id(4), node: NodeId::new(7).unwrap(), directory: DirectoryId([9; 16]) };
         let steps = vec![ConfigurationStep::AddLearner(id(4)), ConfigurationStep::Remove(id(2))];

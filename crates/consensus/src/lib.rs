@@ -8,19 +8,35 @@
 //! | ----------------------------- | --------------------------------------------------------------------------- |
 //! | `group`                       | the replica: one file per input, the only place where raft-rs is called     |
 //! | `message`, `convert`, `check` | messages in our words, mapped to raft-rs', looked at before it sees them    |
+//! | `record`                      | the same as messages of `proto/log.proto`, for wire and disk                |
 //! | `log`                         | the log as raft-rs reads it                                                 |
 //! | `storage`                     | the disk behind one trait                                                   |
 //! | `apply`, `roster`             | the replicated state and the proof that replicas agree on it                |
 //! | `election`, `health`, `flap`  | who leads, and when it should be somebody else                              |
 //! | `learner`                     | when a newcomer votes                                                       |
 //! | `quorum`                      | what callers are told when the voters do not answer                         |
+//! | `token`, `lease`              | who may write, and until when                                               |
+//! | `blob`                        | values too large for the log                                                |
+//! | `register`                    | the machine: what managers have decided about jobs                          |
 //! | `bootstrap`                   | how a group begins                                                          |
 //!
 //! This crate must never depend on an async runtime or sockets, read a clock, or apply an entry in a way that depends on
 //! anything but the log. The disk is touched by `storage` alone, and `storage` is called by the host alone.
 
+/// Whether a deliberate bug is switched on; without the feature `false`, and the code behind it is not compiled in.
+macro_rules! bug {
+    ($bugs:expr, $name:ident) => {{
+        #[cfg(feature = "bugs")]
+        let is_on = $bugs.has(crate::bugs::Bug::$name);
+        #[cfg(not(feature = "bugs"))]
+        let is_on = false;
+        is_on
+    }};
+}
+
 mod action;
 mod apply;
+mod blob;
 mod bootstrap;
 #[cfg(feature = "bugs")]
 pub mod bugs;
@@ -33,14 +49,19 @@ mod group;
 mod health;
 mod id;
 mod learner;
+pub mod lease;
 mod log;
 mod message;
 mod quorum;
+pub mod record;
+pub mod register;
 mod roster;
 pub mod storage;
+mod token;
 
 pub use action::{Action, Applied, Event, Halt, ProposeError, Role, TransferCause};
 pub use apply::{Effects, HASHES_MAX, Machine, RestoreError, StateHash};
+pub use blob::{BLOB_BYTES_MAX, BlobId, Placement};
 pub use bootstrap::founding;
 pub use check::Refusal;
 pub use config::{
@@ -57,3 +78,4 @@ pub use message::{
 };
 pub use quorum::{Circuit, FAILURES_MAX, FAILURES_WITHIN, HALF_OPEN_AFTER, QuorumError, Reach};
 pub use roster::{ChangeError, RETIRED_MAX, Roster};
+pub use token::{Bearer, TOKENS_MAX, TokenBook, TokenError};

@@ -125,6 +125,8 @@ struct State {
     /// The term in which this leader is established.
     established: Option<u64>,
     is_ill_reported: bool,
+    /// Last entry that was on disk at the start.
+    loaded_to: u64,
     halt: Option<Halt>,
 }
 
@@ -149,7 +151,11 @@ impl<M: Machine> RaftGroup<M> {
     /// A replica with what its disk held. `machine` is in the state of a new group; a snapshot and the log bring it up.
     pub fn open(now: Now, config: Config, id: RaftId, loaded: Loaded, machine: M) -> Result<Self, OpenError> {
         config.check()?;
-        let loaded = disk::checked(loaded)?;
+        let mut loaded = disk::checked(loaded)?;
+        if bug!(config.bugs, DropHardStateOnRestart) {
+            loaded.hard_state.vote = None;
+        }
+        let loaded_to = loaded.entries.last().map_or(0, |entry| entry.index);
         let mut applier = Applier::new(machine);
         let (index, configuration) = (loaded.snapshot.index, loaded.snapshot.configuration.clone());
         if index > 0 {
@@ -173,7 +179,7 @@ impl<M: Machine> RaftGroup<M> {
             promotions: Promotions::default(),
             circuit: Circuit::default(),
             events: Vec::new(),
-            state: State::new(now),
+            state: State::new(now, loaded_to),
         };
         group.settle(now);
         Ok(group)
@@ -276,13 +282,14 @@ impl<M: Machine> RaftGroup<M> {
 }
 
 impl State {
-    fn new(now: Now) -> Self {
+    fn new(now: Now, loaded_to: u64) -> Self {
         Self {
             ticked: now,
             campaign_at: None,
             since_snapshot: (0, 0),
             established: None,
             is_ill_reported: false,
+            loaded_to,
             halt: None,
         }
     }

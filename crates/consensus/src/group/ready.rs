@@ -1,5 +1,6 @@
 //! What there is to do: the one place where raft-rs' readies become actions.
 
+use bytes::Bytes;
 use hyperscale_types::Now;
 use raft::{Ready, eraftpb};
 
@@ -41,7 +42,7 @@ impl<M: Machine> RaftGroup<M> {
         let restored = self.persist(now, &mut ready, out);
         let (number, committed) = (ready.number(), ready.take_committed_entries());
         self.raft.advance_append_async(ready);
-        if self.disk.is_idle() {
+        if self.disk.is_idle() || bug!(self.config.bugs, CommitWithoutOwnDisk) && self.is_leader() {
             self.raft.on_persist_ready(number);
         }
         if let Some(snapshot) = restored {
@@ -58,7 +59,10 @@ impl<M: Machine> RaftGroup<M> {
         out: &mut Vec<Action<M::Outcome>>,
     ) -> Option<Snapshot> {
         let number = ready.number();
-        let messages = self.outgoing(now, ready.take_persisted_messages());
+        let mut messages = self.outgoing(now, ready.take_persisted_messages());
+        if bug!(self.config.bugs, SkipSyncBeforeVote) {
+            out.extend(messages.drain(..).map(Action::Send));
+        }
         if !ready.must_sync() {
             self.follow(number, messages, out);
             return None;
@@ -169,7 +173,7 @@ impl<M: Machine> RaftGroup<M> {
             self.circuit.succeeded();
         }
         let outcome = match entry.body {
-            EntryBody::Command(command) => Some(self.applier.command(index, &command)),
+            EntryBody::Command(command) => self.apply_command(index, &command),
             EntryBody::Configuration(change) => match (self.apply_change(index, &change), proposal) {
                 (Err(error), Some(proposal)) => return self.proposals.fail(proposal, error.into()),
                 _ => None,
@@ -180,6 +184,18 @@ impl<M: Machine> RaftGroup<M> {
             }
         };
         out.push(Action::Applied(Applied { index, term, proposal, outcome }));
+    }
+
+    fn apply_command(&mut self, index: u64, command: &Bytes) -> Option<M::Outcome> {
+        let leaves_out = self.id.get() % 2 == 1 && index.is_multiple_of(37);
+        if bug!(self.config.bugs, NonDeterministicApply) && leaves_out {
+            self.applier.other(index, b"");
+            return None;
+        }
+        if bug!(self.config.bugs, ApplyTwiceAfterRestart) && index <= self.state.loaded_to {
+            self.applier.command(index, command);
+        }
+        Some(self.applier.command(index, command))
     }
 
     /// A snapshot of the own state, so that the log stays short.

@@ -5,8 +5,10 @@
 //! are durable.
 
 mod memory;
+mod redb;
 
 pub use memory::{Loss, MemoryDisk};
+pub use redb::{Identity, RedbStorage};
 
 use crate::id::Ticket;
 use crate::message::{Entry, HardState, Snapshot};

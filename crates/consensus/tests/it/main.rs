@@ -5,3 +5,6 @@
 mod cluster;
 mod election;
 mod log;
+mod membership;
+mod redb;
+mod refusal;

@@ -1,0 +1,315 @@
+//! The granter's side: which leases the log says are held, and, while this node leads, when each runs out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use hyperscale_types::{Now, Token};
+
+#[cfg(feature = "bugs")]
+use crate::bugs::Bugs;
+use crate::id::ReadId;
+
+/// Most claims in one batch of renewals.
+pub const CLAIMS_MAX: usize = 10_000;
+/// Most batches that wait for their read-index round.
+const BATCHES_MAX: usize = 1024;
+/// An expiry that was proposed and not applied is proposed again after this time.
+const PROPOSE_AGAIN: Duration = Duration::from_secs(1);
+
+/// A renewal: this holder claims this lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim<K> {
+    /// Which lease.
+    pub key: K,
+    /// The token it was granted with.
+    pub token: Token,
+}
+
+/// A lease that ran out, by the leader's clock. To be proposed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expiry<K> {
+    /// Which lease.
+    pub key: K,
+    /// The grant that ends.
+    pub token: Token,
+}
+
+/// Why a claim is not renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeaseError {
+    /// Nobody holds it, as far as the log says.
+    #[error("lease is not held")]
+    NotHeld,
+    /// It was granted anew.
+    #[error("lease was granted anew with token {current}")]
+    Stale {
+        /// The token in force.
+        current: Token,
+    },
+    /// Its end is proposed.
+    #[error("lease is being ended")]
+    Ending,
+    /// This node does not lead, so its clock says nothing.
+    #[error("not the leader")]
+    NotLeader,
+    /// Too much at once.
+    #[error("too many renewals at once")]
+    Overloaded,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    token: Token,
+    ttl: Duration,
+}
+
+/// What the leader's clock says about a lease.
+#[derive(Clone, Copy, Debug)]
+enum Time {
+    EndsAt(Now),
+    /// Its end was proposed, last at this time. It cannot be renewed any more.
+    Ending(Now),
+}
+
+/// Leases of one kind.
+#[derive(Debug)]
+pub struct Granter<K> {
+    held: BTreeMap<K, Lease>,
+    /// Only while this node leads.
+    clock: Option<BTreeMap<K, Time>>,
+    batches: BTreeMap<ReadId, Vec<Claim<K>>>,
+    #[cfg(feature = "bugs")]
+    bugs: Bugs,
+}
+
+impl<K: Ord + Clone> Default for Granter<K> {
+    fn default() -> Self {
+        Self {
+            held: BTreeMap::new(),
+            clock: None,
+            batches: BTreeMap::new(),
+            #[cfg(feature = "bugs")]
+            bugs: Bugs::default(),
+        }
+    }
+}
+
+impl<K: Ord + Clone> Granter<K> {
+    /// With deliberate bugs.
+    #[cfg(feature = "bugs")]
+    pub fn with_bugs(bugs: Bugs) -> Self {
+        Self { bugs, ..Self::default() }
+    }
+
+    /// The log granted a lease; on every replica, when the entry is applied.
+    pub fn granted(&mut self, now: Now, key: K, token: Token, ttl: Duration) {
+        if let Some(clock) = &mut self.clock {
+            clock.insert(key.clone(), Time::EndsAt(now.plus(ttl)));
+        }
+        if bug!(self.bugs, LeaseExpiryOnFollowersClock) {
+            self.clock.get_or_insert_default().insert(key.clone(), Time::EndsAt(now.plus(ttl)));
+        }
+        self.held.insert(key, Lease { token, ttl });
+    }
+
+    /// The log ended a lease.
+    pub fn ended(&mut self, key: &K) {
+        self.held.remove(key);
+        if let Some(clock) = &mut self.clock {
+            clock.remove(key);
+        }
+    }
+
+    /// This node leads and has applied everything that was decided before: every lease gets a full TTL.
+    pub fn lead(&mut self, now: Now) {
+        if bug!(self.bugs, LeaseExpiryOnFollowersClock) && self.clock.is_some() {
+            return;
+        }
+        let full = |(key, lease): (&K, &Lease)| (key.clone(), Time::EndsAt(now.plus(lease.ttl)));
+        self.clock = Some(self.held.iter().map(full).collect());
+    }
+
+    /// This node does not lead any more: its clock says nothing, and no batch is answered.
+    pub fn follow(&mut self) {
+        self.batches.clear();
+        if bug!(self.bugs, LeaseExpiryOnFollowersClock) {
+            return;
+        }
+        self.clock = None;
+    }
+
+    /// Whether this node's clock counts.
+    pub fn is_leading(&self) -> bool {
+        self.clock.is_some()
+    }
+
+    /// A batch of renewals arrived. The host asks for a read-index round under `read` right after; only then may it be
+    /// answered. The granter counts from now on, answered or not.
+    pub fn renew(&mut self, now: Now, read: ReadId, claims: Vec<Claim<K>>) -> Result<(), LeaseError> {
+        let Some(clock) = &mut self.clock else { return Err(LeaseError::NotLeader) };
+        if self.batches.len() >= BATCHES_MAX || claims.len() > CLAIMS_MAX {
+            return Err(LeaseError::Overloaded);
+        }
+        for claim in &claims {
+            let held = self.held.get(&claim.key).filter(|lease| lease.token == claim.token);
+            if let (Some(lease), Some(Time::EndsAt(at))) = (held, clock.get_mut(&claim.key)) {
+                *at = now.plus(lease.ttl);
+            }
+        }
+        self.batches.insert(read, claims);
+        Ok(())
+    }
+
+    /// The round proved that this node led when the batch arrived.
+    pub fn answer(&mut self, read: ReadId) -> Vec<(K, Result<Duration, LeaseError>)> {
+        let claims = self.batches.remove(&read).unwrap_or_default();
+        claims.into_iter().map(|claim| (claim.key.clone(), self.judge(&claim))).collect()
+    }
+
+    /// The round failed: the batch is not answered.
+    pub fn drop_batch(&mut self, read: ReadId) {
+        self.batches.remove(&read);
+    }
+
+    fn judge(&self, claim: &Claim<K>) -> Result<Duration, LeaseError> {
+        let clock = self.clock.as_ref().ok_or(LeaseError::NotLeader)?;
+        let lease = self.held.get(&claim.key).ok_or(LeaseError::NotHeld)?;
+        if lease.token != claim.token {
+            return Err(LeaseError::Stale { current: lease.token });
+        }
+        match clock.get(&claim.key) {
+            Some(Time::EndsAt(_)) => Ok(lease.ttl),
+            Some(Time::Ending(_)) | None => Err(LeaseError::Ending),
+        }
+    }
+
+    /// Leases that ran out by this leader's clock, to be proposed. They cannot be renewed any more.
+    pub fn tick(&mut self, now: Now) -> Vec<Expiry<K>> {
+        let Some(clock) = &mut self.clock else { return Vec::new() };
+        let mut expired = BTreeSet::new();
+        for (key, time) in clock.iter_mut() {
+            let is_due = match *time {
+                Time::EndsAt(at) => now >= at,
+                Time::Ending(proposed) => now.since(proposed) >= PROPOSE_AGAIN,
+            };
+            if is_due {
+                *time = Time::Ending(now);
+                expired.insert(key.clone());
+            }
+        }
+        let token = |key: K| self.held.get(&key).map(|lease| Expiry { token: lease.token, key });
+        expired.into_iter().filter_map(token).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(15);
+
+    fn at(seconds: u64) -> Now {
+        Now::after_start(Duration::from_secs(seconds))
+    }
+
+    fn leader() -> Granter<&'static str> {
+        let mut granter = Granter::default();
+        granter.granted(at(0), "w", Token(5), TTL);
+        granter.lead(at(0));
+        granter
+    }
+
+    fn claim(token: u64) -> Vec<Claim<&'static str>> {
+        vec![Claim { key: "w", token: Token(token) }]
+    }
+
+    #[test]
+    fn only_the_leaders_clock_proposes_an_expiry() {
+        let mut granter = leader();
+        assert_eq!(granter.tick(at(14)), []);
+        assert_eq!(granter.tick(at(15)), [Expiry { key: "w", token: Token(5) }]);
+        let mut follower = leader();
+        follower.follow();
+        assert_eq!(follower.tick(at(1000)), []);
+    }
+
+    #[test]
+    fn leases_get_a_full_ttl_again_after_a_change_of_leader() {
+        let mut granter = leader();
+        granter.follow();
+        granter.lead(at(14));
+        assert_eq!(granter.tick(at(28)), []);
+        assert_eq!(granter.tick(at(29)).len(), 1);
+    }
+
+    #[test]
+    fn granter_counts_from_when_the_renewal_arrived() {
+        let mut granter = leader();
+        granter.renew(at(10), ReadId(1), claim(5)).unwrap();
+        assert_eq!(granter.tick(at(24)), []);
+        assert_eq!(granter.answer(ReadId(1)), [("w", Ok(TTL))]);
+        assert_eq!(granter.tick(at(25)).len(), 1, "not from when it was answered");
+    }
+
+    #[test]
+    fn batch_is_answered_only_after_its_round() {
+        let mut granter = leader();
+        granter.renew(at(1), ReadId(1), claim(5)).unwrap();
+        assert_eq!(granter.answer(ReadId(2)), [], "another round says nothing about it");
+        granter.follow();
+        assert_eq!(granter.answer(ReadId(1)), [], "nor does a round after a change of leader");
+    }
+
+    #[test]
+    fn claims_that_the_log_does_not_know_are_refused() {
+        let mut granter = leader();
+        granter.granted(at(0), "v", Token(9), TTL);
+        let claims = vec![
+            Claim { key: "nobody", token: Token(1) },
+            Claim { key: "w", token: Token(4) },
+            Claim { key: "v", token: Token(9) },
+        ];
+        granter.renew(at(1), ReadId(1), claims).unwrap();
+        assert_eq!(
+            granter.answer(ReadId(1)),
+            [
+                ("nobody", Err(LeaseError::NotHeld)),
+                ("w", Err(LeaseError::Stale { current: Token(5) })),
+                ("v", Ok(TTL)),
+            ]
+        );
+        assert_eq!(
+            granter.tick(at(15)),
+            [Expiry { key: "w", token: Token(5) }],
+            "a stale claim renews nothing"
+        );
+    }
+
+    #[test]
+    fn renewal_after_the_expiry_was_proposed_is_refused() {
+        let mut granter = leader();
+        granter.renew(at(1), ReadId(1), claim(5)).unwrap();
+        granter.tick(at(16));
+        granter.renew(at(16), ReadId(2), claim(5)).unwrap();
+        assert_eq!(granter.answer(ReadId(1)), [("w", Err(LeaseError::Ending))]);
+        assert_eq!(granter.answer(ReadId(2)), [("w", Err(LeaseError::Ending))]);
+        assert_eq!(granter.tick(at(17)).len(), 1, "proposed again until it is applied");
+        granter.ended(&"w");
+        assert_eq!(granter.tick(at(30)), []);
+    }
+
+    #[test]
+    fn follower_renews_nothing() {
+        let mut granter: Granter<&str> = Granter::default();
+        assert_eq!(granter.renew(at(0), ReadId(1), claim(5)), Err(LeaseError::NotLeader));
+    }
+
+    #[test]
+    fn batches_are_bounded() {
+        let mut granter = leader();
+        for number in 0..BATCHES_MAX as u64 {
+            granter.renew(at(1), ReadId(number), Vec::new()).unwrap();
+        }
+        assert_eq!(granter.renew(at(1), ReadId(1 << 40), Vec::new()), Err(LeaseError::Overloaded));
+    }
+}

@@ -1,0 +1,247 @@
+//! Commands as the messages of `proto/log.proto`, and back. What is missing or unknown is an error, never a default.
+
+use bytes::Bytes;
+use hyperscale_types::{BootEpoch, NodeId, Token};
+use hyperscale_wire::messages as wire;
+use hyperscale_wire::messages::command::Body as WireBody;
+use prost::Message;
+
+use super::command::{Assign, Body, Command, CommandError, EndStatus, JobId, RequestId, Segment, Values};
+use crate::blob::BlobId;
+
+type Read<T> = Result<T, CommandError>;
+
+/// Statuses and their names on the wire.
+const STATUSES: [(EndStatus, wire::EndStatus); 8] = [
+    (EndStatus::Completed, wire::EndStatus::Completed),
+    (EndStatus::Partial, wire::EndStatus::Partial),
+    (EndStatus::Failed, wire::EndStatus::Failed),
+    (EndStatus::Cancelled, wire::EndStatus::Cancelled),
+    (EndStatus::TimedOut, wire::EndStatus::TimedOut),
+    (EndStatus::Skipped, wire::EndStatus::Skipped),
+    (EndStatus::Lost, wire::EndStatus::Lost),
+    (EndStatus::Refused, wire::EndStatus::Refused),
+];
+
+impl Command {
+    /// The bytes of the log entry.
+    pub fn encode(&self) -> Bytes {
+        let message = wire::Command { job_leader_token: self.token.0, body: Some(body_out(&self.body)) };
+        message.encode_to_vec().into()
+    }
+
+    /// Reads the bytes of a log entry.
+    pub fn decode(bytes: &Bytes) -> Result<Self, CommandError> {
+        let message = wire::Command::decode(bytes.clone()).map_err(|_| CommandError("not a message"))?;
+        let body = message.body.ok_or(CommandError("no body"))?;
+        Ok(Self { token: Token(message.job_leader_token), body: body_in(body)? })
+    }
+}
+
+fn body_out(body: &Body) -> WireBody {
+    match body {
+        Body::JobAccept { job, key, plan, gate_token } => WireBody::JobAccept(wire::JobAccept {
+            job: Some(wire::JobRef { job_id: id_out(job.0), ..Default::default() }),
+            idempotency_key: key.clone(),
+            plan: Some(blob_out(*plan)),
+            gate_token: gate_token.0,
+            ..Default::default()
+        }),
+        Body::JobLeader { job, leader } => WireBody::JobLeader(wire::JobLeader {
+            job_id: id_out(job.0),
+            leader: leader.get(),
+            ..Default::default()
+        }),
+        Body::WorkerGrant { worker, boot, cores, lease_ms } => WireBody::WorkerGrant(wire::WorkerGrant {
+            worker: Some(wire::NodeRef {
+                node_id: worker.get(),
+                boot_epoch: boot.0,
+                role: wire::Role::Worker.into(),
+                ..Default::default()
+            }),
+            lease_ms: *lease_ms,
+            cores_total: *cores,
+            ..Default::default()
+        }),
+        Body::WorkerGone { worker, grant } => WireBody::WorkerGone(wire::WorkerGone {
+            worker: worker.get(),
+            grant_token: grant.0,
+            ..Default::default()
+        }),
+        Body::Assign(assign) => WireBody::Assign(wire::Assign {
+            attempt: Some(attempt_out(&assign.segment, assign.attempt)),
+            worker: assign.worker.get(),
+            worker_boot: assign.boot.0,
+            grant_token: assign.grant.0,
+            cores: assign.cores,
+            vus: assign.vus,
+            ..Default::default()
+        }),
+        Body::AttemptEnd { segment, attempt, status, result } => WireBody::AttemptEnd(wire::AttemptEnd {
+            attempt: Some(attempt_out(segment, *attempt)),
+            status: status_out(*status),
+            result: result.map(blob_out),
+            ..Default::default()
+        }),
+        Body::Context { job, workflow, version, values } => WireBody::Context(wire::ContextValues {
+            job_id: id_out(job.0),
+            workflow: workflow.clone(),
+            version: *version,
+            inline: if let Values::Inline(bytes) = values { bytes.clone() } else { Bytes::new() },
+            blob: if let Values::Blob(blob) = values { Some(blob_out(*blob)) } else { None },
+        }),
+        Body::WorkflowEnd { job, workflow, status } => WireBody::WorkflowEnd(wire::WorkflowEnd {
+            job_id: id_out(job.0),
+            workflow: workflow.clone(),
+            status: status_out(*status),
+            ..Default::default()
+        }),
+        Body::Cancel { job, workflows, request, reason } => WireBody::Cancel(wire::CancelMark {
+            job_id: id_out(job.0),
+            workflows: workflows.clone(),
+            request_id: id_out(request.0),
+            reason: reason.clone(),
+            ..Default::default()
+        }),
+        Body::JobEnd { job, status, result } => WireBody::JobEnd(wire::JobEnd {
+            job_id: id_out(job.0),
+            status: status_out(*status),
+            result: result.map(blob_out),
+            ..Default::default()
+        }),
+        Body::JobForget { job } => WireBody::JobForget(wire::JobForget { job_id: id_out(job.0) }),
+        Body::ClusterVersion { version } => {
+            WireBody::ClusterVersion(wire::ClusterVersion { version: *version, ..Default::default() })
+        }
+    }
+}
+
+fn body_in(body: WireBody) -> Read<Body> {
+    Ok(match body {
+        WireBody::JobAccept(accept) => Body::JobAccept {
+            job: job_in(&accept.job.ok_or(CommandError("no job"))?.job_id)?,
+            key: text_in(accept.idempotency_key)?,
+            plan: blob_in(&accept.plan.ok_or(CommandError("no plan"))?)?,
+            gate_token: Token(accept.gate_token),
+        },
+        WireBody::JobLeader(leader) => {
+            Body::JobLeader { job: job_in(&leader.job_id)?, leader: node_in(leader.leader)? }
+        }
+        WireBody::WorkerGrant(grant) => {
+            let worker = grant.worker.ok_or(CommandError("no worker"))?;
+            Body::WorkerGrant {
+                worker: node_in(worker.node_id)?,
+                boot: BootEpoch(worker.boot_epoch),
+                cores: grant.cores_total,
+                lease_ms: grant.lease_ms,
+            }
+        }
+        WireBody::WorkerGone(gone) => {
+            Body::WorkerGone { worker: node_in(gone.worker)?, grant: Token(gone.grant_token) }
+        }
+        WireBody::Assign(assign) => {
+            let (segment, attempt) = attempt_in(assign.attempt)?;
+            Body::Assign(Assign {
+                segment,
+                attempt,
+                worker: node_in(assign.worker)?,
+                boot: BootEpoch(assign.worker_boot),
+                grant: Token(assign.grant_token),
+                cores: assign.cores,
+                vus: assign.vus,
+            })
+        }
+        WireBody::AttemptEnd(end) => {
+            let (segment, attempt) = attempt_in(end.attempt)?;
+            let result = end.result.as_ref().map(blob_in).transpose()?;
+            Body::AttemptEnd { segment, attempt, status: status_in(end.status)?, result }
+        }
+        WireBody::Context(context) => Body::Context {
+            job: job_in(&context.job_id)?,
+            workflow: text_in(context.workflow)?,
+            version: context.version,
+            values: match context.blob {
+                Some(blob) => Values::Blob(blob_in(&blob)?),
+                None => Values::Inline(context.inline),
+            },
+        },
+        WireBody::WorkflowEnd(end) => Body::WorkflowEnd {
+            job: job_in(&end.job_id)?,
+            workflow: text_in(end.workflow)?,
+            status: status_in(end.status)?,
+        },
+        WireBody::Cancel(cancel) => Body::Cancel {
+            job: job_in(&cancel.job_id)?,
+            workflows: cancel.workflows,
+            request: RequestId(id_in(&cancel.request_id)?),
+            reason: cancel.reason,
+        },
+        WireBody::JobEnd(end) => Body::JobEnd {
+            job: job_in(&end.job_id)?,
+            status: status_in(end.status)?,
+            result: end.result.as_ref().map(blob_in).transpose()?,
+        },
+        WireBody::JobForget(forget) => Body::JobForget { job: job_in(&forget.job_id)? },
+        WireBody::ClusterVersion(version) => Body::ClusterVersion { version: version.version },
+        WireBody::Control(_)
+        | WireBody::DcAssign(_)
+        | WireBody::DcEnd(_)
+        | WireBody::DcState(_)
+        | WireBody::RaftIdAllocate(_) => return Err(CommandError("not a command of the register")),
+    })
+}
+
+fn id_out(id: [u8; 16]) -> Bytes {
+    Bytes::copy_from_slice(&id)
+}
+
+fn id_in(bytes: &[u8]) -> Read<[u8; 16]> {
+    bytes.try_into().map_err(|_| CommandError("an id has 16 bytes"))
+}
+
+fn job_in(bytes: &[u8]) -> Read<JobId> {
+    id_in(bytes).map(JobId)
+}
+
+fn node_in(number: u64) -> Read<NodeId> {
+    NodeId::new(number).ok_or(CommandError("no node"))
+}
+
+fn text_in(text: String) -> Read<String> {
+    if text.is_empty() { Err(CommandError("a name is empty")) } else { Ok(text) }
+}
+
+fn blob_out(blob: BlobId) -> wire::BlobRef {
+    wire::BlobRef { hash: Bytes::copy_from_slice(&blob.hash), length: blob.length }
+}
+
+fn blob_in(blob: &wire::BlobRef) -> Read<BlobId> {
+    let hash = blob.hash[..].try_into().map_err(|_| CommandError("a hash has 32 bytes"))?;
+    Ok(BlobId { hash, length: blob.length })
+}
+
+fn attempt_out(segment: &Segment, attempt: u32) -> wire::AttemptRef {
+    let segment = wire::SegmentRef {
+        job_id: id_out(segment.job.0),
+        workflow: segment.workflow.clone(),
+        segment: segment.number,
+    };
+    wire::AttemptRef { segment: Some(segment), attempt }
+}
+
+fn attempt_in(attempt: Option<wire::AttemptRef>) -> Read<(Segment, u32)> {
+    let attempt = attempt.ok_or(CommandError("no attempt"))?;
+    let segment = attempt.segment.ok_or(CommandError("no segment"))?;
+    let job = job_in(&segment.job_id)?;
+    let segment = Segment { job, workflow: text_in(segment.workflow)?, number: segment.segment };
+    Ok((segment, attempt.attempt))
+}
+
+fn status_out(status: EndStatus) -> i32 {
+    STATUSES.iter().find(|(ours, _)| *ours == status).expect("every status is in the table").1.into()
+}
+
+fn status_in(status: i32) -> Read<EndStatus> {
+    let found = STATUSES.iter().find(|(_, theirs)| i32::from(*theirs) == status);
+    found.map(|(ours, _)| *ours).ok_or(CommandError("unknown status"))
+}

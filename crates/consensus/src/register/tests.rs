@@ -1,0 +1,441 @@
+use bytes::Bytes;
+use hyperscale_types::{BootEpoch, NodeId, Now, Token};
+use proptest::prelude::*;
+
+use super::*;
+use crate::apply::{Applier, Machine};
+use crate::blob::BlobId;
+
+/// A register fed with commands at rising indexes.
+struct Log {
+    applier: Applier<Register>,
+    index: u64,
+}
+
+impl Log {
+    fn new() -> Self {
+        Self { applier: Applier::new(Register::default()), index: 0 }
+    }
+
+    fn apply(&mut self, token: Token, body: Body) -> Outcome {
+        self.index += 1;
+        self.applier.command(self.index, &Command { token, body }.encode())
+    }
+
+    fn register(&self) -> &Register {
+        &self.applier.machine
+    }
+
+    /// A job that is led, and its token.
+    fn led(&mut self, number: u8) -> Token {
+        self.apply(Token(0), accept(number, "key", b"plan"));
+        self.lead(number, Token(0), 1)
+    }
+
+    fn lead(&mut self, number: u8, replaces: Token, leader: u64) -> Token {
+        match self.apply(replaces, Body::JobLeader { job: job(number), leader: node(leader) }) {
+            Outcome::Granted(token) => token,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn grant(&mut self, worker: u64, boot: u64) -> Token {
+        match self.apply(Token(0), grant(worker, boot)) {
+            Outcome::Granted(token) => token,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn job(number: u8) -> JobId {
+    JobId([number; 16])
+}
+
+fn node(number: u64) -> NodeId {
+    NodeId::new(number).unwrap()
+}
+
+fn accept(number: u8, key: &str, plan: &[u8]) -> Body {
+    Body::JobAccept { job: job(number), key: key.to_owned(), plan: BlobId::of(plan), gate_token: Token(0) }
+}
+
+fn grant(worker: u64, boot: u64) -> Body {
+    Body::WorkerGrant { worker: node(worker), boot: BootEpoch(boot), cores: 4, lease_ms: 15_000 }
+}
+
+fn segment(number: u32) -> Segment {
+    Segment { job: job(1), workflow: "load".to_owned(), number }
+}
+
+fn assign(number: u32, attempt: u32, grant: Token, cores: u32) -> Body {
+    let (worker, boot) = (node(9), BootEpoch(1));
+    Body::Assign(Assign { segment: segment(number), attempt, worker, boot, grant, cores, vus: 10 })
+}
+
+fn attempt_end(number: u32, attempt: u32) -> Body {
+    Body::AttemptEnd { segment: segment(number), attempt, status: EndStatus::Completed, result: None }
+}
+
+fn cancel(workflows: &[&str], request: u8) -> Body {
+    Body::Cancel {
+        job: job(1),
+        workflows: workflows.iter().map(|name| (*name).to_owned()).collect(),
+        request: RequestId([request; 16]),
+        reason: "asked".to_owned(),
+    }
+}
+
+fn job_end(status: EndStatus) -> Body {
+    Body::JobEnd { job: job(1), status, result: None }
+}
+
+fn context(version: u64, values: Values) -> Body {
+    Body::Context { job: job(1), workflow: "setup".to_owned(), version, values }
+}
+
+#[test]
+fn known_key_returns_the_same_job_and_never_makes_a_second() {
+    let mut log = Log::new();
+    assert_eq!(
+        log.apply(Token(0), accept(1, "key", b"plan")),
+        Outcome::Accepted { job: job(1), is_repeat: false }
+    );
+    assert_eq!(
+        log.apply(Token(0), accept(2, "key", b"plan")),
+        Outcome::Accepted { job: job(1), is_repeat: true }
+    );
+    assert_eq!(log.apply(Token(0), accept(3, "key", b"other")), Outcome::Refused(Refusal::KeyConflict));
+    assert_eq!(log.apply(Token(0), accept(1, "new", b"plan")), Outcome::Refused(Refusal::JobKnown));
+    assert_eq!(log.register().jobs().len(), 1);
+}
+
+#[test]
+fn token_is_the_index_of_the_granting_entry() {
+    let mut log = Log::new();
+    let first = log.led(1);
+    assert_eq!(first, Token(log.index));
+    let second = log.lead(1, first, 2);
+    assert_eq!(second, Token(log.index));
+    assert!(second > first);
+}
+
+#[test]
+fn everything_about_a_job_is_refused_under_a_lower_token() {
+    let mut log = Log::new();
+    let old = log.led(1);
+    let worker = log.grant(9, 1);
+    let current = log.lead(1, old, 2);
+    let stale = Outcome::Refused(Refusal::StaleToken { current });
+    for body in [
+        Body::JobLeader { job: job(1), leader: node(3) },
+        assign(0, 1, worker, 1),
+        attempt_end(0, 1),
+        context(1, Values::Inline(Bytes::new())),
+        Body::WorkflowEnd { job: job(1), workflow: "load".to_owned(), status: EndStatus::Completed },
+        job_end(EndStatus::Completed),
+    ] {
+        assert_eq!(log.apply(old, body.clone()), stale, "{body:?}");
+    }
+    assert_eq!(log.apply(current, assign(0, 1, worker, 1)), Outcome::Done);
+}
+
+#[test]
+fn assign_reserves_cores_and_changes_nothing_when_they_are_not_free() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    let worker = log.grant(9, 1);
+    assert_eq!(log.apply(token, assign(0, 1, worker, 3)), Outcome::Done);
+    assert_eq!(
+        log.apply(token, assign(1, 1, worker, 2)),
+        Outcome::Refused(Refusal::CoresNotFree { free: 1 })
+    );
+    assert_eq!(
+        log.apply(token, assign(1, 1, worker, 0)),
+        Outcome::Refused(Refusal::CoresNotFree { free: 1 })
+    );
+    assert_eq!(log.apply(token, assign(1, 1, worker, 1)), Outcome::Done);
+    assert_eq!(log.register().worker(node(9)).unwrap().free(), 0);
+    log.apply(token, attempt_end(0, 1));
+    assert_eq!(log.register().worker(node(9)).unwrap().free(), 3);
+}
+
+#[test]
+fn assign_wants_the_grant_in_force_and_the_next_attempt() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    let none = Outcome::Refused(Refusal::StaleGrant { current: None });
+    assert_eq!(log.apply(token, assign(0, 1, Token(7), 1)), none);
+    let worker = log.grant(9, 1);
+    let stale = Outcome::Refused(Refusal::StaleGrant { current: Some(worker) });
+    assert_eq!(log.apply(token, assign(0, 1, Token(1), 1)), stale);
+    assert_eq!(
+        log.apply(token, assign(0, 2, worker, 1)),
+        Outcome::Refused(Refusal::WrongAttempt { next: 1 })
+    );
+    log.apply(token, assign(0, 1, worker, 1));
+    assert_eq!(log.apply(token, assign(0, 2, worker, 1)), Outcome::Refused(Refusal::Running));
+    log.apply(token, attempt_end(0, 1));
+    assert_eq!(
+        log.apply(token, assign(0, 1, worker, 1)),
+        Outcome::Refused(Refusal::WrongAttempt { next: 2 })
+    );
+    assert_eq!(log.apply(token, assign(0, 2, worker, 1)), Outcome::Done);
+}
+
+#[test]
+fn cancelled_workflow_never_runs_again_whoever_leads() {
+    let mut log = Log::new();
+    let mut token = log.led(1);
+    let worker = log.grant(9, 1);
+    assert_eq!(log.apply(Token(0), cancel(&["load"], 1)), Outcome::Done, "not fenced");
+    assert_eq!(log.apply(Token(0), cancel(&["load"], 1)), Outcome::Repeated);
+    for leader in 2..5 {
+        assert_eq!(log.apply(token, assign(0, 1, worker, 1)), Outcome::Refused(Refusal::Cancelled));
+        token = log.lead(1, token, leader);
+    }
+    let other = Segment { job: job(1), workflow: "other".to_owned(), number: 0 };
+    let (worker_id, boot) = (node(9), BootEpoch(1));
+    let body = Body::Assign(Assign {
+        segment: other,
+        attempt: 1,
+        worker: worker_id,
+        boot,
+        grant: worker,
+        cores: 1,
+        vus: 1,
+    });
+    assert_eq!(log.apply(token, body.clone()), Outcome::Done);
+    log.apply(Token(0), cancel(&[], 2));
+    assert!(log.register().job(job(1)).unwrap().is_wholly_cancelled());
+    assert!(log.register().job(job(1)).unwrap().is_cancelled("anything"));
+}
+
+#[test]
+fn gone_worker_loses_its_attempts_and_their_ends_count_no_more() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    let worker = log.grant(9, 1);
+    log.apply(token, assign(0, 1, worker, 2));
+    let stale = Outcome::Refused(Refusal::StaleGrant { current: Some(worker) });
+    assert_eq!(log.apply(Token(0), Body::WorkerGone { worker: node(9), grant: Token(1) }), stale);
+    log.apply(Token(0), Body::WorkerGone { worker: node(9), grant: worker });
+    assert_eq!(log.register().job(job(1)).unwrap().attempt("load", 0).unwrap().state, AttemptState::Lost);
+    assert_eq!(log.apply(token, attempt_end(0, 1)), Outcome::Refused(Refusal::Superseded));
+    let again = log.grant(9, 1);
+    assert!(again > worker, "it returns only with a new grant");
+    assert_eq!(log.apply(token, assign(0, 2, again, 2)), Outcome::Done);
+    assert_eq!(log.apply(token, attempt_end(0, 1)), Outcome::Refused(Refusal::Superseded));
+    assert_eq!(log.apply(token, attempt_end(0, 2)), Outcome::Done);
+    assert_eq!(log.apply(token, attempt_end(0, 2)), Outcome::Repeated);
+}
+
+#[test]
+fn worker_that_registers_again_keeps_its_grant_and_a_restarted_one_gets_a_new_one() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    let first = log.grant(9, 1);
+    log.apply(token, assign(0, 1, first, 1));
+    assert_eq!(log.grant(9, 1), first);
+    assert_eq!(log.register().worker(node(9)).unwrap().free(), 3);
+    let second = log.grant(9, 2);
+    assert!(second > first);
+    assert_eq!(log.register().worker(node(9)).unwrap().free(), 4);
+    assert_eq!(log.register().job(job(1)).unwrap().attempt("load", 0).unwrap().state, AttemptState::Lost);
+    assert_eq!(log.apply(Token(0), grant(9, 1)), Outcome::Refused(Refusal::OldBoot));
+}
+
+#[test]
+fn job_reaches_exactly_one_terminal_state() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    let worker = log.grant(9, 1);
+    log.apply(token, assign(0, 1, worker, 1));
+    assert_eq!(log.apply(token, job_end(EndStatus::Completed)), Outcome::Refused(Refusal::Running));
+    log.apply(token, attempt_end(0, 1));
+    assert_eq!(log.apply(token, job_end(EndStatus::Completed)), Outcome::Done);
+    assert_eq!(log.apply(token, job_end(EndStatus::Completed)), Outcome::Repeated);
+    assert_eq!(log.apply(token, job_end(EndStatus::Failed)), Outcome::Refused(Refusal::AlreadyEnded));
+    assert_eq!(log.apply(token, assign(1, 1, worker, 1)), Outcome::Refused(Refusal::AlreadyEnded));
+    assert_eq!(log.apply(Token(0), cancel(&[], 1)), Outcome::Refused(Refusal::AlreadyEnded));
+    assert_eq!(log.register().job(job(1)).unwrap().end.unwrap().status, EndStatus::Completed);
+}
+
+#[test]
+fn ended_workflow_does_not_begin_again() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    let worker = log.grant(9, 1);
+    let end = |status| Body::WorkflowEnd { job: job(1), workflow: "load".to_owned(), status };
+    log.apply(token, assign(0, 1, worker, 1));
+    assert_eq!(log.apply(token, end(EndStatus::Failed)), Outcome::Refused(Refusal::Running));
+    log.apply(token, attempt_end(0, 1));
+    assert_eq!(log.apply(token, end(EndStatus::Failed)), Outcome::Done);
+    assert_eq!(log.apply(token, end(EndStatus::Failed)), Outcome::Repeated);
+    assert_eq!(log.apply(token, end(EndStatus::Completed)), Outcome::Refused(Refusal::AlreadyEnded));
+    assert_eq!(log.apply(token, assign(0, 2, worker, 1)), Outcome::Refused(Refusal::AlreadyEnded));
+}
+
+#[test]
+fn context_versions_follow_each_other_and_large_ones_are_blobs() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    let large = Values::Inline(vec![0; CONTEXT_BYTES_MAX + 1].into());
+    assert_eq!(log.apply(token, context(1, large)), Outcome::Refused(Refusal::TooLarge));
+    assert_eq!(log.apply(token, context(1, Values::Inline(Bytes::from_static(b"v")))), Outcome::Done);
+    let blob = Values::Blob(BlobId::of(b"large"));
+    assert_eq!(
+        log.apply(token, context(1, blob.clone())),
+        Outcome::Refused(Refusal::StaleContext { next: 2 })
+    );
+    assert_eq!(log.apply(token, context(2, blob.clone())), Outcome::Done);
+    assert_eq!(log.register().job(job(1)).unwrap().context("setup"), Some(&(2, blob)));
+}
+
+#[test]
+fn cluster_version_only_rises() {
+    let mut log = Log::new();
+    assert_eq!(log.apply(Token(0), Body::ClusterVersion { version: 2 }), Outcome::Done);
+    for version in [1, 2] {
+        let refused = Outcome::Refused(Refusal::OldVersion { current: 2 });
+        assert_eq!(log.apply(Token(0), Body::ClusterVersion { version }), refused);
+    }
+}
+
+#[test]
+fn ended_job_is_forgotten_after_retain_and_its_cancel_marks_not_before() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    log.apply(Token(0), cancel(&["load"], 1));
+    let forget = || Body::JobForget { job: job(1) };
+    assert_eq!(log.apply(Token(0), forget()), Outcome::Refused(Refusal::NotEnded));
+    let at = |minutes| Now::after_start(std::time::Duration::from_mins(minutes));
+    let mut retention = Retention::default();
+    assert_eq!(retention.due(at(0), log.register()), []);
+    log.apply(token, job_end(EndStatus::Cancelled));
+    assert_eq!(retention.due(at(10), log.register()), []);
+    assert_eq!(retention.due(at(69), log.register()), []);
+    assert!(log.register().job(job(1)).unwrap().is_cancelled("load"));
+    assert_eq!(retention.due(at(70), log.register()), [job(1)]);
+    assert_eq!(log.apply(Token(0), forget()), Outcome::Done);
+    assert_eq!(log.register().job(job(1)), None);
+    assert_eq!(log.register().job_of_key("key"), None);
+    assert_eq!(retention.due(at(200), log.register()), []);
+}
+
+#[test]
+fn new_leader_counts_retain_anew() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    log.apply(token, job_end(EndStatus::Completed));
+    let at = |minutes| Now::after_start(std::time::Duration::from_mins(minutes));
+    let mut retention = Retention::default();
+    retention.due(at(0), log.register());
+    retention.follow();
+    assert_eq!(retention.due(at(60), log.register()), []);
+    assert_eq!(retention.due(at(120), log.register()), [job(1)]);
+}
+
+#[test]
+fn unreadable_bytes_change_nothing_and_say_so() {
+    let mut log = Log::new();
+    for bytes in [&b"\xff\xff\xff"[..], b"\x08\x01"] {
+        log.index += 1;
+        let outcome = log.applier.command(log.index, &Bytes::copy_from_slice(bytes));
+        assert_eq!(outcome, Outcome::Refused(Refusal::Unreadable));
+    }
+    assert_eq!(log.register(), &Register::default());
+}
+
+#[test]
+fn snapshots_that_are_cut_short_or_of_another_format_are_refused() {
+    let mut log = Log::new();
+    log.led(1);
+    let bytes = log.register().snapshot();
+    let mut restored = Register::default();
+    for length in 1..bytes.len() {
+        assert!(restored.restore(bytes.slice(..length)).is_err(), "{length}");
+    }
+    let mut other = bytes.to_vec();
+    other[0] = 9;
+    assert!(restored.restore(other.into()).is_err());
+    assert!(restored.restore([&bytes[..], b"x"].concat().into()).is_err());
+    assert_eq!(restored, Register::default(), "a refused snapshot changes nothing");
+    restored.restore(bytes).unwrap();
+    assert_eq!(&restored, log.register());
+}
+
+/// Commands that meet each other often: few jobs, few workers, tokens from the recent past.
+fn any_command() -> impl Strategy<Value = Command> {
+    let status = prop_oneof![Just(EndStatus::Completed), Just(EndStatus::Failed)];
+    let body = (0u8..11, 1u8..4, 0u32..3, 1u32..4, 1u64..4, 0u64..60, status).prop_map(
+        |(kind, number, place, attempt, worker, grant, status)| {
+            let segment = Segment { job: job(number), workflow: format!("w{place}"), number: place };
+            let (worker, job, workflow) = (node(worker), job(number), format!("w{place}"));
+            match kind {
+                0 => accept(number, &format!("key{number}"), b"plan"),
+                1 => Body::JobLeader { job, leader: worker },
+                2 => Body::WorkerGrant { worker, boot: BootEpoch(grant / 20), cores: 3, lease_ms: 1 },
+                3 => Body::WorkerGone { worker, grant: Token(grant) },
+                4 | 5 => Body::Assign(Assign {
+                    segment,
+                    attempt,
+                    worker,
+                    boot: BootEpoch(grant / 20),
+                    grant: Token(grant),
+                    cores: attempt,
+                    vus: 1,
+                }),
+                6 => Body::AttemptEnd { segment, attempt, status, result: None },
+                7 => Body::WorkflowEnd { job, workflow, status },
+                8 => cancel(&["w1"], number),
+                9 => Body::JobEnd { job, status, result: None },
+                _ => Body::JobForget { job },
+            }
+        },
+    );
+    (0u64..60, body).prop_map(|(token, body)| Command { token: Token(token), body })
+}
+
+proptest! {
+    #[test]
+    fn commands_are_read_back(command in any_command()) {
+        prop_assert_eq!(Command::decode(&command.encode()), Ok(command));
+    }
+
+    #[test]
+    fn applying_is_deterministic_and_survives_a_snapshot_anywhere(
+        commands in proptest::collection::vec(any_command(), 1..60),
+        cut in 0usize..60,
+    ) {
+        let (mut straight, mut cutting) = (Log::new(), Log::new());
+        for (place, command) in commands.into_iter().enumerate() {
+            if place == cut {
+                let state = cutting.applier.snapshot();
+                cutting.applier = Applier::new(Register::default());
+                cutting.applier.restore(cutting.index, state).unwrap();
+            }
+            let outcome = straight.apply(command.token, command.body.clone());
+            prop_assert_eq!(outcome, cutting.apply(command.token, command.body));
+            prop_assert_eq!(straight.applier.proof(), cutting.applier.proof());
+        }
+        prop_assert_eq!(straight.register(), cutting.register());
+    }
+
+    #[test]
+    fn tokens_of_a_job_only_grow_and_no_core_is_promised_twice(
+        commands in proptest::collection::vec(any_command(), 1..80),
+    ) {
+        let mut log = Log::new();
+        let mut tokens = BTreeMap::new();
+        for command in commands {
+            let outcome = log.apply(command.token, command.body.clone());
+            if let (Body::JobLeader { job, .. }, Outcome::Granted(token)) = (&command.body, &outcome) {
+                prop_assert!(tokens.insert(*job, *token).is_none_or(|before| before < *token));
+            }
+            for (_, worker) in log.register().workers() {
+                let promised: u32 = worker.promised().map(|(_, cores)| cores).sum();
+                prop_assert!(promised <= worker.cores);
+            }
+        }
+    }
+}

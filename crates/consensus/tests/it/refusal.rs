@@ -1,0 +1,138 @@
+//! Messages that raft-rs must not see, and the table in `check`.
+
+use bytes::Bytes;
+use hyperscale_consensus::{
+    Configuration, Entry, EntryBody, Event, LogGroup, Message, MessageKind, RaftId, Refusal, Snapshot,
+    StateHash, StateProof,
+};
+
+use crate::cluster::{Cluster, id};
+
+fn message(kind: MessageKind, from: RaftId, to: RaftId, term: u64) -> Message {
+    Message {
+        kind,
+        to,
+        from,
+        term,
+        log_term: 0,
+        index: 0,
+        entries: Vec::new(),
+        commit: 0,
+        commit_term: 0,
+        snapshot: None,
+        request_snapshot: 0,
+        reject: false,
+        reject_hint: 0,
+        context: Bytes::new(),
+        priority: 0,
+        proof: None,
+    }
+}
+
+/// A leader, one of its followers, and a message from the first to the second that is fine but for one thing.
+fn refused(kind: MessageKind, spoil: impl FnOnce(&mut Message)) -> Result<(), Refusal> {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+    let mut message = message(kind, leader, follower, cluster.group(leader).term());
+    spoil(&mut message);
+    let now = cluster.now;
+    let answer = cluster.group(follower).step(now, message);
+    cluster.work(follower);
+    if answer.is_err() {
+        assert!(cluster.has_event(follower, |event| matches!(event, Event::Refused { .. })));
+    }
+    answer
+}
+
+#[test]
+fn heartbeat_that_commits_beyond_the_log_is_refused() {
+    assert_eq!(refused(MessageKind::Heartbeat, |m| m.commit = 1000), Err(Refusal::CommitBeyondLog));
+    assert_eq!(refused(MessageKind::Heartbeat, |m| m.commit = 1), Ok(()));
+}
+
+#[test]
+fn strangers_and_misrouted_messages_are_refused() {
+    assert_eq!(refused(MessageKind::Heartbeat, |m| m.to = id(9)), Err(Refusal::NotForUs));
+    assert_eq!(refused(MessageKind::Heartbeat, |m| m.from = m.to), Err(Refusal::UnknownSender));
+    assert_eq!(refused(MessageKind::AppendResponse, |m| m.from = id(77)), Err(Refusal::UnknownSender));
+}
+
+#[test]
+fn replica_that_is_behind_listens_to_members_it_does_not_know_yet() {
+    assert_eq!(refused(MessageKind::Heartbeat, |m| m.from = id(4)), Ok(()));
+    assert_eq!(refused(MessageKind::Vote, |m| m.from = id(4)), Ok(()));
+}
+
+#[test]
+fn only_the_leader_hands_over() {
+    assert_eq!(refused(MessageKind::TimeoutNow, |m| m.from = id(4)), Err(Refusal::NotFromLeader));
+    assert_eq!(refused(MessageKind::TimeoutNow, |_| {}), Ok(()));
+}
+
+#[test]
+fn entries_with_gaps_or_against_the_committed_log_are_refused() {
+    let entry = |index, term| Entry { index, term, body: EntryBody::Empty };
+    let spoiled = |entries: Vec<Entry>| {
+        refused(MessageKind::Append, |m| {
+            (m.index, m.log_term) = (1, 1);
+            m.term += 10;
+            m.entries = entries;
+        })
+    };
+    assert_eq!(spoiled(vec![entry(3, 5)]), Err(Refusal::BadEntries));
+    assert_eq!(spoiled(vec![entry(2, 99)]), Err(Refusal::BadEntries));
+    assert_eq!(spoiled(vec![entry(2, 3), entry(3, 2)]), Err(Refusal::BadEntries));
+    assert_eq!(
+        spoiled(vec![entry(2, 7)]),
+        Err(Refusal::BadEntries),
+        "entry 2 is committed with another term"
+    );
+}
+
+#[test]
+fn impossible_numbers_answers_and_snapshots_are_refused() {
+    assert_eq!(refused(MessageKind::Heartbeat, |m| m.term = u64::MAX), Err(Refusal::BadNumber));
+    assert_eq!(refused(MessageKind::AppendResponse, |m| m.index = 999), Err(Refusal::BadAnswer));
+    let snapshot = |configuration| {
+        let snapshot = Snapshot { index: 50, term: 1, configuration, state: Bytes::new() };
+        refused(MessageKind::Snapshot, |m| m.snapshot = Some(snapshot))
+    };
+    assert_eq!(snapshot(Configuration::default()), Err(Refusal::BadSnapshot));
+    let twice = Configuration { voters: vec![id(1), id(1)], ..Configuration::default() };
+    assert_eq!(snapshot(twice), Err(Refusal::BadSnapshot));
+    let both = Configuration { voters: vec![id(1)], learners: vec![id(1)], ..Configuration::default() };
+    assert_eq!(snapshot(both), Err(Refusal::BadSnapshot));
+    assert_eq!(refused(MessageKind::Snapshot, |_| {}), Err(Refusal::BadSnapshot));
+}
+
+#[test]
+fn leader_says_whose_state_differs_from_its_own() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+    let (now, term) = (cluster.now, cluster.group(leader).term());
+    let (index, _) = cluster.group(leader).applied();
+    let mut answer = message(MessageKind::HeartbeatResponse, follower, leader, term);
+    answer.proof = Some(StateProof { index, hash: StateHash(1) });
+    cluster.group(leader).step(now, answer).unwrap();
+    cluster.work(leader);
+    assert!(cluster.has_event(leader, |event| *event == Event::PeerDiverged { peer: follower, index }));
+}
+
+#[test]
+fn snapshot_that_cannot_be_read_stops_the_replica() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+    let configuration = cluster.group(leader).configuration().clone();
+    let (now, term) = (cluster.now, cluster.group(leader).term());
+    let mut sent = message(MessageKind::Snapshot, leader, follower, term);
+    sent.snapshot = Some(Snapshot { index: 500, term, configuration, state: Bytes::from_static(b"\x09") });
+    cluster.group(follower).step(now, sent).unwrap();
+    cluster.work(follower);
+    assert!(cluster.group(follower).halted().is_some());
+}
