@@ -27,9 +27,14 @@ pub struct Text {
 /// Why bytes are not a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// More than [`PLAN_BYTES_MAX`].
-    #[error("the file is {0} bytes large; a plan is at most {PLAN_BYTES_MAX} bytes")]
-    TooLarge(u64),
+    /// More than the limit, which for plans is [`PLAN_BYTES_MAX`].
+    #[error("the file is {bytes} bytes large; at most {bytes_max} bytes are read")]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        bytes_max: u64,
+    },
     /// Begins with the byte-order mark of UTF-16 or UTF-32.
     #[error("the file is written in UTF-16 or UTF-32; save it as UTF-8")]
     NotUtf8Mark,
@@ -42,10 +47,15 @@ pub enum TextError {
 }
 
 impl Text {
-    /// Reads bytes as text. A byte-order mark of UTF-8 is skipped.
+    /// Reads the bytes of a plan as text. A byte-order mark of UTF-8 is skipped.
     pub fn new(bytes: &[u8]) -> Result<Self, TextError> {
-        if bytes.len() as u64 > PLAN_BYTES_MAX {
-            return Err(TextError::TooLarge(bytes.len() as u64));
+        Self::with_limit(bytes, PLAN_BYTES_MAX)
+    }
+
+    /// The same for documents that are no plans and may be larger.
+    pub fn with_limit(bytes: &[u8], bytes_max: u64) -> Result<Self, TextError> {
+        if bytes.len() as u64 > bytes_max {
+            return Err(TextError::TooLarge { bytes: bytes.len() as u64, bytes_max });
         }
         if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
             return Err(TextError::NotUtf8Mark);

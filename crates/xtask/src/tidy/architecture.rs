@@ -43,6 +43,7 @@ const ROOMS: &[Room] = &[
         kind: Kind::Pure,
         may_use: &["hyperscale-types", "hyperscale-wire"],
     },
+    Room { name: "hyperscale-convert", kind: Kind::Pure, may_use: &["hyperscale-types", "hyperscale-plan"] },
     Room {
         name: "hyperscale-clients",
         kind: Kind::Effects,
@@ -62,7 +63,10 @@ const ROOMS: &[Room] = &[
         may_use: &[
             "hyperscale-types",
             "hyperscale-plan",
+            "hyperscale-convert",
             "hyperscale-stats",
+            // For `ping` only: one call, described. Load goes through the engine.
+            "hyperscale-clients",
             "hyperscale-engine",
             "hyperscale-report",
             "hyperscale-target",

@@ -1,0 +1,1 @@
+../../../../samples/curl-browser.sh

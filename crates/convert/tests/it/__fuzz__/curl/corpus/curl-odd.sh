@@ -1,0 +1,1 @@
+../../../../samples/curl-odd.sh

@@ -1,0 +1,12 @@
+curl 'https://shop.example.com/api/cart/items?lang=en&ref=a%20b#top' \
+  -X 'POST' \
+  -H 'accept: application/json, text/plain, */*' \
+  -H 'accept-language: en-GB,en;q=0.9' \
+  -H 'authorization: Bearer eyJhbGciOiJIUzI1NiJ9.e30.abc' \
+  -H 'content-type: application/json' \
+  -H 'cookie: session=5f2c; theme=dark' \
+  -H 'origin: https://shop.example.com' \
+  -H 'sec-ch-ua: "Chromium";v="130", "Not?A_Brand";v="99"' \
+  -H 'user-agent: Mozilla/5.0 (X11; Linux x86_64)' \
+  --data-raw '{"sku":"A-17","quantity":2,"gift":null,"note":"{{ not a template }}"}' \
+  --compressed
