@@ -16,7 +16,7 @@ use super::errors;
 use super::h2::H2Connection;
 use super::io::Io;
 use super::multiplex::h2_error;
-use super::network::{Endpoint, Network};
+use super::network::{Endpoint, Network, Secured};
 use super::outcome::CallError;
 use super::proxy;
 use super::route::Route;
@@ -79,7 +79,14 @@ async fn dial<N: Network>(
     let stream =
         TlsConnector::from(config).connect(name, stream).await.map_err(|error| errors::handshake(&error))?;
     phases.add(Phase::Tls, clock::now().nanos_since(connected));
-    let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let session = stream.get_ref().1;
+    let h2 = session.alpn_protocol() == Some(b"h2");
+    core.network.secured(Secured {
+        version: session.protocol_version().and_then(|version| version.as_str()),
+        cipher: session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str()),
+        is_http2: h2,
+        certificate: session.peer_certificates().and_then(|chain| chain.first()).map(AsRef::as_ref),
+    });
     if !h2 && route.link.settings.version == HttpVersion::Http2 {
         return Err(CallError::new(ErrorKind::Tls, "the peer does not speak HTTP/2 (ALPN)"));
     }

@@ -40,6 +40,22 @@ pub trait Network: 'static {
 
     /// All addresses of a host name.
     fn resolve(&self, host: &str) -> impl Future<Output = io::Result<Vec<IpAddr>>>;
+
+    /// A TLS handshake on one of its streams succeeded. For those who want to describe connections; most do not.
+    fn secured(&self, _: Secured<'_>) {}
+}
+
+/// What a TLS handshake agreed on.
+#[derive(Clone, Copy, Debug)]
+pub struct Secured<'a> {
+    /// The protocol version, as rustls calls it.
+    pub version: Option<&'a str>,
+    /// The cipher suite, as rustls calls it.
+    pub cipher: Option<&'a str>,
+    /// Whether HTTP/2 was chosen.
+    pub is_http2: bool,
+    /// The peer's own certificate, DER.
+    pub certificate: Option<&'a [u8]>,
 }
 
 /// The operating system's sockets through tokio.
