@@ -1,16 +1,19 @@
 //! What can be written on the command line. Types only; what they mean is decided in `settings` and `commands`.
 
+mod author;
 mod compare;
+mod look;
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
+pub(crate) use author::{CompletionsArgs, ConvertArgs, Cookies, ImportOrigin, ManArgs, NewArgs};
 use clap::{Args, Parser, Subcommand};
+pub(crate) use compare::CompareArgs;
 use hyperscale_target::{ErrorRate, Latency, Stall};
 use hyperscale_types::rate::RateError;
 use hyperscale_types::{ByteSize, ExitCode, Rate, Span};
-
-pub(crate) use compare::CompareArgs;
+pub(crate) use look::{DoctorArgs, PingArgs, PingHttpArgs, PingProtocol};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -69,10 +72,22 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Check a plan and say everything that is wrong with it
     Validate(ValidateArgs),
+    /// Write a starter plan
+    New(NewArgs),
+    /// Make a plan of curl commands, a HAR recording, an OpenAPI description or a Postman collection
+    Convert(ConvertArgs),
     /// Compare two results: what differs, and how sure that is
     Compare(CompareArgs),
+    /// Send one request and show where its time went
+    Ping(PingArgs),
+    /// Check this machine: limits, ports, clock, processors, memory, reachability
+    Doctor(DoctorArgs),
     /// Run the built-in test server, which counts every request and misbehaves when told to
     Target(TargetArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual, or write its pages
+    Man(ManArgs),
 }
 
 /// `hyperscale demo`.

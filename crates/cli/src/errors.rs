@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hyperscale_convert::ConvertError;
 use hyperscale_engine::StartError;
 use hyperscale_plan::{Problem, render};
 use hyperscale_report::{CompareFormat, ReadError, ReportFormat};
@@ -10,6 +11,7 @@ use hyperscale_stats::compare::FailRuleError;
 use hyperscale_target::BindError;
 use hyperscale_types::ExitCode;
 
+use crate::commands::new::NewError;
 use crate::printer::Printer;
 use crate::settings::SettingError;
 
@@ -76,6 +78,20 @@ pub(crate) enum CommandError {
         /// What is wrong with it.
         source: io::Error,
     },
+    /// No starter plan was written.
+    #[error(transparent)]
+    New(#[from] NewError),
+    /// Nothing can be imported from a file.
+    #[error("{file} cannot be converted")]
+    Convert {
+        /// As it was named.
+        file: String,
+        /// What is wrong with it.
+        source: ConvertError,
+    },
+    /// The request of a ping cannot be prepared. Nothing was sent.
+    #[error("the request cannot be sent")]
+    Ping(String),
     /// The target could not be set up.
     #[error("the target cannot start")]
     Bind(#[from] BindError),
@@ -102,8 +118,11 @@ impl CommandError {
             | Self::CompareFormat(_)
             | Self::FailRule(_)
             | Self::Address { .. } => ExitCode::Usage,
+            Self::New(error) => error.exit_code(),
             Self::Plan(_) | Self::Start(StartError::Data(_)) => ExitCode::PlanInvalid,
-            Self::Unwritable { .. }
+            Self::Convert { .. }
+            | Self::Ping(_)
+            | Self::Unwritable { .. }
             | Self::NotAResult { .. }
             | Self::Bind(_)
             | Self::Start(StartError::System(_))
@@ -139,6 +158,9 @@ impl CommandError {
             },
             Self::NotAResult { source, .. } => source.to_string(),
             Self::FailRule(_) => "only steps and quantities of both runs can be compared".to_owned(),
+            Self::New(error) => error.why(),
+            Self::Convert { source, .. } => source.to_string().replace('\n', "\n       "),
+            Self::Ping(why) => why.clone(),
             Self::Bind(error) => error.to_string(),
             Self::Start(error) => error.to_string(),
             Self::Output(source) | Self::System(source) => source.to_string(),
@@ -162,6 +184,9 @@ impl CommandError {
             Self::FailRule(_) => "name a step as WORKFLOW.STEP, or leave it out for all steps".to_owned(),
             Self::Unwritable { .. } => "name a file in a folder that exists and may be written".to_owned(),
             Self::Address { .. } => "write it as host:port, for example 127.0.0.1:8080 or [::1]:0".to_owned(),
+            Self::New(error) => error.fix(),
+            Self::Convert { source, .. } => convert_fix(source).to_owned(),
+            Self::Ping(_) => "correct the flags of the request; files must be there and readable".to_owned(),
             Self::Bind(error) => bind_fix(error),
             Self::Start(StartError::Data(_)) => {
                 "correct the file, or its entry under `data` of the plan".to_owned()
@@ -176,6 +201,27 @@ impl CommandError {
 
 fn ends_in(extensions: &[&str]) -> String {
     format!("name a file that ends in one of .{}", extensions.join(", ."))
+}
+
+fn convert_fix(error: &ConvertError) -> &'static str {
+    match error {
+        ConvertError::TooLarge(_) | ConvertError::TooMany | ConvertError::PlanTooLarge(_) => {
+            "convert a part of it; recordings get smaller with --no-static"
+        }
+        ConvertError::Unknown | ConvertError::NotText(_) => {
+            "say what it is with --from, and check that it is the right file"
+        }
+        ConvertError::Other { .. } => "leave --from out, or name the other one",
+        ConvertError::Version(_) => {
+            "export it in a version that is: OpenAPI 3.0 or 3.1, Postman 2.1, HAR 1.2"
+        }
+        ConvertError::Syntax(_) | ConvertError::Missing(_) | ConvertError::Shell(_) => {
+            "correct it, or export it anew"
+        }
+        ConvertError::Empty(_) => {
+            "check that it is the right file; `hyperscale new` writes a plan to begin with"
+        }
+    }
 }
 
 fn unreadable_fix(path: &Path) -> String {

@@ -10,8 +10,8 @@ use hyperscale_types::limits::PLAN_BYTES_MAX;
 
 use crate::errors::CommandError;
 
-/// What stands for stdin.
-const STDIN: &str = "-";
+/// What stands for stdin where something is read, and for stdout where something is written.
+pub(crate) const STDIN_OR_STDOUT: &str = "-";
 
 /// Whether a text names something to send requests to and not a file.
 pub(crate) fn is_url(text: &str) -> bool {
@@ -21,7 +21,7 @@ pub(crate) fn is_url(text: &str) -> bool {
 /// Reads and checks a plan file, or stdin.
 pub(crate) fn read(path: &str, vars: Vec<(String, String)>) -> Result<Loaded, CommandError> {
     let world = Here { overrides: vars };
-    if path == STDIN {
+    if path == STDIN_OR_STDOUT {
         let bytes = limited(io::stdin().lock(), "stdin")?;
         let source = Source { name: "stdin", bytes: &bytes, format: None, folder: Path::new("") };
         return load(&source, &world).map_err(CommandError::Plan);

@@ -2,7 +2,13 @@
 //! the printer.
 
 mod compare;
+mod completions;
+mod convert;
 mod demo;
+mod doctor;
+mod man;
+pub(crate) mod new;
+mod ping;
 mod progress;
 mod run;
 mod session;
@@ -21,7 +27,7 @@ pub(crate) fn execute(cli: Cli) -> ExitCode {
     let engine = match &cli.command {
         Command::Run(args) => args.engine,
         Command::Demo(args) => args.engine,
-        Command::Validate(_) | Command::Compare(_) | Command::Target(_) => EngineArgs::default(),
+        _ => EngineArgs::default(),
     };
     let settings = match Settings::resolve(&cli.global, engine) {
         Ok(settings) => settings,
@@ -41,8 +47,14 @@ async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Res
         Command::Demo(_) => demo::demo(settings, printer).await,
         Command::Run(args) => run::run(*args, settings, printer).await,
         Command::Validate(args) => validate::validate(args, settings, printer).await,
+        Command::New(args) => new::new(args, settings, printer).await,
+        Command::Convert(args) => convert::convert(args, settings, printer).await,
         Command::Compare(args) => compare::compare(&args, settings, printer),
+        Command::Ping(args) => ping::ping(args, settings, printer).await,
+        Command::Doctor(args) => doctor::doctor(args, settings, printer).await,
         Command::Target(args) => target::target(args, printer).await,
+        Command::Completions(args) => completions::completions(args, printer).await,
+        Command::Man(args) => man::man(args, settings, printer).await,
     }
 }
 

@@ -55,14 +55,21 @@ fn load(args: RunArgs) -> Result<Loaded, CommandError> {
 
 fn url_options(url: String, load: LoadArgs, request: RequestArgs) -> Result<UrlOptions, CommandError> {
     Ok(UrlOptions {
-        url,
-        method: request.method,
-        headers: request.headers,
-        body: request.body.map(body).transpose()?,
         vus: load.vus.map(Into::into),
         duration: load.duration.map(|duration| duration.to_string()),
         rate: load.rate.map(|rate| rate.to_string()),
         iterations: load.iterations.map(Into::into),
+        ..request_options(url, request)?
+    })
+}
+
+/// A request without a word about how often.
+pub(super) fn request_options(url: String, request: RequestArgs) -> Result<UrlOptions, CommandError> {
+    Ok(UrlOptions {
+        url,
+        method: request.method,
+        headers: request.headers,
+        body: request.body.map(body).transpose()?,
         http2: request.http2,
         connections: request.connections.map(Into::into),
         timeout: request.timeout.map(|timeout| timeout.to_string()),
@@ -71,6 +78,7 @@ fn url_options(url: String, load: LoadArgs, request: RequestArgs) -> Result<UrlO
         no_keepalive: request.no_keepalive,
         proxy: request.proxy,
         unix: request.unix,
+        ..UrlOptions::default()
     })
 }
 

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use crate::support::{Outcome, PlanFile, Process, Target, hyperscale, run, run_plan, start};
 
 /// Masks what differs from run to run.
-fn masked() -> insta::Settings {
+pub(crate) fn masked() -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("snapshots");
     settings.set_prepend_module_to_snapshot(false);
@@ -35,15 +35,17 @@ fn measured() -> insta::Settings {
     settings
 }
 
-fn shown(outcome: &Outcome) -> String {
+pub(crate) fn shown(outcome: &Outcome) -> String {
     format!("exit code {}\n--- stdout\n{}--- stderr\n{}", outcome.code, outcome.stdout, outcome.stderr)
 }
 
+/// What a command left behind, compared with what is written down.
 macro_rules! snapshot {
     ($name:literal, $outcome:expr) => {
-        masked().bind(|| assert_snapshot!($name, shown(&$outcome)))
+        $crate::commands::masked().bind(|| insta::assert_snapshot!($name, $crate::commands::shown(&$outcome)))
     };
 }
+pub(crate) use snapshot;
 
 #[test]
 fn help_is_complete() {

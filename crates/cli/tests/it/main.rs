@@ -2,13 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
+mod author;
 mod commands;
 mod compare;
+mod convert;
+mod doctor;
 mod examples;
 mod faults;
+mod guide;
 mod http;
 mod interrupts;
 mod models;
+mod ping;
 mod reports;
 mod stall;
 mod steps;
