@@ -95,6 +95,9 @@ pub(crate) enum Command {
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    /// Record every event of the run into this file, for `hyperscale replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// How much of this machine a run takes, and what it draws from.
@@ -125,6 +128,9 @@ pub(crate) struct RunArgs {
     /// Write a report, by extension: .html, .json, .xml (JUnit), .csv, .md or .txt (may be repeated)
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
+    /// Record every event of the run into this file, for `hyperscale replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]

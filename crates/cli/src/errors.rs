@@ -98,6 +98,9 @@ pub(crate) enum CommandError {
     /// The run could not start. Nothing was sent.
     #[error("the run cannot start")]
     Start(#[from] StartError),
+    /// Something that watched the run has crashed. The run itself has gone on.
+    #[error("the {0} has crashed")]
+    Face(&'static str),
     /// stdout takes nothing more, and not because its reader went away.
     #[error("the result cannot be printed")]
     Output(io::Error),
@@ -126,6 +129,7 @@ impl CommandError {
             | Self::NotAResult { .. }
             | Self::Bind(_)
             | Self::Start(StartError::System(_))
+            | Self::Face(_)
             | Self::Output(_)
             | Self::System(_) => ExitCode::Error,
         }
@@ -163,6 +167,7 @@ impl CommandError {
             Self::Ping(why) => why.clone(),
             Self::Bind(error) => error.to_string(),
             Self::Start(error) => error.to_string(),
+            Self::Face(_) => "this is a bug; the result does not depend on it".to_owned(),
             Self::Output(source) | Self::System(source) => source.to_string(),
         }
     }
@@ -194,6 +199,7 @@ impl CommandError {
             Self::Start(StartError::System(_)) | Self::System(_) => {
                 "check the limits of this machine (`ulimit -a`): open files, processes, memory".to_owned()
             }
+            Self::Face(_) => "run it again with --no-ui, and report the message above".to_owned(),
             Self::Output(_) => "check where stdout goes: is the disk full?".to_owned(),
         }
     }

@@ -6,9 +6,11 @@
 mod args;
 mod commands;
 mod errors;
+mod faces;
 mod identity;
 mod plan_file;
 mod printer;
+mod recording;
 mod report_file;
 mod settings;
 

@@ -5,7 +5,8 @@
 
 use std::time::Instant;
 
-use hyperscale_types::{Name, Rate};
+pub use hyperscale_types::Command;
+use hyperscale_types::Rate;
 use tokio::sync::mpsc;
 
 /// Commands waiting for the conductor. A person cannot press keys faster than it reads them.
@@ -23,38 +24,6 @@ pub enum StopPhase {
     Cancelling,
     /// Everything is cut off.
     Aborted,
-}
-
-/// A wish of the person or program that watches the run.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// Start no further iteration, let the running ones finish, report. The first Ctrl-C.
-    Finish,
-    /// Start no further step, give calls in flight a moment, report.
-    Cancel {
-        /// Why, in words; shown in the result.
-        reason: String,
-    },
-    /// Cut everything off now, report. The second Ctrl-C.
-    Abort,
-    /// Start nothing for a while; the load curve stands still.
-    Pause,
-    /// Go on.
-    Resume,
-    /// Run this many virtual users from now on (closed models).
-    SetVus {
-        /// Which workflow; all that run if `None`.
-        workflow: Option<Name>,
-        /// How many.
-        vus: u32,
-    },
-    /// Start at this rate from now on (open models).
-    SetRate {
-        /// Which workflow; all that run if `None`.
-        workflow: Option<Name>,
-        /// How many per second.
-        rate: Rate,
-    },
 }
 
 /// Sends commands to a run. Cheap to clone; commands to a run that is over are dropped.

@@ -1,4 +1,4 @@
-//! What the machine allows: CPUs to pin to, open files.
+//! What the machine allows and gives: CPUs to pin to, open files, memory.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -17,6 +17,14 @@ pub(crate) fn cpus() -> Vec<usize> {
 pub fn available_cores() -> u32 {
     let counted = cpus().len().max(1);
     u32::try_from(counted).unwrap_or(u32::MAX)
+}
+
+/// Memory of this process that is in use now, where the system tells.
+pub(crate) fn memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = resident.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
 }
 
 /// Raises the limit of open files so that every virtual user can hold a connection, as far as the machine's owner allows

@@ -17,7 +17,7 @@ use crate::histogram::Histogram;
 use crate::result::SeriesPoint;
 use crate::window::Window;
 
-const SECOND_NS: u64 = 1_000_000_000;
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
 /// Points over the run's clock, of all windows that were added, in any order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Series {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Point {
+pub(crate) struct Point {
     count: u64,
     failed: u64,
     /// Active VUs × time, summed over cores.
@@ -54,13 +54,7 @@ impl Series {
 
     /// Adds the load of a window to the point in which it began.
     pub fn add(&mut self, window: &Window) {
-        let point = self.point_at(window.from_ns / SECOND_NS);
-        for step in window.load_steps() {
-            point.count = point.count.saturating_add(step.count);
-            point.failed = point.failed.saturating_add(step.failed);
-            point.latency.merge(&Sketch::of(&step.latency));
-        }
-        point.vu_ns += u128::from(window.vus) * u128::from(window.to_ns.saturating_sub(window.from_ns));
+        self.point_at(window.from_ns / SECOND_NS).add(window);
     }
 
     /// Adds a series of the same clock.
@@ -86,12 +80,12 @@ impl Series {
         self.points.iter().enumerate().map(point).collect()
     }
 
-    /// The newest point that is over: the last full second of a run that is going on.
-    pub fn last_full(&self, elapsed: Duration) -> Option<SeriesPoint> {
-        let over = (elapsed.as_secs() / self.width_s) as usize;
-        let number = over.min(self.points.len()).checked_sub(1)?;
+    /// The newest points that are over, at most `most` of them: the last full seconds of a run that is going on.
+    pub fn newest_full(&self, elapsed: Duration, most: usize) -> Vec<SeriesPoint> {
+        let over = ((elapsed.as_secs() / self.width_s) as usize).min(self.points.len());
         let width = self.width_s as f64;
-        Some(self.points[number].numbers(number as f64 * width, width))
+        let numbers = |number: usize| self.points[number].numbers(number as f64 * width, width);
+        (over.saturating_sub(most)..over).map(numbers).collect()
     }
 
     fn point_at(&mut self, second: u64) -> &mut Point {
@@ -120,6 +114,16 @@ impl Series {
 }
 
 impl Point {
+    /// Adds the load of a window.
+    pub(crate) fn add(&mut self, window: &Window) {
+        for step in window.load_steps() {
+            self.count = self.count.saturating_add(step.count);
+            self.failed = self.failed.saturating_add(step.failed);
+            self.latency.merge(&Sketch::of(&step.latency));
+        }
+        self.vu_ns += u128::from(window.vus) * u128::from(window.to_ns.saturating_sub(window.from_ns));
+    }
+
     fn merge(&mut self, other: &Point) {
         self.count = self.count.saturating_add(other.count);
         self.failed = self.failed.saturating_add(other.failed);
@@ -127,7 +131,8 @@ impl Point {
         self.latency.merge(&other.latency);
     }
 
-    fn numbers(&self, t_s: f64, covered_s: f64) -> SeriesPoint {
+    /// What it says, `covered_s` after its begin at `t_s`.
+    pub(crate) fn numbers(&self, t_s: f64, covered_s: f64) -> SeriesPoint {
         let percentile = |percent| self.latency.percentile_us(percent);
         SeriesPoint {
             t_s,

@@ -3,6 +3,7 @@
 //! Every other crate speaks these words; this crate speaks to nobody. It must never do I/O, read a clock, use
 //! randomness or depend on an async runtime.
 
+pub mod command;
 pub mod duration;
 pub mod error_kind;
 pub mod exit;
@@ -16,6 +17,7 @@ pub mod rate;
 pub mod rule;
 pub mod size;
 
+pub use command::Command;
 pub use duration::Span;
 pub use error_kind::ErrorKind;
 pub use exit::ExitCode;

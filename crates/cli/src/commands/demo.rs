@@ -7,7 +7,8 @@ use std::time::Duration;
 use hyperscale_target::{Latency, Options, Target};
 use hyperscale_types::ExitCode;
 
-use super::session::{self, Session};
+use super::session::{self, Played, Session};
+use crate::args::DemoArgs;
 use crate::errors::CommandError;
 use crate::plan_file;
 use crate::printer::Printer;
@@ -30,7 +31,11 @@ Next:
 ";
 
 /// Runs the demo.
-pub(crate) async fn demo(settings: Settings, printer: Printer) -> Result<ExitCode, CommandError> {
+pub(crate) async fn demo(
+    args: DemoArgs,
+    settings: Settings,
+    printer: Printer,
+) -> Result<ExitCode, CommandError> {
     let mut options = Options::new((Ipv4Addr::LOCALHOST, 0).into());
     options.latency = Latency::LogNormal { median: LATENCY_MEDIAN, sigma: LATENCY_SIGMA };
     let target = Target::bind(options)?.spawn().map_err(CommandError::System)?;
@@ -38,11 +43,12 @@ pub(crate) async fn demo(settings: Settings, printer: Printer) -> Result<ExitCod
     printer.note(format_args!("target on {base}; running {PLAN_NAME} against it"));
     let plan = plan_file::built_in(PLAN_NAME, PLAN, vec![("base".to_owned(), base)])?.plan;
     let options = BTreeMap::from([("plan".to_owned(), PLAN_NAME.to_owned())]);
-    let result = Session { plan, options, settings, printer }.play().await?;
+    let session = Session { plan, options, record: args.record, settings, printer };
+    let Played { result, trouble } = session.play().await?;
     let seen = target.handle().settled_stats().await.requests;
     target.stop();
     session::show(&result, settings, printer)?;
     printer.note(format_args!("the target counted {seen} requests, set-up included"));
     printer.note(NEXT.trim_end());
-    Ok(session::exit_code(&result))
+    session::conclude(&result, trouble)
 }

@@ -9,7 +9,6 @@ mod doctor;
 mod man;
 pub(crate) mod new;
 mod ping;
-mod progress;
 mod run;
 mod session;
 mod target;
@@ -44,7 +43,7 @@ pub(crate) fn execute(cli: Cli) -> ExitCode {
 
 async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Result<ExitCode, CommandError> {
     match command {
-        Command::Demo(_) => demo::demo(settings, printer).await,
+        Command::Demo(args) => demo::demo(args, settings, printer).await,
         Command::Run(args) => run::run(*args, settings, printer).await,
         Command::Validate(args) => validate::validate(args, settings, printer).await,
         Command::New(args) => new::new(args, settings, printer).await,

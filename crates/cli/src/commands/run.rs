@@ -22,16 +22,18 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, CommandError> {
     let reports = Reports::open(&args.reports)?;
     let options = shown_options(&args);
+    let record = args.record.clone();
     let loaded = load(args)?;
     if !loaded.warnings.is_empty() {
         printer.verbatim(&render(&loaded.warnings));
     }
-    let result = Session { plan: loaded.plan, options, settings, printer }.play().await?;
+    let session = Session { plan: loaded.plan, options, record, settings, printer };
+    let played = session.play().await?;
     // Neither a closed stdout nor a full disk may cost the other places their result.
-    let shown = session::show(&result, settings, printer);
-    let written = reports.write(&result, printer);
+    let shown = session::show(&played.result, settings, printer);
+    let written = reports.write(&played.result, printer);
     shown?;
-    Ok(if written { session::exit_code(&result) } else { ExitCode::Error })
+    if written { session::conclude(played) } else { Ok(ExitCode::Error) }
 }
 
 fn load(args: RunArgs) -> Result<Loaded, CommandError> {

@@ -1,24 +1,25 @@
-//! One run from its start to its result: events become progress lines, signals become commands.
+//! One run from its start to its result: events go to the faces, signals become commands.
 //!
 //! ```text
-//! SIGINT, SIGTERM ──┐                    first: Finish, second: Abort ──► engine
+//! SIGINT, SIGTERM ──┐              first: Finish, second: Abort ──► engine
 //!                   ├─► one loop ──┤
-//! events of the run ┘                    lines on stderr
+//! events of the run ┘              faces: lines, recording, …
 //! ```
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use hyperscale_engine::{Command, Event, Run, RunOptions, available_cores};
+use hyperscale_engine::{Command, Control, Event, Run, RunOptions, available_cores};
 use hyperscale_plan::model::Plan;
 use hyperscale_report::{Style, TextOptions, summary, to_json};
 use hyperscale_stats::result::{RunResult, Status};
 use hyperscale_types::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::progress::ProgressLog;
 use crate::errors::CommandError;
+use crate::faces::{Closed, Faces, ProgressLog, Recorder};
 use crate::identity;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -29,18 +30,28 @@ pub(crate) struct Session {
     pub(crate) plan: Plan,
     /// What the result says about how it was started; cores and seed are added.
     pub(crate) options: BTreeMap<String, String>,
+    /// Where the run is recorded.
+    pub(crate) record: Option<PathBuf>,
     /// Cores and seed.
     pub(crate) settings: Settings,
     /// Where progress goes.
     pub(crate) printer: Printer,
 }
 
+/// A run that is over.
+pub(crate) struct Played {
+    /// What came out.
+    pub(crate) result: RunResult,
+    /// What a face could not do; the run itself is none the worse.
+    pub(crate) trouble: Vec<CommandError>,
+}
+
 impl Session {
     /// Runs the plan to its end, however it comes.
-    pub(crate) async fn play(self) -> Result<RunResult, CommandError> {
+    pub(crate) async fn play(self) -> Result<Played, CommandError> {
         let printer = self.printer;
         let mut interrupts = Interrupts::listen()?;
-        let mut log = ProgressLog::new(&self.plan, printer);
+        let mut faces = self.faces()?;
         let options = self.run_options();
         let mut run = Run::start(Arc::new(self.plan), options)?;
         run.warnings().iter().for_each(|warning| printer.warning(warning));
@@ -49,16 +60,24 @@ impl Session {
             tokio::select! {
                 event = run.event() => match event {
                     None | Some(Event::Finished(_)) => break,
-                    Some(event) => log.event(event),
+                    Some(event) => faces.show(event),
                 },
-                presses = interrupts.next() => {
-                    control.send(if presses == 1 { Command::Finish } else { Command::Abort });
-                    printer.note(if presses == 1 { FINISHING } else { ABORTING });
-                }
+                presses = interrupts.next() => interrupt(presses, &control, &mut faces),
             }
         }
         // The conductor has said its last word; it only has to put its result down.
-        Ok(run.join())
+        let result = run.join();
+        faces.show(Event::Finished(Box::new(result.clone())));
+        Ok(Played { result, trouble: farewell(faces, printer) })
+    }
+
+    fn faces(&self) -> Result<Faces, CommandError> {
+        let mut faces = Faces::default();
+        if let Some(path) = &self.record {
+            faces.add("recording", Recorder::create(path)?)?;
+        }
+        faces.add("progress", ProgressLog::new(self.printer))?;
+        Ok(faces)
     }
 
     fn run_options(&self) -> RunOptions {
@@ -77,6 +96,25 @@ impl Session {
             options,
         }
     }
+}
+
+fn interrupt(presses: u32, control: &Control, faces: &mut Faces) {
+    let (command, what) =
+        if presses == 1 { (Command::Finish, FINISHING) } else { (Command::Abort, ABORTING) };
+    control.send(command);
+    faces.show(Event::Changed { what: what.to_owned() });
+}
+
+/// Waits for the faces; what they have missed is told, what went wrong comes back.
+fn farewell(faces: Faces, printer: Printer) -> Vec<CommandError> {
+    let mut trouble = Vec::new();
+    for Closed { name, missed, outcome } in faces.close() {
+        if missed > 0 {
+            printer.warning(format_args!("the {name} was too slow for {missed} snapshots of the run"));
+        }
+        trouble.extend(outcome.err());
+    }
+    trouble
 }
 
 const FINISHING: &str =
@@ -100,9 +138,17 @@ pub(crate) fn show(result: &RunResult, settings: Settings, printer: Printer) -> 
     printer.data(&text).map_err(CommandError::Output)
 }
 
+/// What the caller is told about a run that was shown: trouble of a face first, for what was asked for is not there.
+pub(crate) fn conclude(result: &RunResult, trouble: Vec<CommandError>) -> Result<ExitCode, CommandError> {
+    match trouble.into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(exit_code(result)),
+    }
+}
+
 /// What the caller is told about a run that came to a result. Thresholds win over how it ended, but where nothing
 /// answered there was nothing to hold a threshold against.
-pub(crate) fn exit_code(result: &RunResult) -> ExitCode {
+fn exit_code(result: &RunResult) -> ExitCode {
     match (result.status, result.reason.as_deref()) {
         (_, Some("unreachable")) => ExitCode::Unreachable,
         _ if !result.thresholds_passed => ExitCode::Thresholds,

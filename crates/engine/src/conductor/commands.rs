@@ -56,9 +56,7 @@ impl Job {
 
     fn pause(&mut self, paused: bool) {
         self.paused = paused;
-        for run in self.runs.iter().filter(|run| run.is_active()) {
-            run.directive.send_modify(|directive| directive.paused = paused);
-        }
+        self.runs.iter_mut().filter(|run| run.is_active()).for_each(|run| run.pause(paused));
         self.emit(Event::Changed { what: if paused { "paused".into() } else { "resumed".into() } });
     }
 

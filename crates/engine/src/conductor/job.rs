@@ -14,6 +14,7 @@ use hyperscale_types::limits;
 use tokio::sync::mpsc;
 
 use super::context;
+use super::started::started;
 use super::workflow::{State, WorkflowRun};
 use crate::control::StopPhase;
 use crate::core::thread::{self as core_thread, Work};
@@ -85,6 +86,13 @@ impl Job {
 
     pub(crate) fn is_over(&self) -> bool {
         self.runs.iter().all(|run| run.ended().is_some())
+    }
+
+    /// Tells the faces what will be run, and begins.
+    pub(crate) fn start(&mut self) {
+        let started = started(&self.plan, &self.options);
+        self.emit(Event::Started(Box::new(started)));
+        self.schedule();
     }
 
     /// When [`Job::schedule`] has to be called again at the latest.
@@ -249,11 +257,8 @@ impl Job {
         let go = Instant::now() + GO_AFTER;
         run.load_began = Some(go);
         run.state = State::Running;
-        let paused = self.paused;
-        run.directive.send_modify(|directive| {
-            directive.go = Some(go);
-            directive.paused = paused;
-        });
+        run.pause(self.paused);
+        run.directive.send_modify(|directive| directive.go = Some(go));
         let name = self.plan.workflows[at].name.clone();
         self.emit(Event::Workflow { name, state: WorkflowState::Running });
     }

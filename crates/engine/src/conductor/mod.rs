@@ -12,6 +12,7 @@ mod context;
 mod job;
 mod result;
 mod second;
+mod started;
 mod workflow;
 
 use std::time::Duration;
@@ -24,6 +25,9 @@ use crate::control::Command;
 use crate::core::Message;
 pub(crate) use job::Job;
 
+/// Snapshots are made this long after a full second, when every core has sent its last window of it.
+const SETTLE: Duration = Duration::from_millis(150);
+
 /// Messages handled before the clock and commands are looked at again.
 const BATCH_MAX: usize = 64;
 
@@ -33,11 +37,11 @@ pub(crate) async fn conduct(
     mut commands: mpsc::Receiver<Command>,
     mut messages: mpsc::Receiver<Message>,
 ) -> RunResult {
-    let mut second = time::interval(Duration::from_secs(1));
+    let first = time::Instant::now() + Duration::from_secs(1) + SETTLE;
+    let mut second = time::interval_at(first, Duration::from_secs(1));
     second.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    second.tick().await; // the first one is immediate
     let mut batch = Vec::with_capacity(BATCH_MAX);
-    job.schedule();
+    job.start();
     while !job.is_over() {
         let timer = job.next_timer();
         tokio::select! {

@@ -1,46 +1,81 @@
-//! From the state of an ended job to its result.
+//! From the state of a job to its result, final or so far.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use hyperscale_stats::event::NEWEST_POINTS_MAX;
 use hyperscale_stats::result::{
-    ErrorResult, Loss, PlanText, RunResult, Status, ThresholdResult, VERSION, errors, load_result,
+    ErrorResult, Loss, PlanText, RunResult, Status, ThresholdResult, VERSION, WorkflowResult, errors,
+    load_result,
 };
 use hyperscale_stats::totals::LoadTotals;
 use hyperscale_stats::{Imbalance, evaluate};
 
 use super::context::calls_anything;
 use super::job::Job;
+use super::workflow::WorkflowRun;
+use crate::control::StopPhase;
 
 /// The result of a job whose workflows have all ended.
 pub(super) fn build(job: &Job) -> RunResult {
     let elapsed = job.facts.epoch.elapsed();
-    let thresholds = thresholds(job);
-    let thresholds_passed = thresholds.iter().all(|threshold| threshold.passed);
     let (status, reason) = verdict(job);
     let books = imbalances(job);
-    let mut all_errors = all_errors(job);
-    all_errors.extend(books.iter().cloned());
+    let mut result = common(job, elapsed, false);
+    (result.status, result.reason) =
+        if books.is_empty() { (status, reason) } else { (Status::Failed, Some("books".to_owned())) };
+    result.is_final = true;
+    result.errors.extend(books);
+    result.series = job.series.points(elapsed);
+    result.environment.clone_from(&job.options.environment);
+    result.options.clone_from(&job.options.options);
+    result.plan = plan_text(job);
+    result
+}
+
+/// The result of a job that goes on: the newest points only, and nothing that a face was told at the beginning.
+pub(super) fn so_far(job: &Job, elapsed: Duration) -> RunResult {
+    let mut result = common(job, elapsed, true);
+    result.status = match job.stopped.as_ref().map(|stopped| stopped.phase) {
+        None | Some(StopPhase::Running) => Status::Running,
+        Some(StopPhase::Finishing) => Status::Completing,
+        Some(StopPhase::Cancelling | StopPhase::Aborted) => Status::Cancelling,
+    };
+    result.reason = job.stopped.as_ref().map(|stopped| stopped.reason.clone());
+    result.series = job.series.newest_full(elapsed, NEWEST_POINTS_MAX);
+    // Hundreds of numbers per step and second; the live part of a snapshot has smaller histograms.
+    let steps = |workflow: &mut WorkflowResult| {
+        let all = workflow.steps.iter_mut().chain(&mut workflow.setup_steps);
+        all.for_each(|step| step.latency_buckets = Vec::new());
+    };
+    result.workflows.iter_mut().for_each(steps);
+    result
+}
+
+/// What both have. While a job goes on, a threshold that saw no sample may still see one (`allow_empty`).
+fn common(job: &Job, elapsed: Duration, allow_empty: bool) -> RunResult {
+    let thresholds = thresholds(job, allow_empty);
     RunResult {
         version: VERSION,
         job: job.options.job.clone(),
         name: job.plan.name.clone(),
-        status: if books.is_empty() { status } else { Status::Failed },
-        reason: if books.is_empty() { reason } else { Some("books".to_owned()) },
-        is_final: true,
+        status: Status::Running,
+        reason: None,
+        is_final: false,
         started_at: job.options.started_at.clone(),
         elapsed_s: (elapsed.as_secs_f64() * 1e3).round() / 1e3,
         workflows: job.runs.iter().zip(&job.plan.workflows).map(|(run, plan)| run.result(plan)).collect(),
+        thresholds_passed: thresholds.iter().all(|threshold| threshold.passed),
         thresholds,
-        thresholds_passed,
         totals: load_result(&all_load(job), load_time(job)),
-        errors: all_errors,
+        errors: all_errors(job),
         generator_saturated: job.runs.iter().any(|run| run.totals.generator_saturated()),
         loss: Loss::default(),
-        series: job.series.points(elapsed),
-        environment: job.options.environment.clone(),
-        options: job.options.options.clone(),
+        series: Vec::new(),
+        environment: BTreeMap::new(),
+        options: BTreeMap::new(),
         exports: Vec::new(),
-        plan: plan_text(job),
+        plan: None,
     }
 }
 
@@ -55,21 +90,23 @@ fn all_load(job: &Job) -> LoadTotals {
     all
 }
 
-/// From the first start of any workflow's load to the last end.
+/// From the first start of any workflow's load to the last end, or to now.
 fn load_time(job: &Job) -> Duration {
     let began = job.runs.iter().filter_map(|run| run.load_began).min();
-    let ended = job.runs.iter().filter_map(|run| run.load_ended).max();
+    let end = |run: &WorkflowRun| run.load_began.map(|began| began + run.elapsed());
+    let ended = job.runs.iter().filter_map(end).max();
     match (began, ended) {
         (Some(began), Some(ended)) => ended.saturating_duration_since(began),
         _ => Duration::ZERO,
     }
 }
 
-fn thresholds(job: &Job) -> Vec<ThresholdResult> {
+fn thresholds(job: &Job, allow_empty: bool) -> Vec<ThresholdResult> {
     let evaluated = |threshold: &hyperscale_plan::model::Threshold| {
         let at = job.plan.workflows.iter().position(|workflow| workflow.name == threshold.rule.workflow);
         let run = &job.runs[at.expect("the plan's reader checked the workflow of every threshold")];
-        let evaluation = evaluate(&threshold.rule, &run.totals, run.elapsed(), threshold.allow_empty);
+        let evaluation =
+            evaluate(&threshold.rule, &run.totals, run.elapsed(), allow_empty || threshold.allow_empty);
         ThresholdResult {
             rule: threshold.rule.text.clone(),
             value: evaluation.value,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hyperscale_plan::model::Workflow;
 use hyperscale_stats::result::{Status, WorkflowFacts, WorkflowResult, workflow_result};
-use hyperscale_stats::{Layout, Totals, Window};
+use hyperscale_stats::{Layout, Pulse, Totals, Window};
 use minijinja::Value;
 use tokio::sync::watch;
 
@@ -45,6 +45,8 @@ pub(super) struct WorkflowRun {
     pub(super) layout: Arc<Layout>,
     pub(super) bases: [Base; Part::ALL.len()],
     pub(super) totals: Totals,
+    /// What only live views need.
+    pub(super) pulse: Pulse,
     pub(super) directive: watch::Sender<Directive>,
     /// Where cleared windows go back to, by core.
     pub(super) spare: Vec<std_mpsc::Sender<Box<Window>>>,
@@ -67,6 +69,10 @@ pub(super) struct WorkflowRun {
     pub(super) vus_failed: u32,
     pub(super) load_began: Option<Instant>,
     pub(super) load_ended: Option<Instant>,
+    /// How long its load stood still, pauses that are over.
+    pub(super) paused_for: Duration,
+    /// Since when it stands still.
+    pub(super) paused_at: Option<Instant>,
 }
 
 impl WorkflowRun {
@@ -76,6 +82,7 @@ impl WorkflowRun {
         WorkflowRun {
             state: State::Pending,
             totals: Totals::new(&layout),
+            pulse: Pulse::default(),
             layout,
             bases,
             directive: watch::Sender::new(Directive::default()),
@@ -94,6 +101,8 @@ impl WorkflowRun {
             vus_failed: 0,
             load_began: None,
             load_ended: None,
+            paused_for: Duration::ZERO,
+            paused_at: None,
         }
     }
 
@@ -130,9 +139,29 @@ impl WorkflowRun {
         }
     }
 
+    /// How far the load curve has come: a paused one stands still.
+    pub(super) fn load_clock(&self) -> Duration {
+        let standing = self.paused_at.map(|at| at.elapsed()).unwrap_or_default();
+        self.elapsed().saturating_sub(self.paused_for + standing)
+    }
+
+    /// Lets its load stand still, or go on.
+    pub(super) fn pause(&mut self, paused: bool) {
+        match (paused, self.paused_at) {
+            (true, None) => self.paused_at = Some(Instant::now()),
+            (false, Some(at)) => {
+                self.paused_for += at.elapsed();
+                self.paused_at = None;
+            }
+            _ => {}
+        }
+        self.directive.send_modify(|directive| directive.paused = paused);
+    }
+
     /// Takes a window in and sends it back empty.
     pub(super) fn window(&mut self, core: u32, mut window: Box<Window>) {
         self.totals.add(&window);
+        self.pulse.add(&window);
         window.clear();
         if let Some(spare) = self.spare.get(core as usize) {
             // The core may have ended; then the window is simply freed.
@@ -143,8 +172,11 @@ impl WorkflowRun {
     pub(super) fn result(&self, workflow: &Workflow) -> WorkflowResult {
         let (status, reason) = match &self.state {
             State::Ended { status, reason } => (*status, reason.clone()),
-            State::Pending | State::Delayed { .. } => (Status::Pending, None),
-            _ => (Status::Running, None),
+            State::Pending => (Status::Pending, None),
+            State::Delayed { .. } => (Status::Ready, None),
+            State::Setup | State::Preparing { .. } => (Status::Assigned, None),
+            State::Running => (self.running_status(), None),
+            State::Teardown => (Status::Completing, None),
         };
         let facts = WorkflowFacts {
             name: workflow.name.clone(),
@@ -155,5 +187,13 @@ impl WorkflowRun {
             cores: self.cores,
         };
         workflow_result(facts, &self.totals)
+    }
+
+    fn running_status(&self) -> Status {
+        match self.directive.borrow().phase {
+            StopPhase::Running if !self.finishing => Status::Running,
+            StopPhase::Running | StopPhase::Finishing => Status::Completing,
+            StopPhase::Cancelling | StopPhase::Aborted => Status::Cancelling,
+        }
     }
 }
