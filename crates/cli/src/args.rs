@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run a plan, or put load on a URL, from this machine
     Run(Box<RunArgs>),
+    /// Show a recorded run again, as it was or faster
+    Replay(ReplayArgs),
     /// Check a plan and say everything that is wrong with it
     Validate(ValidateArgs),
     /// Write a starter plan
@@ -218,6 +220,31 @@ impl RequestArgs {
     }
 }
 
+/// `hyperscale replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// A file written by `run --record FILE` or `demo --record FILE`
+    pub(crate) file: PathBuf,
+    /// How many times faster than it was, or `max`
+    #[arg(long, value_name = "X", default_value = "1", value_parser = speed)]
+    pub(crate) speed: Speed,
+    /// Write a report of the recorded result (may be repeated)
+    #[arg(long = "report", value_name = "FILE")]
+    pub(crate) reports: Vec<PathBuf>,
+    /// Plain progress lines, never a live screen
+    #[arg(long)]
+    pub(crate) no_ui: bool,
+}
+
+/// How fast a recording is shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Speed {
+    /// As fast as it can be read.
+    Unlimited,
+    /// So many times as fast as it was; above zero.
+    Times(f64),
+}
+
 /// `hyperscale validate`.
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
@@ -280,6 +307,16 @@ fn rate(text: &str) -> Result<Rate, RateError> {
     if text.parse::<f64>().is_ok() { format!("{text}/s").parse() } else { text.parse() }
 }
 
+fn speed(text: &str) -> Result<Speed, String> {
+    if text == "max" {
+        return Ok(Speed::Unlimited);
+    }
+    match text.parse::<f64>() {
+        Ok(factor) if factor.is_finite() && factor > 0.0 => Ok(Speed::Times(factor)),
+        _ => Err("write a number above 0, for example 0.5 or 10, or max".to_owned()),
+    }
+}
+
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
@@ -296,6 +333,15 @@ mod tests {
     #[test]
     fn flags_do_not_contradict_each_other() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn speeds_are_above_zero_or_max() {
+        assert_eq!(speed("2.5"), Ok(Speed::Times(2.5)));
+        assert_eq!(speed("max"), Ok(Speed::Unlimited));
+        for wrong in ["0", "-1", "inf", "NaN", "fast", ""] {
+            assert!(speed(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use hyperscale_types::ExitCode;
 
 use crate::commands::new::NewError;
 use crate::printer::Printer;
+use crate::recording::RecordingError;
 use crate::settings::SettingError;
 
 /// Why a command did not do what it was asked for.
@@ -30,6 +31,14 @@ pub(crate) enum CommandError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// A file is not a recording, or not a whole one.
+    #[error("{} cannot be replayed", path.display())]
+    Recording {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: RecordingError,
     },
     /// The plan has problems. They are all in here, warnings too.
     #[error("the plan is invalid")]
@@ -115,6 +124,7 @@ impl CommandError {
         match self {
             Self::Setting(_)
             | Self::Unreadable { .. }
+            | Self::Recording { .. }
             | Self::CommandLine(_)
             | Self::Misplaced { .. }
             | Self::ReportFormat(_)
@@ -152,6 +162,7 @@ impl CommandError {
             Self::Setting(SettingError::Syntax { message, .. }) => {
                 message.trim_end().replace('\n', "\n       ")
             }
+            Self::Recording { source, .. } => source.to_string(),
             Self::Setting(_) => "settings are refused rather than ignored or guessed".to_owned(),
             Self::Plan(_) | Self::CommandLine(_) => String::new(),
             Self::Misplaced { belongs, .. } => format!("it {belongs}"),
@@ -179,6 +190,7 @@ impl CommandError {
             }
             Self::Setting(_) => "correct it, or remove it to get the default".to_owned(),
             Self::Unreadable { path, .. } => unreadable_fix(path),
+            Self::Recording { source, .. } => recording_fix(source).to_owned(),
             Self::Plan(_) | Self::CommandLine(_) => String::new(),
             Self::Misplaced { .. } => "leave it out, or see --help".to_owned(),
             Self::ReportFormat(_) => ends_in(ReportFormat::ALL.map(ReportFormat::extension).as_slice()),
@@ -227,6 +239,18 @@ fn convert_fix(error: &ConvertError) -> &'static str {
         ConvertError::Empty(_) => {
             "check that it is the right file; `hyperscale new` writes a plan to begin with"
         }
+    }
+}
+
+fn recording_fix(error: &RecordingError) -> &'static str {
+    match error {
+        RecordingError::Foreign => "name a file that was written with `hyperscale run … --record FILE`",
+        RecordingError::Newer { .. } => "use the version of hyperscale that wrote it, or a newer one",
+        RecordingError::Line { .. } => "restore the file: something other than hyperscale has changed it",
+        RecordingError::Truncated { .. } => {
+            "the run was killed or the disk was full; only what came before is there"
+        }
+        RecordingError::Unreadable { .. } => "check the file and its disk",
     }
 }
 

@@ -121,7 +121,6 @@ pub(crate) struct Reader<R> {
     input: R,
     line: u64,
     text: Vec<u8>,
-    finished: bool,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -133,7 +132,7 @@ impl<R: BufRead> Reader<R> {
             recording: u32,
             events: u32,
         }
-        let mut reader = Self { input, line: 0, text: Vec::new(), finished: false };
+        let mut reader = Self { input, line: 0, text: Vec::new() };
         if !reader.read_line()? {
             return Err(RecordingError::Foreign);
         }
@@ -146,23 +145,19 @@ impl<R: BufRead> Reader<R> {
         Ok((header, reader))
     }
 
-    /// The next event; `None` after `finished`.
-    pub(crate) fn next(&mut self) -> Result<Option<Timed>, RecordingError> {
-        if self.finished {
-            return Ok(None);
-        }
+    /// The next event. `finished` is the last; asking on is asking for what was cut off.
+    pub(crate) fn next(&mut self) -> Result<Timed, RecordingError> {
         if !self.read_line()? {
             return Err(RecordingError::Truncated { line: self.line });
         }
         let whole = self.text.ends_with(b"\n");
-        match serde_json::from_slice::<Timed>(&self.text) {
-            Ok(timed) => {
-                self.finished = matches!(timed.event, Event::Finished(_));
-                Ok(Some(timed))
+        serde_json::from_slice(&self.text).map_err(|error| {
+            if whole {
+                RecordingError::Line { line: self.line, message: error.to_string() }
+            } else {
+                RecordingError::Truncated { line: self.line - 1 }
             }
-            Err(_) if !whole => Err(RecordingError::Truncated { line: self.line - 1 }),
-            Err(error) => Err(RecordingError::Line { line: self.line, message: error.to_string() }),
-        }
+        })
     }
 
     /// Takes the next line in; `false` at the end.
@@ -209,8 +204,8 @@ mod tests {
     fn read_all(bytes: &[u8]) -> Result<Vec<Timed>, RecordingError> {
         let (_, mut reader) = Reader::open(bytes)?;
         let mut all = Vec::new();
-        while let Some(timed) = reader.next()? {
-            all.push(timed);
+        while !matches!(all.last(), Some(Timed { event: Event::Finished(_), .. })) {
+            all.push(reader.next()?);
         }
         Ok(all)
     }

@@ -47,7 +47,7 @@ impl Pulse {
     /// The newest seconds that are over.
     pub fn newest(&self, elapsed: Duration) -> Vec<SeriesPoint> {
         let numbered = (self.first..).zip(&self.points);
-        let over = numbered.take_while(|(second, _)| second + 1 <= elapsed.as_secs());
+        let over = numbered.take_while(|(second, _)| *second < elapsed.as_secs());
         let mut newest: Vec<SeriesPoint> =
             over.map(|(second, point)| point.numbers(second as f64, 1.0)).collect();
         newest.drain(..newest.len().saturating_sub(NEWEST_POINTS_MAX));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hyperscale_target::{Latency, Options, Target};
 use hyperscale_types::ExitCode;
 
-use super::session::{self, Played, Session};
+use super::session::{self, Session};
 use crate::args::DemoArgs;
 use crate::errors::CommandError;
 use crate::plan_file;
@@ -44,11 +44,11 @@ pub(crate) async fn demo(
     let plan = plan_file::built_in(PLAN_NAME, PLAN, vec![("base".to_owned(), base)])?.plan;
     let options = BTreeMap::from([("plan".to_owned(), PLAN_NAME.to_owned())]);
     let session = Session { plan, options, record: args.record, settings, printer };
-    let Played { result, trouble } = session.play().await?;
+    let played = session.play().await?;
     let seen = target.handle().settled_stats().await.requests;
     target.stop();
-    session::show(&result, settings, printer)?;
+    session::show(&played.result, settings, printer)?;
     printer.note(format_args!("the target counted {seen} requests, set-up included"));
     printer.note(NEXT.trim_end());
-    session::conclude(&result, trouble)
+    session::conclude(played)
 }

@@ -9,6 +9,7 @@ mod doctor;
 mod man;
 pub(crate) mod new;
 mod ping;
+mod replay;
 mod run;
 mod session;
 mod target;
@@ -26,6 +27,7 @@ pub(crate) fn execute(cli: Cli) -> ExitCode {
     let engine = match &cli.command {
         Command::Run(args) => args.engine,
         Command::Demo(args) => args.engine,
+        Command::Replay(args) => EngineArgs { no_ui: args.no_ui, ..EngineArgs::default() },
         _ => EngineArgs::default(),
     };
     let settings = match Settings::resolve(&cli.global, engine) {
@@ -45,6 +47,7 @@ async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Res
     match command {
         Command::Demo(args) => demo::demo(args, settings, printer).await,
         Command::Run(args) => run::run(*args, settings, printer).await,
+        Command::Replay(args) => replay::replay(args, settings, printer).await,
         Command::Validate(args) => validate::validate(args, settings, printer).await,
         Command::New(args) => new::new(args, settings, printer).await,
         Command::Convert(args) => convert::convert(args, settings, printer).await,

@@ -106,7 +106,7 @@ fn interrupt(presses: u32, control: &Control, faces: &mut Faces) {
 }
 
 /// Waits for the faces; what they have missed is told, what went wrong comes back.
-fn farewell(faces: Faces, printer: Printer) -> Vec<CommandError> {
+pub(super) fn farewell(faces: Faces, printer: Printer) -> Vec<CommandError> {
     let mut trouble = Vec::new();
     for Closed { name, missed, outcome } in faces.close() {
         if missed > 0 {
@@ -139,10 +139,10 @@ pub(crate) fn show(result: &RunResult, settings: Settings, printer: Printer) -> 
 }
 
 /// What the caller is told about a run that was shown: trouble of a face first, for what was asked for is not there.
-pub(crate) fn conclude(result: &RunResult, trouble: Vec<CommandError>) -> Result<ExitCode, CommandError> {
-    match trouble.into_iter().next() {
+pub(crate) fn conclude(played: Played) -> Result<ExitCode, CommandError> {
+    match played.trouble.into_iter().next() {
         Some(error) => Err(error),
-        None => Ok(exit_code(result)),
+        None => Ok(exit_code(&played.result)),
     }
 }
 
@@ -160,14 +160,15 @@ fn exit_code(result: &RunResult) -> ExitCode {
 }
 
 /// Wishes to stop, counted.
-struct Interrupts {
+pub(super) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
     presses: u32,
 }
 
 impl Interrupts {
-    fn listen() -> Result<Self, CommandError> {
+    /// Listens from now on.
+    pub(super) fn listen() -> Result<Self, CommandError> {
         let listen = |kind| signal(kind).map_err(CommandError::System);
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
@@ -177,7 +178,7 @@ impl Interrupts {
     }
 
     /// Waits for the next one; returns how many there were.
-    async fn next(&mut self) -> u32 {
+    pub(super) async fn next(&mut self) -> u32 {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

@@ -14,6 +14,7 @@ mod http;
 mod interrupts;
 mod models;
 mod ping;
+mod recordings;
 mod reports;
 mod stall;
 mod steps;

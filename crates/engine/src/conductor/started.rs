@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::event::{Started, WorkflowPlan};
+use hyperscale_types::Span;
 
 use crate::run::RunOptions;
 
@@ -11,14 +12,14 @@ use crate::run::RunOptions;
 pub(super) fn started(plan: &Plan, options: &RunOptions) -> Started {
     let workflow = |workflow: &Workflow| WorkflowPlan {
         name: workflow.name.clone(),
-        planned_s: workflow.planned().map(|planned| planned.as_secs_f64()),
+        planned_s: workflow.planned().map(Span::as_secs_f64),
         vus: workflow.vus_max(),
     };
     Started {
         job: options.job.clone(),
         name: plan.name.clone(),
         started_at: options.started_at.clone(),
-        planned_s: planned(plan).map(|planned| planned.as_secs_f64()),
+        planned_s: planned(plan).as_ref().map(Duration::as_secs_f64),
         workflows: plan.workflows.iter().map(workflow).collect(),
         thresholds: plan.thresholds.iter().map(|threshold| threshold.rule.text.clone()).collect(),
         environment: options.environment.clone(),

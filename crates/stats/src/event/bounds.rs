@@ -75,7 +75,7 @@ impl Shape {
         let mut bars = vec![0u64; if to > from { SHAPE_BARS_MAX } else { 1 }];
         for (bucket, count) in histograms.flat_map(Histogram::buckets) {
             let (first, last) = bucket_range_ns(bucket);
-            let middle = (first as f64 + last as f64) / 2.0;
+            let middle = f64::midpoint(first as f64, last as f64);
             let bar = ((middle.max(1.0).ln() - from) * bars_per_unit).max(0.0) as usize;
             let bar = bar.min(bars.len() - 1);
             bars[bar] += count;

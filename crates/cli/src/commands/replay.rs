@@ -1,0 +1,98 @@
+//! `hyperscale replay`: a recorded run once more, in any face.
+//!
+//! Nothing is sent anywhere. Events come at the pace they were recorded with, or faster.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hyperscale_engine::Event;
+use hyperscale_stats::result::RunResult;
+use hyperscale_types::ExitCode;
+use tokio::time::{Instant, sleep_until};
+
+use super::session::{self, Interrupts, farewell};
+use crate::args::{ReplayArgs, Speed};
+use crate::errors::CommandError;
+use crate::faces::{Faces, ProgressLog};
+use crate::printer::Printer;
+use crate::recording::{Reader, RecordingError, Timed};
+use crate::report_file::Reports;
+use crate::settings::Settings;
+
+/// Shows a recording and its result.
+pub(crate) async fn replay(
+    args: ReplayArgs,
+    settings: Settings,
+    printer: Printer,
+) -> Result<ExitCode, CommandError> {
+    let reports = Reports::open(&args.reports)?;
+    let mut recording = Recording::open(args.file)?;
+    let mut faces = Faces::default();
+    faces.add("progress", ProgressLog::new(printer))?;
+    let mut interrupts = Interrupts::listen()?;
+    let played = tokio::select! {
+        played = recording.play(args.speed, &mut faces) => Some(played),
+        _ = interrupts.next() => None,
+    };
+    let trouble = farewell(faces, printer);
+    let Some(result) = played.transpose()? else { return Ok(ExitCode::Cancelled) };
+    let shown = session::show(&result, settings, printer);
+    let written = reports.write(&result, printer);
+    shown?;
+    match trouble.into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(if written { ExitCode::Ok } else { ExitCode::Error }),
+    }
+}
+
+/// An open recording.
+struct Recording {
+    path: PathBuf,
+    reader: Reader<BufReader<File>>,
+}
+
+impl Recording {
+    fn open(path: PathBuf) -> Result<Self, CommandError> {
+        let file = File::open(&path).map_err(|source| CommandError::Unreadable {
+            what: "the recording",
+            path: path.clone(),
+            source,
+        })?;
+        let (_, reader) = Reader::open(BufReader::new(file)).map_err(|source| wrong(&path, source))?;
+        Ok(Self { path, reader })
+    }
+
+    /// Shows every event at its time; returns the result it ends with.
+    async fn play(&mut self, speed: Speed, faces: &mut Faces) -> Result<RunResult, CommandError> {
+        let began = Instant::now();
+        loop {
+            let Timed { t_s, event } = self.reader.next().map_err(|source| wrong(&self.path, source))?;
+            if let Some(after) = speed.scaled(t_s) {
+                sleep_until(began + after).await;
+            }
+            let result = if let Event::Finished(result) = &event { Some((**result).clone()) } else { None };
+            faces.show(event);
+            if let Some(result) = result {
+                return Ok(result);
+            }
+            // A recording played as fast as possible must still be interruptible.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn wrong(path: &Path, source: RecordingError) -> CommandError {
+    CommandError::Recording { path: path.to_owned(), source }
+}
+
+impl Speed {
+    /// When something recorded at `t_s` is shown; at once if there is no limit.
+    fn scaled(self, t_s: f64) -> Option<Duration> {
+        match self {
+            Speed::Unlimited => None,
+            Speed::Times(factor) => Duration::try_from_secs_f64(t_s / factor).ok(),
+        }
+    }
+}
