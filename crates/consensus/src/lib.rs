@@ -62,7 +62,7 @@ mod token;
 pub use action::{Action, Applied, Event, Halt, ProposeError, Role, TransferCause};
 pub use apply::{Effects, HASHES_MAX, Machine, RestoreError, StateHash};
 pub use blob::{BLOB_BYTES_MAX, BlobId, Placement};
-pub use bootstrap::founding;
+pub use bootstrap::{Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Report, founding};
 pub use check::Refusal;
 pub use config::{
     APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, COMMAND_BYTES_MAX, Config, ConfigError, LEADER_PRIORITY_MAX,

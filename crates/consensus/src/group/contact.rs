@@ -33,14 +33,12 @@ impl Contacts {
         self.snapshots.remove(&peer);
     }
 
-    /// Peers whose snapshot must have got lost.
-    pub(super) fn overdue_snapshots(&mut self, now: Now) -> Vec<RaftId> {
+    /// Peers whose snapshot must have got lost: sent long ago, and raft-rs still waits for it. An answer proves nothing; it
+    /// may be to something older.
+    pub(super) fn overdue_snapshots(&mut self, now: Now, is_awaited: impl Fn(RaftId) -> bool) -> Vec<RaftId> {
+        self.snapshots.retain(|id, _| is_awaited(*id));
         let overdue = |(id, sent): (&RaftId, &Now)| (now.since(*sent) >= SNAPSHOT_PATIENCE).then_some(*id);
-        let overdue: Vec<RaftId> = self.snapshots.iter().filter_map(overdue).collect();
-        for id in &overdue {
-            self.snapshot_settled(*id);
-        }
-        overdue
+        self.snapshots.iter().filter_map(overdue).collect()
     }
 
     pub(super) fn forget_others(&mut self, is_member: impl Fn(RaftId) -> bool) {

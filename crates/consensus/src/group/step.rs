@@ -38,10 +38,8 @@ impl<M: Machine> RaftGroup<M> {
 
     fn observe(&mut self, now: Now, message: &Message) {
         self.contacts.heard(message.from, now);
-        match message.kind {
-            MessageKind::TimeoutNow => self.damper.note(now),
-            MessageKind::AppendResponse => self.contacts.snapshot_settled(message.from),
-            _ => {}
+        if message.kind == MessageKind::TimeoutNow {
+            self.damper.note(now);
         }
         if let Some(proof) = message.proof {
             self.compare(message, proof);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hyperscale_types::Now;
+use raft::ProgressState;
 
 use super::RaftGroup;
 use crate::apply::Machine;
@@ -21,7 +22,11 @@ impl<M: Machine> RaftGroup<M> {
             self.tick_raft(now);
         }
         self.campaign_if_due(now);
-        for peer in self.contacts.overdue_snapshots(now) {
+        let progress = self.raft.raft.prs();
+        let is_awaited = |id: RaftId| {
+            progress.get(id.get()).is_some_and(|progress| progress.state == ProgressState::Snapshot)
+        };
+        for peer in self.contacts.overdue_snapshots(now, is_awaited) {
             self.snapshot_sent(now, peer, false);
         }
         self.expire(now);

@@ -8,3 +8,4 @@ mod log;
 mod membership;
 mod redb;
 mod refusal;
+mod storm;
