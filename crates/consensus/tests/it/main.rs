@@ -9,3 +9,5 @@ mod membership;
 mod redb;
 mod refusal;
 mod storm;
+#[cfg(feature = "bugs")]
+mod teeth;

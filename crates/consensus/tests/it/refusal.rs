@@ -8,7 +8,7 @@ use hyperscale_consensus::{
 
 use crate::cluster::{Cluster, id};
 
-fn message(kind: MessageKind, from: RaftId, to: RaftId, term: u64) -> Message {
+pub(crate) fn message(kind: MessageKind, from: RaftId, to: RaftId, term: u64) -> Message {
     Message {
         kind,
         to,
