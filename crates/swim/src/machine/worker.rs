@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hyperscale_types::{NodeId, Role};
+use hyperscale_types::{NodeId, Now, Role};
 
 use super::{Swim, Turn};
 use crate::io::{Endpoint, Event};
@@ -17,7 +17,7 @@ impl Swim {
     pub(super) fn report_worker(&mut self, turn: &mut Turn<'_>, report: WorkerReport) {
         let me = self.me.peer().node;
         let update = Arc::new(self.workers.draft(me, report));
-        let merged = self.workers.merge(turn.now, &update);
+        let merged = self.merge_or_make_room(turn.now, &update);
         match merged {
             Merged::News { told_at_once } => {
                 if told_at_once {
@@ -61,7 +61,7 @@ impl Swim {
         if self.me.peer().role != Role::Manager {
             return;
         }
-        match self.workers.merge(turn.now, update) {
+        match self.merge_or_make_room(turn.now, update) {
             Merged::News { .. } => turn.event(Event::WorkerChanged(Arc::clone(update))),
             Merged::Known if bug!(self.config, StaleWorkerVersion) => {
                 self.workers.store(turn.now, update);
@@ -71,6 +71,20 @@ impl Swim {
             Merged::Foreign { .. } => self.counters.worker_updates_foreign += 1,
             Merged::Full => self.counters.workers_refused += 1,
         }
+    }
+
+    /// In a full book a worker whose owner is gone makes room: it gets no work, and registers anew if it lives.
+    fn merge_or_make_room(&mut self, now: Now, update: &Arc<WorkerUpdate>) -> Merged {
+        let merged = self.workers.merge(now, update);
+        if merged != Merged::Full {
+            return merged;
+        }
+        let (me, members) = (self.me.peer().node, &self.members);
+        let lives = |owner| members.find(owner).is_some_and(|slot| members.get(slot).status().is_live());
+        if self.workers.evict(|known| known.owner != me && !lives(known.owner)) {
+            return self.workers.merge(now, update);
+        }
+        merged
     }
 
     pub(super) fn send_workers_of(&mut self, turn: &mut Turn<'_>, to: Endpoint, buckets: u64, answer: bool) {

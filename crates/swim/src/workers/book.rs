@@ -86,7 +86,7 @@ impl WorkerBook {
         let same_grant =
             |version: &WorkerVersion| version.boot == report.boot && version.grant == report.grant;
         let last = self.get(report.worker).map(|update| update.version).filter(same_grant);
-        let counter = last.map_or(1, |version| version.counter + 1);
+        let counter = last.map_or(1, |version| version.counter.saturating_add(1));
         WorkerUpdate {
             worker: report.worker,
             owner,
@@ -161,6 +161,9 @@ impl WorkerBook {
     /// Moves a worker from the table to its grave.
     fn forget(&mut self, worker: NodeId) -> bool {
         let Some(record) = self.records.remove(&worker) else { return false };
+        if !is_gone(&record.update) {
+            self.digest.remove(worker.get(), record.update.fingerprint());
+        }
         if self.graves.insert(worker, record.update).is_none() {
             self.buried.push_back(worker);
         }
@@ -190,8 +193,14 @@ impl WorkerBook {
 
     /// Makes room by forgetting the worker that has been gone longest.
     fn evict_gone(&mut self) -> bool {
-        let gone = self.records.iter().filter(|(_, record)| is_gone(&record.update));
-        let Some(worker) = gone.min_by_key(|(_, record)| record.since).map(|(worker, _)| *worker) else {
+        self.evict(is_gone)
+    }
+
+    /// Forgets, of those that may go, the worker that nothing was heard of for the longest time.
+    pub(crate) fn evict(&mut self, may_go: impl Fn(&WorkerUpdate) -> bool) -> bool {
+        let candidates = self.records.iter().filter(|(_, record)| may_go(&record.update));
+        let Some(worker) = candidates.min_by_key(|(_, record)| record.since).map(|(worker, _)| *worker)
+        else {
             return false;
         };
         self.forget(worker)

@@ -151,6 +151,26 @@ fn workers_of_a_dead_owner_are_unowned_until_they_register_again() {
 }
 
 #[test]
+fn full_book_makes_room_among_workers_whose_owner_is_gone() {
+    let mut config = Config::lan();
+    config.limits.workers = 2;
+    let mut rig = Rig::with(config, ME);
+    rig.meet([2, 3]);
+    rig.stream(2, StreamBody::Worker(said_by(2, 200, 5, 1)));
+    rig.stream(3, StreamBody::Worker(said_by(3, 201, 6, 1)));
+    rig.stream(3, StreamBody::Worker(said_by(3, 202, 7, 1)));
+    assert_eq!((rig.swim.worker(node(202)).is_some(), rig.swim.counters().workers_refused), (false, 1));
+    rig.gossip(3, &[update(2, 0, Status::Dead, 3)]);
+    rig.stream(3, StreamBody::Worker(said_by(3, 202, 7, 1)));
+    assert!(rig.swim.worker(node(202)).is_some() && rig.swim.worker(node(200)).is_none());
+    // The digest knows no more of it: another manager with the same two has the same.
+    let mut other = Rig::among([3]);
+    other.stream(3, StreamBody::Worker(said_by(3, 201, 6, 1)));
+    other.stream(3, StreamBody::Worker(said_by(3, 202, 7, 1)));
+    assert_eq!(rig.swim.workers.digest(), other.swim.workers.digest());
+}
+
+#[test]
 fn owner_that_comes_back_owns_its_workers_again() {
     let mut rig = Rig::among([2, 3]);
     rig.stream(2, StreamBody::Worker(said_by(2, 200, 5, 1)));
