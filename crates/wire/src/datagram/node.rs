@@ -27,6 +27,8 @@ pub struct Datagrams {
     previous: Option<aead::LessSafeKey>,
     peers: BoundedMap<NodeId, Peer>,
     challenged: BoundedMap<(NodeId, BootId), Challenged>,
+    /// While keys rotate: the secret to try next with nodes that have not spoken yet.
+    guesses: BoundedMap<NodeId, SecretChoice>,
     counters: Counters,
 }
 
@@ -80,6 +82,7 @@ impl Datagrams {
             previous,
             peers: BoundedMap::new(DATAGRAM_PEERS_MAX),
             challenged: BoundedMap::new(CHALLENGES_MAX),
+            guesses: BoundedMap::new(DATAGRAM_PEERS_MAX),
             counters: Counters::default(),
         }
     }
@@ -107,9 +110,24 @@ impl Datagrams {
             return Err(PayloadTooLarge(payload.len()));
         }
         // A peer that still uses the previous secret may not know the current one yet.
-        let choice = self.peers.peek(&to).map_or(SecretChoice::Current, |peer| peer.choice);
+        let known = self.peers.peek(&to).map(|peer| peer.choice);
+        let choice = known.unwrap_or_else(|| self.guess(to));
         self.put(Kind::Data, Some(to), choice, payload, out);
         Ok(())
+    }
+
+    /// Which secrets a node has that has not spoken yet cannot be known: while keys rotate both are tried in turn.
+    fn guess(&mut self, to: NodeId) -> SecretChoice {
+        if self.previous.is_none() {
+            return SecretChoice::Current;
+        }
+        let (next, _) = self.guesses.get_or_insert_with(&to, || SecretChoice::Current);
+        let choice = *next;
+        *next = match choice {
+            SecretChoice::Current => SecretChoice::Previous,
+            SecretChoice::Previous => SecretChoice::Current,
+        };
+        choice
     }
 
     /// Appends a datagram for whoever is at an address: it makes that node send a challenge, whose answer makes us known
@@ -216,6 +234,7 @@ impl Datagrams {
                 self.counters.refuse(Refusal::PeersFull);
             }
         }
+        self.guesses.remove(&sender);
         let peer = self.peers.get_mut(&sender).expect("it was there or has just been inserted");
         peer.window.accept(counter)?;
         let held =

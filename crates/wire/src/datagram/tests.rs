@@ -231,6 +231,21 @@ fn rotating_nodes_understand_old_and_new_ones() {
 }
 
 #[test]
+fn rotating_node_is_heard_by_an_old_one_that_never_spoke_to_it() {
+    let new = Secret::parse(OTHER, "default").unwrap();
+    let rotating = Secrets { current: new.clone(), previous: Some(Secret::development()) };
+    let finished = Secrets { current: new, previous: None };
+    for mut silent in [node(1, 1), node_with(1, 1, "default", finished)] {
+        let mut between = node_with(2, 2, "default", rotating.clone());
+        let heard = [b"one", b"two"].map(|data| open(&mut silent, &sealed(&mut between, 1, data)));
+        let challenged = heard.into_iter().filter(Result::is_ok).map(reply).collect::<Vec<_>>();
+        let [challenge] = &challenged[..] else { panic!("one of two is understood") };
+        let answer = reply(open(&mut between, challenge));
+        assert!(matches!(open(&mut silent, &answer), Ok(Received::Confirmed { held: Some(_), .. })));
+    }
+}
+
+#[test]
 fn tables_stay_within_their_limits() {
     let mut b = node(2, 2);
     for number in 0..CHALLENGES_MAX as u64 + 50 {
