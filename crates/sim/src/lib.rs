@@ -9,7 +9,7 @@
 //! | `kernel`       | the queue of events, true time, the trace hash                                  |
 //! | `clock`, `cpu`, `process`, `network` | models of a machine and of what lies between machines     |
 //! | `faults`       | what goes wrong: kinds, swarm, schedule F                                       |
-//! | `world`        | nodes: the cores on their models                                                |
+//! | `world`        | nodes: the cores on their models, the wire between them in every fourth seed    |
 //! | `invariants`   | what must hold, one file each                                                   |
 //! | `run`          | the two phases of a seed                                                        |
 //! | `report`       | a failure: seed, command that repeats it, last events per node                  |

@@ -32,6 +32,9 @@ const DATACENTER: [Role; 2] = [Role::Manager, Role::Worker];
 /// Quiet before the epilogue: what came from earlier trouble has passed.
 const QUIET: Duration = Duration::from_mins(1);
 
+/// One of so many small seeds seals what its nodes say.
+const SEALED_EVERY: u64 = 4;
+
 /// How a seed is run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -81,6 +84,9 @@ pub fn run(seed: u64, options: Options) -> Outcome {
     let plan = FaultPlan::draw(&mut rng, &shape, safety);
     let recorder = if options.record { Recorder::on() } else { Recorder::off() };
     let mut world = World::new(setup(&mut rng, &shape, &plan, options), Judges::all(), recorder);
+    if seals(seed, options) {
+        world.seal(seed, Moment::ZERO.plus(safety / 2));
+    }
     for (at, fault) in plan.schedule {
         world.plan(at, fault);
     }
@@ -100,6 +106,12 @@ pub fn run(seed: u64, options: Options) -> Outcome {
         violation: world.judges.violation().cloned(),
         world,
     }
+}
+
+/// Whether what nodes say goes through the production code of the wire. Not drawn: the recorded seeds of deliberate bugs
+/// stay what they are.
+fn seals(seed: u64, options: Options) -> bool {
+    options.size == Size::Small && options.bug.is_none() && seed % SEALED_EVERY == SEALED_EVERY - 1
 }
 
 fn safety(size: Size) -> Duration {

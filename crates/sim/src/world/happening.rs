@@ -23,6 +23,15 @@ pub enum Happening {
         /// What.
         datagram: Datagram,
     },
+    /// A datagram arrives, sealed.
+    Sealed {
+        /// From whom.
+        from: usize,
+        /// At whom.
+        to: usize,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
     /// A message arrives on a stream.
     Stream {
         /// From whom.
@@ -71,7 +80,7 @@ impl Happening {
     /// The node whose processor deals with it, and how it gets there.
     pub fn target(&self) -> Option<(usize, Arrival)> {
         match self {
-            Happening::Datagram { to, .. } => Some((*to, Arrival::Datagram)),
+            Happening::Datagram { to, .. } | Happening::Sealed { to, .. } => Some((*to, Arrival::Datagram)),
             Happening::Stream { to, .. } => Some((*to, Arrival::Stream)),
             Happening::Timer { node, .. }
             | Happening::Command { node, .. }
@@ -103,6 +112,10 @@ impl Happening {
             Happening::State { node, .. } => [6, *node as u64, 0],
             Happening::Registry => [7, 0, 0],
             Happening::Fault(_) => [8, 0, 0],
+            Happening::Sealed { from, to, bytes } => {
+                let tag = bytes.last_chunk().map_or(0, |tag| u64::from_be_bytes(*tag));
+                [9 | (*from as u64) << 8, *to as u64, tag]
+            }
             Happening::Deferred(inner) => inner.fingerprint(),
         }
     }

@@ -24,7 +24,7 @@ impl World {
         let swim = self.core(index, role, BootEpoch(0));
         let mut process = Process::started(self.setup.version);
         (process.life, process.boot) = (Life::Down(Crash::Machine), BootEpoch(0));
-        self.nodes.push(Node { clock, cpu: Cpu::default(), swim, transitions_seen: 0 });
+        self.nodes.push(Node { clock, cpu: Cpu::default(), swim, wire: None, transitions_seen: 0 });
         self.truth.nodes.push(Fact { role, cluster, process, since: self.kernel.now(), leaving: false });
         self.network.connect(cluster);
         self.kernel.after(after, Happening::Start { node: index });
@@ -42,7 +42,9 @@ impl World {
         let (boot, role, cluster) = (fact.process.boot, fact.role, fact.cluster);
         self.recorder.note(now, index, || format!("starts, boot {boot}"));
         let swim = self.core(index, role, boot);
+        let wire = self.new_wire(index, boot);
         let node = &mut self.nodes[index];
+        node.wire = wire;
         (node.swim, node.cpu, node.transitions_seen) = (swim, Cpu::default(), 0);
         self.show(index, What::Started);
         let contacts = self.contacts_of(index, cluster).map(address_of).collect();

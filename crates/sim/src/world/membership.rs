@@ -29,6 +29,7 @@ impl World {
         if !self.truth.nodes[to].process.is_up() || !connected {
             return;
         }
+        let Some(message) = self.reread(to, message) else { return };
         self.show(to, What::Heard { from: message.from.peer.node, boot: message.from.boot });
         self.handle(to, Input::Stream(message));
     }
@@ -93,6 +94,9 @@ impl World {
 
     fn send_datagram(&mut self, from: usize, to: NodeId, datagram: Datagram) {
         self.show(from, What::Sent { to, datagram: &datagram });
+        if self.send_sealed(from, to, &datagram) {
+            return;
+        }
         let (now, to) = (self.kernel.now(), index_of(to));
         let bytes = size::datagram_len(&datagram) + self.setup.config.gossip.seal_bytes;
         let [first, second] = self.network.datagram(now, from, to, bytes);

@@ -12,6 +12,7 @@ mod registry;
 mod shape;
 mod state;
 mod truth;
+mod wire;
 
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ pub use happening::Happening;
 pub use node::{Node, id_of, index_of};
 pub use shape::{Shape, Size};
 pub use truth::{Fact, Truth};
+pub use wire::Wire;
 
 use crate::cpu::{Admission, Arrival};
 use crate::invariants::{Judges, Seen, What};
@@ -78,6 +80,7 @@ pub struct World {
     rng: Rng,
     registry: Registry,
     actions: Vec<Action>,
+    sealing: Option<wire::Sealing>,
 }
 
 impl World {
@@ -95,6 +98,7 @@ impl World {
             rng,
             registry: Registry::default(),
             actions: Vec::new(),
+            sealing: None,
             setup,
         };
         let weather = &world.setup.weather;
@@ -123,6 +127,7 @@ impl World {
         match happening {
             Happening::Start { node } => self.start(node),
             Happening::Datagram { to, datagram, .. } => self.datagram(to, datagram),
+            Happening::Sealed { from, to, bytes } => self.sealed(from, to, &bytes),
             Happening::Stream { from, to, message } => self.stream(from, to, message),
             Happening::Timer { node, boot, at, timer } => self.timer(node, boot, at, timer),
             Happening::Command { node, boot, command } => self.command(node, boot, command),

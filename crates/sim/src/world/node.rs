@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use hyperscale_swim::{Peer, Swim};
 use hyperscale_types::{NodeId, Role};
 
+use super::wire::Wire;
 use crate::clock::Clock;
 use crate::cpu::Cpu;
 
@@ -21,6 +22,8 @@ pub struct Node {
     pub cpu: Cpu,
     /// Its membership core, as in production.
     pub swim: Swim,
+    /// Its end of the wire, in worlds that seal.
+    pub wire: Option<Box<Wire>>,
     /// Transitions of the core that the judges have seen.
     pub(super) transitions_seen: u64,
 }

@@ -72,7 +72,11 @@ const ROOMS: &[Room] = &[
             "hyperscale-target",
         ],
     },
-    Room { name: "hyperscale-sim", kind: Kind::Tool, may_use: &["hyperscale-types", "hyperscale-swim"] },
+    Room {
+        name: "hyperscale-sim",
+        kind: Kind::Tool,
+        may_use: &["hyperscale-types", "hyperscale-swim", "hyperscale-wire", "hyperscale-codec"],
+    },
     Room { name: "xtask", kind: Kind::Tool, may_use: &[] },
 ];
 
