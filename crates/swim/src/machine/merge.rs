@@ -57,7 +57,7 @@ impl Swim {
         let spoke = cause == Cause::Contact;
         if let Some(buried) = self.tombs.get(peer.node)
             && claim <= buried
-            && !(spoke && buried.status.is_live())
+            && !(spoke && buried.status.is_live() && claim.identity() >= buried.identity())
         {
             if claim.status == Status::Alive && buried.status == Status::Dead {
                 let to = Destination { node: peer.node, addr: peer.addr };

@@ -96,6 +96,8 @@ fn hearsay_that_nobody_reaches_is_given_up_until_it_speaks() {
     assert!(!events(&actions).iter().any(|event| matches!(event, Event::Died { .. })));
     rig.gossip(2, &[update(3, 0, Status::Alive, 3)]);
     assert_eq!(rig.status(3), None, "the same hearsay does not bring it back");
+    rig.hear_as(sender(3, 0, 0), Message::Gossip, &[]);
+    assert_eq!(rig.status(3), None, "nor does a late word of a former life");
     rig.gossip(3, &[]);
     assert_eq!(rig.status(3), Some(Status::Alive));
     assert!(confirmed(&rig, 3));
