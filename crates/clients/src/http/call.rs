@@ -148,11 +148,12 @@ pub(crate) fn fill_scratch<N: Network>(
     Ok((route, extra_at))
 }
 
-/// The best idle connection of the session; those found dead are closed.
+/// A connection that is at hand: one of those that all share, or the best idle one of the session; those found dead are
+/// closed.
 #[inline]
 fn idle<N: Network>(session: &Session<N>, route: &Route) -> Option<Connection<N::Stream>> {
-    if route.shared.is_some() {
-        return None;
+    if let Some(pool) = &route.shared {
+        return pool.at_hand().map(Connection::H2);
     }
     loop {
         let mut connection = session.take(route.id)?;
@@ -183,7 +184,7 @@ async fn open<N: Network>(
         None => dial().await?,
         Some(pool) => {
             let shared = pool.connection(async || multiplex::only_h2(dial().await?));
-            Connection::H2(timeout_at(end, shared).await.map_err(|_| errors::timeout())??)
+            Connection::H2(Box::pin(timeout_at(end, shared)).await.map_err(|_| errors::timeout())??)
         }
     };
     meter.since = clock::now();

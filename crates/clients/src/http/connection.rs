@@ -1,4 +1,7 @@
 //! Opening connections: the cold part of a call. Resolves, dials, passes the proxy, shakes hands.
+//!
+//! All virtual users may connect at the same time, so what a plain connection does not need – proxy, TLS, HTTP/2 – is
+//! boxed apart: it would take kilobytes of every one of them.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -63,22 +66,33 @@ async fn dial<N: Network>(
         (None, Some(proxy)) => {
             let mut stream = dial_host(core, route, &proxy.host, proxy.port).await?;
             if route.is_tls() {
-                proxy::tunnel(&mut stream, proxy, &route.origin).await?;
+                Box::pin(proxy::tunnel(&mut stream, proxy, &route.origin)).await?;
             }
             stream
         }
     };
-    let connected = clock::now();
-    phases.add(Phase::Connect, connected.nanos_since(begin));
-    if !route.is_tls() {
-        return speak(Io::Plain(stream), route.link.settings.version == HttpVersion::Http2).await;
+    phases.add(Phase::Connect, clock::now().nanos_since(begin));
+    match (route.is_tls(), route.link.settings.version) {
+        (true, _) => Box::pin(secure(core, route, stream, phases)).await,
+        (false, HttpVersion::Http2) => Box::pin(speak_h2(Io::Plain(stream))).await,
+        (false, _) => Ok(Connection::H1(Io::Plain(stream))),
     }
+}
+
+/// Shakes hands over TLS and begins to speak what was agreed on.
+async fn secure<N: Network>(
+    core: &HttpCore<N>,
+    route: &Route,
+    stream: N::Stream,
+    phases: &mut Phases,
+) -> Result<Connection<N::Stream>, CallError> {
+    let begin = clock::now();
     let config = route.link.tls().map_err(|error| CallError::new(ErrorKind::Tls, error.to_string()))?;
     let name = tls::server_name(&route.link.settings.tls, &route.origin.host)
         .map_err(|error| CallError::new(ErrorKind::Tls, error.to_string()))?;
     let stream =
         TlsConnector::from(config).connect(name, stream).await.map_err(|error| errors::handshake(&error))?;
-    phases.add(Phase::Tls, clock::now().nanos_since(connected));
+    phases.add(Phase::Tls, clock::now().nanos_since(begin));
     let session = stream.get_ref().1;
     let h2 = session.alpn_protocol() == Some(b"h2");
     core.network.secured(Secured {
@@ -90,17 +104,13 @@ async fn dial<N: Network>(
     if !h2 && route.link.settings.version == HttpVersion::Http2 {
         return Err(CallError::new(ErrorKind::Tls, "the peer does not speak HTTP/2 (ALPN)"));
     }
-    speak(Io::Tls(Box::new(stream)), h2).await
+    let io = Io::Tls(Box::new(stream));
+    if h2 { speak_h2(io).await } else { Ok(Connection::H1(io)) }
 }
 
-/// Begins to speak the protocol that was agreed on.
-async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+async fn speak_h2<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     io: Io<S>,
-    h2: bool,
 ) -> Result<Connection<S>, CallError> {
-    if !h2 {
-        return Ok(Connection::H1(io));
-    }
     let connection = H2Connection::handshake(io).await.map_err(h2_error)?;
     Ok(Connection::H2(Rc::new(connection)))
 }

@@ -41,9 +41,14 @@ impl<N: Network> HttpCore<N> {
         if let Ok(address) = host.parse() {
             return Ok(Rc::new([address]));
         }
-        if when == Dns::PerConnection {
-            return self.look_up(host).await;
+        // Boxed, because all virtual users may open their connections at the same time.
+        match when {
+            Dns::PerConnection => Box::pin(self.look_up(host)).await,
+            Dns::Once => Box::pin(self.look_up_once(host)).await,
         }
+    }
+
+    async fn look_up_once(&self, host: &str) -> Result<Rc<[IpAddr]>, CallError> {
         let name = self.names.entry(host);
         let mut lookup = name.0.lock().await;
         match &*lookup {

@@ -1,18 +1,23 @@
 //! How peers are reached: addresses in turn, local addresses, client certificates, resumption.
 
 use std::cell::RefCell;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use hyperscale_clients::http::{Endpoint, MemoryNetwork, MemoryStream, Network};
 use hyperscale_plan::model::http::{Dns, HttpVersion, Reuse, Tls};
 use hyperscale_target::{Options, Target, TlsOptions};
 use hyperscale_types::ErrorKind;
 use rcgen::{CertificateParams, KeyPair};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::{HandshakeKind, ServerConfig};
 use tempfile::NamedTempFile;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 use super::support::{Client, get, ok};
 
@@ -114,4 +119,49 @@ async fn a_client_certificate_is_shown_to_a_server_that_asks() {
     request.transport.tls.cert = Some(cert_file.path().to_owned());
     request.transport.tls.key = Some(key_file.path().to_owned());
     assert_eq!(Client::new().once(&request).await.error, None);
+}
+
+/// Answers two requests, each on a connection of its own, and says how their handshakes went.
+async fn handshakes(listener: TcpListener) -> Vec<Option<HandshakeKind>> {
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions that both sides know")
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key.into())
+        .expect("key and certificate belong together");
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let mut kinds = Vec::new();
+    for _ in 0..2 {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        let mut stream = acceptor.accept(stream).await.expect("a handshake");
+        kinds.push(stream.get_ref().1.handshake_kind());
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            stream.read_buf(&mut request).await.expect("a request");
+        }
+        stream.write_all(ok("x").as_bytes()).await.expect("the client reads");
+        stream.shutdown().await.expect("the client reads");
+    }
+    kinds
+}
+
+#[tokio::test]
+async fn tls_sessions_are_resumed_unless_the_plan_forbids_it() {
+    for (no_resumption, second) in [(false, HandshakeKind::Resumed), (true, HandshakeKind::Full)] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let mut request = get(&format!("https://{}/", listener.local_addr().expect("it is bound")));
+        request.transport.reuse = Reuse::Call;
+        request.transport.tls = Tls { insecure: true, no_resumption, ..Tls::default() };
+        let client = Client::new();
+        let calls = async {
+            let prepared = client.prepare(&request).await;
+            for _ in 0..2 {
+                assert_eq!(client.call(&prepared).await.error, None);
+            }
+        };
+        let (kinds, ()) = tokio::join!(handshakes(listener), calls);
+        assert_eq!(kinds, [Some(HandshakeKind::Full), Some(second)], "no_resumption: {no_resumption}");
+    }
 }

@@ -15,7 +15,7 @@ use hyperscale_types::Now;
 
 use super::Core;
 use super::graph::{GraphEnd, skip};
-use super::step::{self, StepEnd};
+use super::step::{self, Place, StepEnd};
 use super::vu::Vu;
 use crate::layout::Part;
 
@@ -46,7 +46,8 @@ pub(super) async fn run<N: Network>(
         if matches!(result, GraphEnd::Completed | GraphEnd::Failed) {
             for at in start_ready(graph, &mut states, |lost| skip(core, part, &[lost])) {
                 let begins = if graph.after[at].is_empty() { intended } else { None };
-                running.push((at, Box::pin(step::run(core, vu, part, at, begins))));
+                let place = Place::new(core, part, at);
+                running.push((at, Box::pin(step::run(core, vu, place, begins))));
             }
         }
         if running.is_empty() {

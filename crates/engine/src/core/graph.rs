@@ -4,9 +4,10 @@ use hyperscale_clients::http::Network;
 use hyperscale_plan::model::step::Stop;
 use hyperscale_types::Now;
 
-use super::step::{self, StepEnd};
+use super::step::{self, Place, StepEnd};
 use super::vu::Vu;
 use super::{Core, forks};
+use crate::control::StopPhase;
 use crate::layout::Part;
 
 /// How one pass through a graph ended.
@@ -45,7 +46,15 @@ async fn run_sequence<N: Network>(
 ) -> GraphEnd {
     let graph = part.graph(core.workflow());
     for (position, &at) in graph.order.iter().enumerate() {
-        let end = match step::run(core, vu, part, at, intended.take()).await {
+        let place = Place::new(core, part, at);
+        let end = if !place.is_one_call() {
+            step::run(core, vu, place, intended.take()).await
+        } else if core.phase.get() < StopPhase::Cancelling {
+            step::call_http(core, vu, place, intended.take()).await
+        } else {
+            StepEnd::Cut
+        };
+        let end = match end {
             StepEnd::Ok | StepEnd::Skipped => continue,
             StepEnd::Failed => GraphEnd::Failed,
             StepEnd::Stop(stop) => GraphEnd::Stop(stop),

@@ -51,16 +51,27 @@ pub(crate) struct Place<'a> {
     pub(crate) number: usize,
 }
 
+impl<'a> Place<'a> {
+    pub(super) fn new<N: Network>(core: &'a Core<N>, part: Part, at: usize) -> Self {
+        let step = &part.graph(core.workflow()).steps[at];
+        Place { step, part, at, number: core.segment.bases[part as usize].step + at }
+    }
+
+    /// Whether running it means to call once, and nothing else.
+    pub(super) fn is_one_call(&self) -> bool {
+        let Step { when, repeat, think, kind, .. } = self.step;
+        *repeat == 1 && when.is_none() && think.is_none() && matches!(kind, StepKind::Http(_))
+    }
+}
+
 /// Runs a step as often as it says. Its first call counts its latency from `intended`.
 pub(crate) async fn run<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
-    part: Part,
-    at: usize,
+    place: Place<'_>,
     mut intended: Option<Now>,
 ) -> StepEnd {
-    let step = &part.graph(core.workflow()).steps[at];
-    let place = Place { step, part, at, number: core.segment.bases[part as usize].step + at };
+    let step = place.step;
     if step.when.is_some()
         && let Some(end) = skip_unless(core, vu, place)
     {
@@ -107,7 +118,8 @@ fn skip_unless<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>) -> Opti
     }
 }
 
-async fn call_http<N: Network>(
+/// Calls once; the step's latency counts from `intended`.
+pub(super) async fn call_http<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
     place: Place<'_>,

@@ -29,7 +29,9 @@ pub(super) fn peers(root: &Path, target: &Path, is_quick: bool) -> Peers {
     if !packages::is_installed("oha") && !own.is_file() && !is_quick {
         eprintln!("  building oha once; this takes some minutes");
         let into = folder.to_str().unwrap_or("target/peers");
-        if let Err(error) = run(root, &cargo(), &["install", "oha", "--locked", "--root", into]) {
+        let thin = ["--no-default-features", "--features", "rustls"];
+        let install = ["install", "oha", "--locked", "--root", into];
+        if let Err(error) = run(root, &cargo(), &[&install[..], &thin].concat()) {
             eprintln!("  oha is left out: {error:#}");
         }
     }

@@ -33,16 +33,27 @@ impl H2Pool {
         open: impl AsyncFnOnce() -> Result<H2Connection, E>,
     ) -> Result<Rc<H2Connection>, E> {
         loop {
-            self.connections.borrow_mut().retain(|connection| connection.is_open());
-            if self.connections.borrow().len() + self.opening.get() < self.size.get() {
+            if let Some(connection) = self.at_hand() {
+                return Ok(connection);
+            }
+            if self.is_short() {
                 return self.open(open).await;
             }
-            let least = self.connections.borrow().iter().min_by_key(|connection| connection.load()).cloned();
-            match least {
-                Some(connection) => return Ok(connection),
-                None => self.changed.notified().await,
-            }
+            self.changed.notified().await;
         }
+    }
+
+    /// The open connection with the fewest exchanges, unless one is missing or none is open yet.
+    pub fn at_hand(&self) -> Option<Rc<H2Connection>> {
+        self.connections.borrow_mut().retain(|connection| connection.is_open());
+        if self.is_short() {
+            return None;
+        }
+        self.connections.borrow().iter().min_by_key(|connection| connection.load()).cloned()
+    }
+
+    fn is_short(&self) -> bool {
+        self.connections.borrow().len() + self.opening.get() < self.size.get()
     }
 
     async fn open<E>(
