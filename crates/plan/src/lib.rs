@@ -15,6 +15,7 @@ pub mod lookup;
 pub mod model;
 pub mod problem;
 pub mod read;
+pub mod schema;
 pub mod template;
 
 pub use problem::{Problem, Severity, render};

@@ -1,6 +1,7 @@
 //! What a recorder records: the steps, checks and metrics of one workflow, by number.
 
 use hyperscale_types::Name;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Steps, checks and metrics of a workflow. Built once from the plan; windows and totals are indexed by it.
@@ -35,7 +36,7 @@ impl StepLayout {
 }
 
 /// What a step is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepKind {
     /// One measured client call.
@@ -69,7 +70,7 @@ pub struct MetricLayout {
 }
 
 /// What the values of a metric mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MetricKind {
     /// They are added up.

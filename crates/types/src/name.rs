@@ -1,9 +1,11 @@
 //! Names of workflows, steps, variables, data and metrics.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// A name that matches `[A-Za-z][A-Za-z0-9_-]*` and is at most [`Name::LEN_MAX`] bytes long.
@@ -33,6 +35,21 @@ impl Name {
     /// The text of the name.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl JsonSchema for Name {
+    fn schema_name() -> Cow<'static, str> {
+        "Name".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A letter, then letters, digits, `_` or `-`.",
+            "type": "string",
+            "pattern": "^[A-Za-z][A-Za-z0-9_-]*$",
+            "maxLength": Self::LEN_MAX,
+        })
     }
 }
 

@@ -4,4 +4,5 @@ mod command_line;
 mod common;
 mod good;
 mod hostile;
+mod schema;
 mod wrong;

@@ -9,4 +9,5 @@ mod html;
 mod json;
 mod progress;
 mod runs;
+mod schema;
 mod summary;

@@ -1,6 +1,7 @@
 //! Histograms small enough to be sent every second: cumulative counts at fixed bounds for programs, bars between the
 //! smallest and the largest value for people.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::buckets::Count;
@@ -17,7 +18,7 @@ pub const SHAPE_BARS_MAX: usize = 48;
 
 /// Samples at or below each of [`BOUNDS_US`]. A sample counts at the bound above the middle of its fine bucket, so a
 /// bound is sharp within 0.1 %; counts never fall from one snapshot to the next.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BoundCounts {
     /// All samples, those beyond the last bound too.
     pub count: u64,
@@ -53,7 +54,7 @@ impl BoundCounts {
 }
 
 /// Latencies as bars of equal width on a logarithmic scale, from the smallest to the largest sample.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
     /// The smallest sample: where the first bar begins.
     pub from_us: f64,

@@ -1,6 +1,7 @@
 //! The state of a run at one moment: the result so far, and what only a live view needs.
 
 use hyperscale_types::Name;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{BoundCounts, Shape};
@@ -10,7 +11,7 @@ use crate::result::{RunResult, SeriesPoint};
 pub const NEWEST_POINTS_MAX: usize = 10;
 
 /// The state of a run at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshot {
     /// Snapshots this face has missed since the last one it got.
     #[serde(default)]
@@ -28,7 +29,7 @@ pub struct Snapshot {
 }
 
 /// What the result so far does not say about a workflow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowLive {
     /// Its name.
     pub name: Name,
@@ -49,7 +50,7 @@ pub struct WorkflowLive {
 }
 
 /// What the load of a workflow is meant to be at this moment.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
     /// So many virtual users (closed models).
@@ -59,7 +60,7 @@ pub enum Target {
 }
 
 /// What the result so far does not say about a test step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepLive {
     /// Its name.
     pub name: Name,
@@ -71,7 +72,7 @@ pub struct StepLive {
 
 /// How the load generator itself is doing. Late and dropped starts are those of the whole run, the rest is of the last
 /// second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     /// Cores that run load.
     pub cores: u32,

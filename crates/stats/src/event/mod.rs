@@ -14,6 +14,7 @@ mod live;
 use std::collections::BTreeMap;
 
 use hyperscale_types::Name;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use bounds::{BOUNDS_US, BoundCounts, SHAPE_BARS_MAX, Shape};
@@ -25,7 +26,7 @@ use crate::result::{RunResult, Status};
 pub const VERSION: u32 = 1;
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// The run begins. Always the first event.
@@ -54,7 +55,7 @@ pub enum Event {
 }
 
 /// What is known before the first request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Started {
     /// The job's id.
     pub job: String,
@@ -79,7 +80,7 @@ pub struct Started {
 }
 
 /// A workflow before it begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowPlan {
     /// Its name.
     pub name: Name,
@@ -91,7 +92,7 @@ pub struct WorkflowPlan {
 }
 
 /// The states a workflow goes through, in order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum WorkflowState {
     /// It resolves names, makes TLS configurations, reads files, runs its set-up.

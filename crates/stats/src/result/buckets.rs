@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::buckets::Count;
@@ -10,7 +11,7 @@ use crate::histogram::Histogram;
 
 /// `[from_us, to_us, count]`: so many samples in `from_us ..= to_us`. A bucket is at most 1.6 % wide; all buckets lie on
 /// one grid, so that those of several steps can be added up.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BucketResult(
     /// The shortest duration in it, in microseconds.
     pub f64,

@@ -1,9 +1,10 @@
 //! What exporters did with the numbers of a run, beside the numbers themselves.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One exporter of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExportResult {
     /// `prometheus`, `otlp`, ….
     pub kind: String,

@@ -10,6 +10,7 @@ mod exports;
 use std::collections::BTreeMap;
 
 use hyperscale_types::{ErrorKind, Name};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use buckets::{BucketResult, merge_buckets};
@@ -22,7 +23,7 @@ use crate::layout::{MetricKind, StepKind};
 pub const VERSION: u32 = 1;
 
 /// The result of a job or of a local run, final or so far.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// [`VERSION`].
     pub version: u32,
@@ -73,7 +74,7 @@ pub struct RunResult {
 }
 
 /// A plan as it was written: nothing in it is resolved, neither variables nor the environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanText {
     /// The file.
     pub name: String,
@@ -82,7 +83,7 @@ pub struct PlanText {
 }
 
 /// Where a job or a workflow is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words are defined in the state diagrams of jobs and workflows")]
 pub enum Status {
@@ -127,7 +128,7 @@ impl Status {
 }
 
 /// One workflow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowResult {
     /// Its name.
     pub name: Name,
@@ -164,7 +165,7 @@ pub struct WorkflowResult {
 }
 
 /// Iterations: `started = completed + failed + interrupted`, and `scheduled = started + dropped` where it is there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IterationsResult {
     /// Intended starts (open models only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,7 +185,7 @@ pub struct IterationsResult {
 }
 
 /// One step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepResult {
     /// Its name.
     pub name: Name,
@@ -232,7 +233,7 @@ pub struct StepResult {
 }
 
 /// A distribution of durations, in microseconds rounded to 0.1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names are the statistics")]
 pub struct TimingResult {
     /// Samples; 0 means that the other numbers say nothing.
@@ -250,7 +251,7 @@ pub struct TimingResult {
 }
 
 /// Parts of the service time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhasesResult {
     /// Opening the connection.
     pub connect: TimingResult,
@@ -265,7 +266,7 @@ pub struct PhasesResult {
 }
 
 /// Events of streamed answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamResult {
     /// All events.
     pub events: u64,
@@ -276,7 +277,7 @@ pub struct StreamResult {
 }
 
 /// Bytes on the connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BytesResult {
     /// Written.
     pub sent: u64,
@@ -285,7 +286,7 @@ pub struct BytesResult {
 }
 
 /// Calls of a step that carry the same tags.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TagResult {
     /// `k=v,k2=v2`, or `other` for all sets beyond the limit.
     pub tags: String,
@@ -300,7 +301,7 @@ pub struct TagResult {
 }
 
 /// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckResult {
     /// Its name.
     pub name: Name,
@@ -314,7 +315,7 @@ pub struct CheckResult {
 }
 
 /// One metric. Which numbers are there depends on its kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricResult {
     /// Its name.
     pub name: Name,
@@ -342,7 +343,7 @@ pub struct MetricResult {
 }
 
 /// A distribution of arbitrary numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names are the statistics")]
 pub struct ValuesResult {
     pub min: f64,
@@ -358,7 +359,7 @@ pub struct ValuesResult {
 }
 
 /// One threshold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThresholdResult {
     /// The rule as it was written.
     pub rule: String,
@@ -372,7 +373,7 @@ pub struct ThresholdResult {
 }
 
 /// Calls of several steps as one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadResult {
     /// Requests handed to the kernel.
     pub requests: u64,
@@ -393,7 +394,7 @@ pub struct LoadResult {
 }
 
 /// What went wrong and how often.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorResult {
     /// The datacenter (clusters only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -412,7 +413,7 @@ pub struct ErrorResult {
 }
 
 /// What is missing from the numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
     /// Windows that came after their interval was reported, and were still added.
     pub windows_late: u64,
@@ -434,7 +435,7 @@ impl Loss {
 }
 
 /// An interval whose requests are unknown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unreported {
     /// The segment.
     pub segment: String,
@@ -449,7 +450,7 @@ pub struct Unreported {
 }
 
 /// One point of the run over time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesPoint {
     /// Its begin on the run's clock.
     pub t_s: f64,
