@@ -5,6 +5,7 @@
 mod browser;
 mod compare;
 mod formats;
+mod guide;
 mod html;
 mod json;
 mod progress;
