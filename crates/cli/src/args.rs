@@ -3,6 +3,7 @@
 mod author;
 mod compare;
 mod look;
+mod schema;
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use hyperscale_target::{ErrorRate, Latency, Stall};
 use hyperscale_types::rate::RateError;
 use hyperscale_types::{ByteSize, ExitCode, Rate, Span};
 pub(crate) use look::{DoctorArgs, PingArgs, PingHttpArgs, PingProtocol};
+pub(crate) use schema::SchemaArgs;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Make a plan of curl commands, a HAR recording, an OpenAPI description or a Postman collection
     Convert(ConvertArgs),
+    /// Print the JSON Schema of plans, results or events
+    Schema(SchemaArgs),
     /// Compare two results: what differs, and how sure that is
     Compare(CompareArgs),
     /// Send one request and show where its time went

@@ -11,6 +11,7 @@ pub(crate) mod new;
 mod ping;
 mod replay;
 mod run;
+mod schema;
 mod session;
 mod target;
 mod validate;
@@ -51,6 +52,7 @@ async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Res
         Command::Validate(args) => validate::validate(args, settings, printer).await,
         Command::New(args) => new::new(args, settings, printer).await,
         Command::Convert(args) => convert::convert(args, settings, printer).await,
+        Command::Schema(args) => schema::schema(&args, printer),
         Command::Compare(args) => compare::compare(&args, settings, printer),
         Command::Ping(args) => ping::ping(args, settings, printer).await,
         Command::Doctor(args) => doctor::doctor(args, settings, printer).await,

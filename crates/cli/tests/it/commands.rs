@@ -54,6 +54,7 @@ fn help_is_complete() {
     snapshot!("help_validate", run(&["validate", "--help"]));
     snapshot!("help_target", run(&["target", "--help"]));
     snapshot!("help_compare", run(&["compare", "--help"]));
+    snapshot!("help_schema", run(&["schema", "--help"]));
     snapshot!("help_demo", run(&["demo", "--help"]));
     snapshot!("help_replay", run(&["replay", "--help"]));
 }

@@ -16,6 +16,7 @@ mod models;
 mod ping;
 mod recordings;
 mod reports;
+mod schema;
 mod stall;
 mod steps;
 mod support;
