@@ -5,3 +5,4 @@ mod managers;
 mod membership;
 mod net;
 mod quiet;
+mod rules;
