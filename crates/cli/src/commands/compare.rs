@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hyperscale_report::{CompareFormat, Compared, Style, TextOptions, read_result};
 use hyperscale_stats::compare::compare as compared;
@@ -56,10 +56,10 @@ fn open(path: &Path) -> Result<(CompareFormat, ReportFile), CommandError> {
     Ok((format, ReportFile::open(path)?))
 }
 
-fn read(path: &PathBuf) -> Result<RunResult, CommandError> {
-    let unreadable = |source| CommandError::Unreadable { what: "the result", path: path.clone(), source };
+fn read(path: &Path) -> Result<RunResult, CommandError> {
+    let unreadable = |source| CommandError::Unreadable { what: "the result", path: path.to_owned(), source };
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     file.take(RESULT_BYTES_MAX).read_to_end(&mut bytes).map_err(unreadable)?;
-    read_result(&bytes).map_err(|source| CommandError::NotAResult { path: path.clone(), source })
+    read_result(&bytes).map_err(|source| CommandError::NotAResult { path: path.to_owned(), source })
 }
