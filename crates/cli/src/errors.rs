@@ -107,6 +107,9 @@ pub(crate) enum CommandError {
     /// The run could not start. Nothing was sent.
     #[error("the run cannot start")]
     Start(#[from] StartError),
+    /// The terminal cannot be drawn on.
+    #[error("the live screen cannot be shown")]
+    Terminal(io::Error),
     /// Something that watched the run has crashed. The run itself has gone on.
     #[error("the {0} has crashed")]
     Face(&'static str),
@@ -140,6 +143,7 @@ impl CommandError {
             | Self::Bind(_)
             | Self::Start(StartError::System(_))
             | Self::Face(_)
+            | Self::Terminal(_)
             | Self::Output(_)
             | Self::System(_) => ExitCode::Error,
         }
@@ -179,7 +183,7 @@ impl CommandError {
             Self::Bind(error) => error.to_string(),
             Self::Start(error) => error.to_string(),
             Self::Face(_) => "this is a bug; the result does not depend on it".to_owned(),
-            Self::Output(source) | Self::System(source) => source.to_string(),
+            Self::Output(source) | Self::System(source) | Self::Terminal(source) => source.to_string(),
         }
     }
 
@@ -211,6 +215,7 @@ impl CommandError {
             Self::Start(StartError::System(_)) | Self::System(_) => {
                 "check the limits of this machine (`ulimit -a`): open files, processes, memory".to_owned()
             }
+            Self::Terminal(_) => "run it again with --no-ui".to_owned(),
             Self::Face(_) => "run it again with --no-ui, and report the message above".to_owned(),
             Self::Output(_) => "check where stdout goes: is the disk full?".to_owned(),
         }

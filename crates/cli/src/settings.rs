@@ -27,6 +27,8 @@ pub(crate) struct Output {
     pub(crate) quiet: bool,
     /// Colours where a terminal shows them.
     pub(crate) color: bool,
+    /// A live screen where a terminal shows it.
+    pub(crate) ui: bool,
 }
 
 /// Everything a command needs to know beside its own arguments.
@@ -163,6 +165,7 @@ impl Settings {
                 json: layer.json.unwrap_or(false),
                 quiet: layer.quiet.unwrap_or(false),
                 color: !layer.no_color.unwrap_or(no_color_asked),
+                ui: !layer.no_ui.unwrap_or(false),
             },
             cores: layer.cores,
             seed: layer.seed,

@@ -16,6 +16,8 @@ pub(crate) struct Needed {
 pub(crate) const FOR_TESTS: &[Needed] = &[
     // Counts the instructions of the hot path (callgrind).
     Needed { program: "valgrind", package: "valgrind" },
+    // A real terminal for the live screen.
+    Needed { program: "tmux", package: "tmux" },
     // Opens reports as people do.
     Needed { program: "chromium", package: "chromium" },
 ];

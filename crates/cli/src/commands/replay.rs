@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use hyperscale_engine::Event;
 use hyperscale_stats::result::RunResult;
+use hyperscale_tui::Mode;
 use hyperscale_types::ExitCode;
 use tokio::time::{Instant, sleep_until};
 
 use super::session::{self, Interrupts, farewell};
 use crate::args::{ReplayArgs, Speed};
 use crate::errors::CommandError;
-use crate::faces::{Faces, ProgressLog};
+use crate::faces::Faces;
 use crate::printer::Printer;
 use crate::recording::{Reader, RecordingError, Timed};
 use crate::report_file::Reports;
@@ -30,11 +31,13 @@ pub(crate) async fn replay(
     let reports = Reports::open(&args.reports)?;
     let mut recording = Recording::open(args.file)?;
     let mut faces = Faces::default();
-    faces.add("progress", ProgressLog::new(printer))?;
+    let mut wishes = session::watch(&mut faces, Mode::Replay, settings, printer)?;
     let mut interrupts = Interrupts::listen()?;
     let played = tokio::select! {
         played = recording.play(args.speed, &mut faces) => Some(played),
         _ = interrupts.next() => None,
+        // A replay has nothing to wish for but its end.
+        Some(_) = session::wanted(&mut wishes) => None,
     };
     let trouble = farewell(faces, printer);
     let Some(result) = played.transpose()? else { return Ok(ExitCode::Cancelled) };

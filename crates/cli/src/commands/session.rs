@@ -15,11 +15,12 @@ use hyperscale_engine::{Command, Control, Event, Run, RunOptions, available_core
 use hyperscale_plan::model::Plan;
 use hyperscale_report::{Style, TextOptions, summary, to_json};
 use hyperscale_stats::result::{RunResult, Status};
+use hyperscale_tui::{Mode, Wish};
 use hyperscale_types::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::errors::CommandError;
-use crate::faces::{Closed, Faces, ProgressLog, Recorder};
+use crate::faces::{Closed, Faces, LiveScreen, ProgressLog, Recorder, Wishes, screen};
 use crate::identity;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -51,10 +52,13 @@ impl Session {
     pub(crate) async fn play(self) -> Result<Played, CommandError> {
         let printer = self.printer;
         let mut interrupts = Interrupts::listen()?;
-        let mut faces = self.faces()?;
+        let mut faces = self.recording()?;
         let options = self.run_options();
+        let settings = self.settings;
         let mut run = Run::start(Arc::new(self.plan), options)?;
+        // Before a screen hides them.
         run.warnings().iter().for_each(|warning| printer.warning(warning));
+        let mut wishes = watch(&mut faces, Mode::Live, settings, printer)?;
         let control = run.control();
         loop {
             tokio::select! {
@@ -63,6 +67,11 @@ impl Session {
                     Some(event) => faces.show(event),
                 },
                 presses = interrupts.next() => interrupt(presses, &control, &mut faces),
+                Some(wish) = wanted(&mut wishes) => match wish {
+                    Wish::Interrupt | Wish::Leave => interrupt(interrupts.count(), &control, &mut faces),
+                    // A run that is over takes no command.
+                    Wish::Command(command) => drop(control.send(command)),
+                },
             }
         }
         // The conductor has said its last word; it only has to put its result down.
@@ -71,12 +80,12 @@ impl Session {
         Ok(Played { result, trouble: farewell(faces, printer) })
     }
 
-    fn faces(&self) -> Result<Faces, CommandError> {
+    /// The faces that must be there before any load is made.
+    fn recording(&self) -> Result<Faces, CommandError> {
         let mut faces = Faces::default();
         if let Some(path) = &self.record {
             faces.add("recording", Recorder::create(path)?)?;
         }
-        faces.add("progress", ProgressLog::new(self.printer))?;
         Ok(faces)
     }
 
@@ -95,6 +104,30 @@ impl Session {
             environment: identity::environment(),
             options,
         }
+    }
+}
+
+/// Adds the face for people: the screen where there is a terminal for it, else lines.
+pub(super) fn watch(
+    faces: &mut Faces,
+    mode: Mode,
+    settings: Settings,
+    printer: Printer,
+) -> Result<Option<Wishes>, CommandError> {
+    if screen::is_wanted(settings.output) {
+        let (live, wishes) = LiveScreen::start(mode, settings.output)?;
+        faces.add("screen", live)?;
+        return Ok(Some(wishes));
+    }
+    faces.add("progress", ProgressLog::new(printer))?;
+    Ok(None)
+}
+
+/// The next wish of the person at the screen; never, where there is none.
+pub(super) async fn wanted(wishes: &mut Option<Wishes>) -> Option<Wish> {
+    match wishes {
+        Some(wishes) => wishes.recv().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -177,13 +210,18 @@ impl Interrupts {
         })
     }
 
+    /// Counts one more, from wherever it came.
+    pub(super) fn count(&mut self) -> u32 {
+        self.presses += 1;
+        self.presses
+    }
+
     /// Waits for the next one; returns how many there were.
     pub(super) async fn next(&mut self) -> u32 {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
-        self.presses += 1;
-        self.presses
+        self.count()
     }
 }

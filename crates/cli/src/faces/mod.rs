@@ -10,6 +10,7 @@
 
 mod progress;
 mod recorder;
+pub(crate) mod screen;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::errors::CommandError;
 
 pub(crate) use progress::ProgressLog;
 pub(crate) use recorder::Recorder;
+pub(crate) use screen::{LiveScreen, Wishes};
 
 /// Events waiting for one face: at one snapshot per second more than anybody can be behind and still be live.
 const WAITING_MAX: usize = 16;

@@ -17,6 +17,7 @@ mod ping;
 mod recordings;
 mod reports;
 mod schema;
+mod screen;
 mod stall;
 mod steps;
 mod support;

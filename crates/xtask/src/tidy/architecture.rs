@@ -57,10 +57,17 @@ const ROOMS: &[Room] = &[
     // The witness shares nothing with the clients it is a witness for.
     Room { name: "hyperscale-target", kind: Kind::Effects, may_use: &["hyperscale-types"] },
     Room { name: "hyperscale-report", kind: Kind::Face, may_use: &["hyperscale-types", "hyperscale-stats"] },
+    // Only for how numbers are written.
+    Room {
+        name: "hyperscale-tui",
+        kind: Kind::Face,
+        may_use: &["hyperscale-types", "hyperscale-stats", "hyperscale-report"],
+    },
     Room {
         name: "hyperscale-cli",
         kind: Kind::Face,
         may_use: &[
+            "hyperscale-tui",
             "hyperscale-types",
             "hyperscale-plan",
             "hyperscale-convert",

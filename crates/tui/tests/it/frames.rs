@@ -1,0 +1,185 @@
+//! Frames: what a person sees, as snapshots at several sizes; and no size is too odd.
+
+use hyperscale_stats::event::Event;
+use hyperscale_stats::result::Status;
+use hyperscale_tui::{Key, Mode, State, Theme, render};
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+
+use crate::runs::{BROWSE, CHECKOUT, Part, REPORT, events, snapshot, started, threshold};
+
+const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (200, 60), (40, 10)];
+
+/// Draws the state.
+pub(crate) fn frame(state: &State, theme: Theme, width: u16, height: u16) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| render(frame, state, theme)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+/// The cells as lines of text, without spaces at their ends.
+pub(crate) fn text(buffer: &Buffer) -> String {
+    let lines = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
+    lines
+        .map(|cells| {
+            cells.iter().map(ratatui::buffer::Cell::symbol).collect::<String>().trim_end().to_owned() + "\n"
+        })
+        .collect()
+}
+
+fn after(events: &[Event]) -> State {
+    let mut state = State::new(Mode::Live);
+    for event in events {
+        state.event(event);
+    }
+    state
+}
+
+fn with(parts: &[&Part], seconds: u64, change: impl FnOnce(&mut hyperscale_stats::event::Snapshot)) -> State {
+    let mut state = after(&events(parts, seconds - 1));
+    let mut last = snapshot(parts, seconds);
+    change(&mut last);
+    state.event(&Event::Snapshot(Box::new(last)));
+    state
+}
+
+fn check(name: &str, state: &State) {
+    for (width, height) in SIZES {
+        let shown = text(&frame(state, Theme::new(false), width, height));
+        assert_snapshot!(format!("{name}_{width}x{height}"), shown);
+    }
+}
+
+#[test]
+fn starting() {
+    check("starting", &after(&[started(&[&BROWSE])]));
+}
+
+#[test]
+fn before_anything_is_known() {
+    let shown = text(&frame(&State::new(Mode::Live), Theme::new(true), 80, 24));
+    assert!(shown.contains("starting") && shown.contains("no data yet"), "{shown}");
+}
+
+#[test]
+fn running() {
+    check("running", &after(&events(&[&BROWSE], 30)));
+}
+
+#[test]
+fn failing_thresholds() {
+    let state = with(&[&BROWSE], 20, |snapshot| {
+        snapshot.result.thresholds = vec![
+            threshold("Browse.latency.p99 < 50ms", Some(0.0719), false),
+            threshold("Browse.failed.rate < 1%", Some(0.0), true),
+            threshold("Browse.check.has_items.rate > 99%", None, true),
+        ];
+        snapshot.result.thresholds_passed = false;
+    });
+    check("thresholds", &state);
+}
+
+#[test]
+fn errors_and_a_saturated_generator() {
+    let state = with(&[&CHECKOUT], 25, |snapshot| {
+        snapshot.generator.saturated = true;
+        snapshot.generator.busiest_core = Some(0.99);
+        snapshot.generator.lag_p99_us = Some(48_000.0);
+        (snapshot.generator.late, snapshot.generator.dropped) = (1_377, 12);
+        snapshot.missed = 2;
+    });
+    check("errors", &state);
+}
+
+#[test]
+fn paused() {
+    check("paused", &with(&[&BROWSE], 12, |snapshot| snapshot.paused = true));
+}
+
+#[test]
+fn question() {
+    let mut state = after(&events(&[&BROWSE], 12));
+    state.key(Key::Char('q'));
+    check("question", &state);
+}
+
+#[test]
+fn help() {
+    let mut state = after(&events(&[&BROWSE], 12));
+    state.key(Key::Char('?'));
+    check("help", &state);
+}
+
+#[test]
+fn frozen_with_a_message() {
+    let mut state = after(&events(&[&BROWSE], 12));
+    state.key(Key::Char(' '));
+    for event in events(&[&BROWSE], 14).iter().skip(13) {
+        state.event(event);
+    }
+    state.event(&Event::Changed { what: "Browse: 55 virtual users".into() });
+    check("frozen", &state);
+}
+
+#[test]
+fn finished() {
+    let mut state = after(&events(&[&BROWSE], 30));
+    let mut result = snapshot(&[&BROWSE], 30).result;
+    (result.status, result.is_final) = (Status::Completed, true);
+    result.workflows[0].status = Status::Completed;
+    state.event(&Event::Finished(Box::new(result)));
+    check("finished", &state);
+}
+
+#[test]
+fn several_workflows() {
+    let mut state = after(&events(&[&BROWSE, &CHECKOUT, &REPORT], 30));
+    check("several_all", &state);
+    state.key(Key::Next);
+    state.key(Key::Next);
+    check("several_second", &state);
+}
+
+#[test]
+fn colours_only_where_they_are_wanted() {
+    let state = after(&events(&[&BROWSE, &CHECKOUT], 15));
+    let colours = |color| {
+        let buffer = frame(&state, Theme::new(color), 120, 40);
+        buffer.content.iter().filter(|cell| cell.fg != ratatui::style::Color::Reset).count()
+    };
+    assert_eq!(colours(false), 0);
+    assert!(colours(true) > 100);
+    let buffer = frame(&state, Theme::new(true), 120, 40);
+    assert!(
+        buffer.content.iter().all(|cell| cell.bg == ratatui::style::Color::Reset),
+        "the terminal's own background"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_size_and_no_key_makes_rendering_panic(
+        width in 0u16..260,
+        height in 0u16..90,
+        seconds in 0u64..15,
+        several in any::<bool>(),
+        keys in proptest::collection::vec(prop_oneof![
+            Just(Key::Next), Just(Key::Previous), Just(Key::Up), Just(Key::Down), Just(Key::Enter), Just(Key::Escape),
+            proptest::char::any().prop_map(Key::Char),
+            prop_oneof![Just('q'), Just('?'), Just(' '), Just('s'), Just('+'), Just('-'), Just('p'), Just('y')].prop_map(Key::Char),
+        ], 0..12),
+    ) {
+        let parts: &[&Part] = if several { &[&BROWSE, &CHECKOUT, &REPORT] } else { &[&CHECKOUT] };
+        let mut state = after(&events(parts, seconds));
+        for key in keys {
+            state.key(key);
+            frame(&state, Theme::new(true), width, height);
+        }
+        frame(&state, Theme::new(true), width, height);
+    }
+}
