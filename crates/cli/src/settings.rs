@@ -20,6 +20,7 @@ const FILE_VARIABLE: &str = "HYPERSCALE_CONFIG";
 
 /// How results and messages are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own, independent of the others")]
 pub(crate) struct Output {
     /// Results as JSON on stdout.
     pub(crate) json: bool,
