@@ -40,9 +40,9 @@ fn svg(buffer: &Buffer) -> String {
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.1} {height:.1}\" role=\"img\" \
          aria-label=\"The live screen of a run\">\n\
+         <style>text {{ white-space: pre }}</style>\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{PAPER}\"/>\n\
-         <g font-family=\"ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\" \
-         xml:space=\"preserve\">\n"
+         <g font-family=\"ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n"
     );
     for (row, cells) in buffer.content.chunks(columns).enumerate() {
         let mut column = 0;
