@@ -85,7 +85,7 @@ fn silence_until_the_end_of_the_period_makes_a_suspect() {
     let mut rig = everyone_well(2..10);
     rig.well.remove(&node(5));
     next_round_to(&mut rig, 5);
-    assert_eq!(suspected(&rig.advance(secs(0.9))), []);
+    assert_eq!(suspected(&rig.advance(secs(0.9))), [0_u64; 0]);
     let actions = rig.advance(secs(0.15));
     assert_eq!(suspected(&actions), [5]);
     assert!(events(&actions).contains(&Event::Suspected {
@@ -115,7 +115,7 @@ fn ack_over_a_helper_or_the_stream_saves_the_target() {
         } else {
             rig.hear(helper, Message::Ack { seq }, &[]);
         }
-        assert_eq!(suspected(&rig.advance(secs(0.55))), []);
+        assert_eq!(suspected(&rig.advance(secs(0.55))), [0_u64; 0]);
     }
 }
 
@@ -317,7 +317,7 @@ fn node_that_slept_neither_judges_its_round_nor_buries_its_suspects() {
     next_round(&mut rig);
     rig.sleep(secs(60.0));
     let woke = rig.advance(Duration::ZERO);
-    assert_eq!(suspected(&woke), []);
+    assert_eq!(suspected(&woke), [0_u64; 0]);
     assert_eq!(rig.status(4), Some(Status::Suspect));
     assert!(rig.swim.lhm() >= 1);
     rig.gossip(3, &[update(4, 1, Status::Alive, 4)]);

@@ -66,7 +66,7 @@ fn change_of_capacity_is_gossiped_to_managers_only() {
     rig.command(Command::Worker(report(200, 1, WorkerMembership::Registered, 8)));
     rig.advance(secs(10.0));
     let actions = rig.command(Command::Worker(report(200, 1, WorkerMembership::Registered, 4)));
-    assert_eq!(told(&actions), []);
+    assert_eq!(told(&actions), [0_u64; 0]);
     let actions = rig.advance(secs(1.0));
     let carriers: BTreeSet<u64> = datagrams(&actions)
         .into_iter()
