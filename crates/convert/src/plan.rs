@@ -9,8 +9,9 @@ use std::io;
 use std::path::Path;
 
 use hyperscale_plan::document::Format;
-use hyperscale_plan::{Environment, Source, load};
+use hyperscale_plan::{Environment, RESERVED_WORDS, Source, load};
 use hyperscale_types::limits::PLAN_BYTES_MAX;
+use hyperscale_types::rule::RESERVED_STEP_NAMES;
 pub(crate) use request::{Body, Part, PartContent, Request};
 use serde_json::{Map, Value, json};
 pub(crate) use shape::without_null;
@@ -20,45 +21,6 @@ use crate::{ConvertError, Converted, NOTES_MAX, Note, Options, Origin, REQUESTS_
 
 /// The one workflow of an import.
 const WORKFLOW: &str = "Main";
-/// Words that a variable or step cannot be called.
-const TAKEN: &[&str] = &[
-    "data",
-    "vu",
-    "worker",
-    "job",
-    "run",
-    "stats",
-    "env",
-    "now_ms",
-    "uuid",
-    "random",
-    "true",
-    "false",
-    "none",
-    "not",
-    "and",
-    "or",
-    "in",
-    "is",
-    "if",
-    "else",
-    "range",
-    "dict",
-    "namespace",
-    "debug",
-    "self",
-    "loop",
-    "super",
-    "latency",
-    "service",
-    "rate",
-    "completed",
-    "failed",
-    "check",
-    "metric",
-    "dropped",
-    "late",
-];
 
 /// Variables of the environment that every system sets to something else than what is meant.
 const SET_BY_SYSTEMS: &[&str] = &[
@@ -97,7 +59,7 @@ impl Draft {
             bases: Vec::new(),
             secrets: BTreeMap::new(),
             shared: BTreeMap::new(),
-            names: TAKEN.iter().map(|word| (*word).to_owned()).collect(),
+            names: RESERVED_WORDS.iter().chain(&RESERVED_STEP_NAMES).map(|word| (*word).to_owned()).collect(),
             steps: Vec::new(),
             notes: Vec::new(),
             more_notes: 0,

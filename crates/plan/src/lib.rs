@@ -19,4 +19,6 @@ pub mod schema;
 pub mod template;
 
 pub use problem::{Problem, Severity, render};
-pub use read::{Environment, Given, Loaded, Overrides, Source, UrlOptions, from_url, load, override_load};
+pub use read::{
+    Environment, Given, Loaded, Overrides, RESERVED_WORDS, Source, UrlOptions, from_url, load, override_load,
+};

@@ -31,6 +31,7 @@ use std::path::Path;
 
 pub use command_line::{UrlOptions, from_url};
 pub use environment::{Environment, Given};
+pub use names::RESERVED_WORDS;
 pub use overrides::{Overrides, override_load};
 
 use crate::document::{self, Format, Text};

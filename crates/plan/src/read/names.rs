@@ -10,8 +10,8 @@ use super::Reader;
 use crate::document::Place;
 use crate::model::step::Needs;
 
-/// Words with a meaning of their own in templates and expressions.
-const RESERVED: [&str; 27] = [
+/// Words with a meaning of their own in templates and expressions: nothing of a plan can be called so.
+pub const RESERVED_WORDS: [&str; 27] = [
     "data",
     "vu",
     "worker",
@@ -170,7 +170,7 @@ impl WorkflowNames {
 impl Reader<'_> {
     /// A name that has a meaning of its own in templates is refused.
     pub(super) fn not_reserved(&self, name: &Name, place: Place, what: &str) {
-        if RESERVED.contains(&name.as_str()) {
+        if RESERVED_WORDS.contains(&name.as_str()) {
             self.problems.error(
                 place,
                 format!("`{name}` is a word of the template language and no name for a {what}"),
