@@ -1,7 +1,6 @@
 //! HTTP archives (HAR 1.2): what a browser or proxy recorded, in the order in which it was sent.
 
-mod time;
-
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::ConvertError;
@@ -85,8 +84,13 @@ pub(crate) fn decode(root: &Value, draft: &mut Draft) -> Result<(), ConvertError
     Ok(())
 }
 
+/// Milliseconds since 1970 of a time as recordings write it (RFC 3339).
+fn unix_ms(text: &str) -> Option<i64> {
+    text.trim().parse().ok().map(Timestamp::as_millisecond)
+}
+
 fn in_order(entries: &[Value]) -> Vec<Entry<'_>> {
-    let started = |value: &Value| text(value, "startedDateTime").and_then(time::unix_ms);
+    let started = |value: &Value| text(value, "startedDateTime").and_then(unix_ms);
     let entry = |(at, value)| Entry { value, number: at + 1, started_ms: started(value) };
     let mut list: Vec<Entry<'_>> = entries.iter().enumerate().map(entry).collect();
     // Without a time an entry cannot be moved, and neither can the others.
@@ -259,4 +263,25 @@ fn pairs(list: Option<&Value>) -> Vec<(String, String)> {
     let pair =
         |entry: &Value| Some((clean(text(entry, "name")?), clean(text(entry, "value").unwrap_or_default())));
     list.iter().filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_recordings_are_read() {
+        for (text, wanted) in [
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("2000-02-29T12:00:00.5Z", Some(951_825_600_500)),
+            ("2026-03-01T01:00:00.123456+01:00", Some(1_772_323_200_123)),
+            ("2026-02-28T19:30:00-0430", Some(1_772_323_200_000)),
+            ("2026-13-01T00:00:00Z", None),
+            ("yesterday", None),
+            ("2026-01-01T00:00:00", None),
+            ("", None),
+        ] {
+            assert_eq!(unix_ms(text), wanted, "{text}");
+        }
+    }
 }
