@@ -183,11 +183,9 @@ fn body_in(body: WireBody) -> Read<Body> {
         },
         WireBody::JobForget(forget) => Body::JobForget { job: job_in(&forget.job_id)? },
         WireBody::ClusterVersion(version) => Body::ClusterVersion { version: version.version },
-        WireBody::Control(_)
-        | WireBody::DcAssign(_)
-        | WireBody::DcEnd(_)
-        | WireBody::DcState(_)
-        | WireBody::RaftIdAllocate(_) => return Err(CommandError("not a command of the register")),
+        WireBody::Control(_) | WireBody::DcAssign(_) | WireBody::DcEnd(_) | WireBody::DcState(_) => {
+            return Err(CommandError("not a command of the register"));
+        }
     })
 }
 

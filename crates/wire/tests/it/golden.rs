@@ -98,7 +98,6 @@ fn command_name(command: &Command) -> &'static str {
         Body::DcAssign(_) => "dc_assign",
         Body::DcEnd(_) => "dc_end",
         Body::DcState(_) => "dc_state",
-        Body::RaftIdAllocate(_) => "raft_id_allocate",
         Body::JobForget(_) => "job_forget",
     }
 }

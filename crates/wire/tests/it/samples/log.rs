@@ -155,10 +155,6 @@ pub(crate) fn commands() -> Vec<Command> {
             class: DatacenterClass::Busy.into(),
             proposer: 9,
         }),
-        Body::RaftIdAllocate(RaftIdAllocate {
-            node: Some(node(8, Role::Manager)),
-            directory_id: bytes("directory"),
-        }),
     ];
     bodies.map(|body| Command { job_leader_token: 130, body: Some(body) }).into()
 }
