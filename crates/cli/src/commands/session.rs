@@ -143,7 +143,7 @@ pub(super) fn farewell(faces: Faces, printer: Printer) -> Vec<CommandError> {
     let mut trouble = Vec::new();
     for Closed { name, missed, outcome } in faces.close() {
         if missed > 0 {
-            printer.warning(format_args!("the {name} was too slow for {missed} snapshots of the run"));
+            printer.warning(format_args!("the {name} was too slow for {missed} events of the run"));
         }
         trouble.extend(outcome.err());
     }

@@ -52,7 +52,7 @@ pub(crate) struct Faces {
 pub(crate) struct Closed {
     /// What people call it.
     pub(crate) name: &'static str,
-    /// Snapshots it was too slow for, in the whole run.
+    /// Events it was too slow for, in the whole run.
     pub(crate) missed: u64,
     /// Why it could not do its work.
     pub(crate) outcome: Result<(), CommandError>,
@@ -92,8 +92,9 @@ struct Seat {
     name: &'static str,
     sender: SyncSender<Arc<Event>>,
     kept: VecDeque<Arc<Event>>,
-    /// Snapshots left out since the last one that went through, and in the whole run.
+    /// Snapshots left out since the last one that went through.
     missing: u64,
+    /// Everything left out in the whole run.
     missed: u64,
     thread: thread::JoinHandle<Result<(), CommandError>>,
 }
@@ -113,6 +114,8 @@ impl Seat {
             _ => {
                 if self.kept.len() < KEPT_MAX {
                     self.kept.push_back(Arc::clone(event));
+                } else {
+                    self.missed += 1;
                 }
                 self.flush();
             }
