@@ -45,6 +45,8 @@ mod config;
 mod convert;
 mod election;
 mod flap;
+#[cfg(test)]
+mod fuzz;
 mod group;
 mod health;
 mod id;

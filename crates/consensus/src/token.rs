@@ -99,6 +99,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    #[cfg(feature = "bugs")]
+    use crate::bugs::Bug;
 
     #[test]
     fn lower_token_is_refused_with_the_current_one() {
@@ -111,6 +113,14 @@ mod tests {
         );
         book.admit("dc", 1, Token(9), Bearer::Member).unwrap();
         assert_eq!(book.current("dc", 1), Some(Token(9)));
+    }
+
+    #[cfg(feature = "bugs")]
+    #[test]
+    fn bug_of_obeying_lower_tokens_is_seen_by_whoever_was_replaced() {
+        let mut book = TokenBook::with_bugs([Bug::ObeyLowerToken].into_iter().collect());
+        book.admit("dc", 1, Token(7), Bearer::Member).unwrap();
+        assert_eq!(book.admit("dc", 1, Token(6), Bearer::Member), Ok(()));
     }
 
     #[test]

@@ -205,6 +205,8 @@ impl<K: Ord + Clone> Granter<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "bugs")]
+    use crate::bugs::Bug;
 
     const TTL: Duration = Duration::from_secs(15);
 
@@ -240,6 +242,15 @@ mod tests {
         granter.lead(at(14));
         assert_eq!(granter.tick(at(28)), []);
         assert_eq!(granter.tick(at(29)).len(), 1);
+    }
+
+    #[cfg(feature = "bugs")]
+    #[test]
+    fn bug_of_a_followers_clock_ends_a_lease_without_a_full_ttl() {
+        let mut granter = Granter::with_bugs([Bug::LeaseExpiryOnFollowersClock].into_iter().collect());
+        granter.granted(at(0), "w", Token(5), TTL);
+        granter.lead(at(14));
+        assert_eq!(granter.tick(at(15)).len(), 1);
     }
 
     #[test]

@@ -73,6 +73,8 @@ impl Holder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "bugs")]
+    use crate::bugs::Bug;
 
     const TTL: Duration = Duration::from_secs(15);
 
@@ -101,6 +103,15 @@ mod tests {
         holder.renewed(at(5000), TTL, at(5100));
         holder.renewed(at(1000), TTL, at(6000));
         assert_eq!(holder.usable_until(), at(5000 + 13_300));
+    }
+
+    #[cfg(feature = "bugs")]
+    #[test]
+    fn bug_of_counting_from_the_answer_outlives_what_the_granter_promised() {
+        let mut holder =
+            Holder::new(Token(1), TTL, at(0)).with_bugs([Bug::HolderCountsFromAnswer].into_iter().collect());
+        holder.renewed(at(5000), TTL, at(9000));
+        assert!(holder.is_usable(at(5000).plus(TTL)), "the granter may have given it away by then");
     }
 
     #[test]

@@ -1,6 +1,11 @@
+//! The register, command by command.
+
+mod properties;
+#[cfg(feature = "bugs")]
+mod teeth;
+
 use bytes::Bytes;
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
-use proptest::prelude::*;
 
 use super::*;
 use crate::apply::{Applier, Machine};
@@ -362,152 +367,4 @@ fn snapshots_that_are_cut_short_or_of_another_format_are_refused() {
     assert_eq!(restored, Register::default(), "a refused snapshot changes nothing");
     restored.restore(bytes).unwrap();
     assert_eq!(&restored, log.register());
-}
-
-/// Commands that meet each other often: few jobs, few workers, tokens from the recent past.
-fn any_command() -> impl Strategy<Value = Command> {
-    let status = prop_oneof![Just(EndStatus::Completed), Just(EndStatus::Failed)];
-    let body = (0u8..11, 1u8..4, 0u32..3, 1u32..4, 1u64..4, 0u64..60, status).prop_map(
-        |(kind, number, place, attempt, worker, grant, status)| {
-            let segment = Segment { job: job(number), workflow: format!("w{place}"), number: place };
-            let (worker, job, workflow) = (node(worker), job(number), format!("w{place}"));
-            match kind {
-                0 => accept(number, &format!("key{number}"), b"plan"),
-                1 => Body::JobLeader { job, leader: worker },
-                2 => Body::WorkerGrant { worker, boot: BootEpoch(grant / 20), cores: 3, lease_ms: 1 },
-                3 => Body::WorkerGone { worker, grant: Token(grant) },
-                4 | 5 => Body::Assign(Assign {
-                    segment,
-                    attempt,
-                    worker,
-                    boot: BootEpoch(grant / 20),
-                    grant: Token(grant),
-                    cores: attempt,
-                    vus: 1,
-                }),
-                6 => Body::AttemptEnd { segment, attempt, status, result: None },
-                7 => Body::WorkflowEnd { job, workflow, status },
-                8 => cancel(&["w1"], number),
-                9 => Body::JobEnd { job, status, result: None },
-                _ => Body::JobForget { job },
-            }
-        },
-    );
-    (0u64..60, body).prop_map(|(token, body)| Command { token: Token(token), body })
-}
-
-proptest! {
-    #[test]
-    fn commands_are_read_back(command in any_command()) {
-        prop_assert_eq!(Command::decode(&command.encode()), Ok(command));
-    }
-
-    #[test]
-    fn applying_is_deterministic_and_survives_a_snapshot_anywhere(
-        commands in proptest::collection::vec(any_command(), 1..60),
-        cut in 0usize..60,
-    ) {
-        let (mut straight, mut cutting) = (Log::new(), Log::new());
-        for (place, command) in commands.into_iter().enumerate() {
-            if place == cut {
-                let state = cutting.applier.snapshot();
-                cutting.applier = Applier::new(Register::default());
-                cutting.applier.restore(cutting.index, state).unwrap();
-            }
-            let outcome = straight.apply(command.token, command.body.clone());
-            prop_assert_eq!(outcome, cutting.apply(command.token, command.body));
-            prop_assert_eq!(straight.applier.proof(), cutting.applier.proof());
-        }
-        prop_assert_eq!(straight.register(), cutting.register());
-    }
-
-    #[test]
-    fn tokens_of_a_job_only_grow_and_no_core_is_promised_twice(
-        commands in proptest::collection::vec(any_command(), 1..80),
-    ) {
-        let mut log = Log::new();
-        let mut tokens = BTreeMap::new();
-        for command in commands {
-            let outcome = log.apply(command.token, command.body.clone());
-            if let (Body::JobLeader { job, .. }, Outcome::Granted(token)) = (&command.body, &outcome) {
-                prop_assert!(tokens.insert(*job, *token).is_none_or(|before| before < *token));
-            }
-            for (_, worker) in log.register().workers() {
-                let promised: u32 = worker.promised().map(|(_, cores)| cores).sum();
-                prop_assert!(promised <= worker.cores);
-            }
-        }
-    }
-}
-
-/// Deliberate bugs: each changes what one of the tests above looks at.
-#[cfg(feature = "bugs")]
-mod teeth {
-    use super::*;
-    use crate::bugs::{Bug, Bugs};
-
-    fn with(bug: Bug) -> Log {
-        Log { applier: Applier::new(Register::with_bugs(Bugs::from_iter([bug]))), index: 0 }
-    }
-
-    #[test]
-    fn reused_token_does_not_grow() {
-        let mut log = with(Bug::ReuseToken);
-        let first = log.led(1);
-        assert_eq!(log.lead(1, first, 2), first);
-    }
-
-    #[test]
-    fn stale_attempt_counts() {
-        let mut log = with(Bug::AcceptStaleAttempt);
-        let token = log.led(1);
-        let worker = log.grant(9, 1);
-        log.apply(token, assign(0, 1, worker, 1));
-        assert_eq!(log.apply(token, attempt_end(0, 7)), Outcome::Done);
-    }
-
-    #[test]
-    fn cancel_mark_is_forgotten_with_the_leader() {
-        let mut log = with(Bug::ForgetCancelMark);
-        let token = log.led(1);
-        let worker = log.grant(9, 1);
-        log.apply(Token(0), cancel(&["load"], 1));
-        let token = log.lead(1, token, 2);
-        assert_eq!(log.apply(token, assign(0, 1, worker, 1)), Outcome::Done);
-    }
-
-    #[test]
-    fn assignment_of_a_replaced_leader_is_obeyed() {
-        let mut log = with(Bug::IgnoreTokenOnAssign);
-        let old = log.led(1);
-        let worker = log.grant(9, 1);
-        log.lead(1, old, 2);
-        assert_eq!(log.apply(old, assign(0, 1, worker, 1)), Outcome::Done);
-    }
-
-    #[test]
-    fn cores_are_promised_twice_and_attempts_overlap() {
-        let mut log = with(Bug::DoublePromiseCore);
-        let token = log.led(1);
-        let worker = log.grant(9, 1);
-        log.apply(token, assign(0, 1, worker, 4));
-        assert_eq!(log.apply(token, assign(1, 1, worker, 4)), Outcome::Done);
-        let mut log = with(Bug::AssignWhileRunning);
-        let token = log.led(1);
-        let worker = log.grant(9, 1);
-        log.apply(token, assign(0, 1, worker, 1));
-        assert_eq!(log.apply(token, assign(0, 2, worker, 1)), Outcome::Done);
-    }
-
-    #[test]
-    fn key_makes_a_second_job_and_a_job_ends_twice() {
-        let mut log = with(Bug::IgnoreIdempotencyKey);
-        log.apply(Token(0), accept(1, "key", b"plan"));
-        log.apply(Token(0), accept(2, "key", b"plan"));
-        assert_eq!(log.register().jobs().len(), 2);
-        let mut log = with(Bug::EndJobTwice);
-        let token = log.led(1);
-        log.apply(token, job_end(EndStatus::Completed));
-        assert_eq!(log.apply(token, job_end(EndStatus::Failed)), Outcome::Done);
-    }
 }
