@@ -84,6 +84,9 @@ fn entries_with_gaps_or_against_the_committed_log_are_refused() {
     assert_eq!(spoiled(vec![entry(3, 5)]), Err(Refusal::BadEntries));
     assert_eq!(spoiled(vec![entry(2, 99)]), Err(Refusal::BadEntries));
     assert_eq!(spoiled(vec![entry(2, 3), entry(3, 2)]), Err(Refusal::BadEntries));
+    assert_eq!(spoiled(vec![entry(2, 0)]), Err(Refusal::BadEntries));
+    let beyond = refused(MessageKind::Append, |m| (m.index, m.log_term, m.commit) = (1000, 0, 1000));
+    assert_eq!(beyond, Err(Refusal::BadEntries), "an entry without a term is none to append to");
     assert_eq!(
         spoiled(vec![entry(2, 7)]),
         Err(Refusal::BadEntries),
