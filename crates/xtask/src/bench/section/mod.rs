@@ -2,6 +2,7 @@
 
 mod counts;
 mod http;
+mod log;
 mod plan;
 mod scale;
 mod size;
@@ -43,6 +44,8 @@ pub(crate) enum Section {
     Cores,
     /// Allocations and instructions.
     Counts,
+    /// Entries per second of the replicated log.
+    Log,
 }
 
 impl Section {
@@ -64,6 +67,7 @@ impl Section {
             Self::Open => scale::open(lab, findings),
             Self::Cores => scale::cores(lab, findings),
             Self::Counts => counts::measure(lab, findings),
+            Self::Log => log::measure(lab, findings),
         }
     }
 }
