@@ -33,11 +33,11 @@ fn full(group: Group) -> Log {
         try_number,
         share_ppm: 500_000,
     };
-    let control = |change| Body::Control {
+    let control = |workflow: &str, change, request| Body::Control {
         job: job(1),
-        workflow: "load".to_owned(),
+        workflow: workflow.to_owned(),
         change,
-        request: RequestId([5; 16]),
+        request: RequestId([request; 16]),
     };
     let worker = Token(log.index + 1);
     let first_part = Token(log.index + 13);
@@ -56,34 +56,10 @@ fn full(group: Group) -> Log {
                 values: Values::Blob(BlobId::of(b"b")),
             },
         ),
-        (token, control(LoadChange::Vus(50))),
-        (
-            token,
-            Body::Control {
-                job: job(1),
-                workflow: "other".to_owned(),
-                change: LoadChange::RateMilli(9),
-                request: RequestId([6; 16]),
-            },
-        ),
-        (
-            token,
-            Body::Control {
-                job: job(1),
-                workflow: "x".to_owned(),
-                change: LoadChange::Pause,
-                request: RequestId([7; 16]),
-            },
-        ),
-        (
-            token,
-            Body::Control {
-                job: job(1),
-                workflow: "x".to_owned(),
-                change: LoadChange::Resume,
-                request: RequestId([8; 16]),
-            },
-        ),
+        (token, control("load", LoadChange::Vus(50), 5)),
+        (token, control("other", LoadChange::RateMilli(9), 6)),
+        (token, control("x", LoadChange::Pause, 7)),
+        (token, control("x", LoadChange::Resume, 8)),
         (token, Body::WorkflowEnd { job: job(1), workflow: "setup".to_owned(), status: EndStatus::Failed }),
         (Token(0), cancel(&["report"], 1)),
         (token, assign_part(1)),
