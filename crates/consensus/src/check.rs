@@ -10,7 +10,7 @@
 //! | entries with gaps, or against committed ones       | two histories; raft-rs would panic                        |
 //! | entries without a term, or after one without        | raft-rs takes it for a match beyond its log, and panics   |
 //! | answer about entries that do not exist             | the peer has another history                              |
-//! | snapshot with an impossible configuration          | raft-rs would panic                                       |
+//! | snapshot without a term, or with an impossible configuration | raft-rs would panic                             |
 //! | terms and indexes near overflow                    | raft-rs adds one                                          |
 //! | no term                                            | raft-rs takes it for a message of its own and obeys it    |
 //!
@@ -130,7 +130,7 @@ fn is_sound(snapshot: &Snapshot) -> bool {
         |id: &RaftId| configuration.voters_outgoing.contains(id) && !configuration.voters.contains(id);
     snapshot.index > 0
         && snapshot.index < NUMBER_MAX
-        && snapshot.term < NUMBER_MAX
+        && (1..NUMBER_MAX).contains(&snapshot.term)
         && !configuration.voters.is_empty()
         && distinct(&configuration.voters)
         && distinct(&configuration.learners)

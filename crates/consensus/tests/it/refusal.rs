@@ -102,6 +102,10 @@ fn impossible_numbers_answers_and_snapshots_are_refused() {
         let snapshot = Snapshot { index: 50, term: 1, configuration, state: Bytes::new() };
         refused(MessageKind::Snapshot, |m| m.snapshot = Some(snapshot))
     };
+    let three = Configuration { voters: vec![id(1), id(2), id(3)], ..Configuration::default() };
+    let no_term = Snapshot { index: 50, term: 0, configuration: three, state: Bytes::new() };
+    let without_term = refused(MessageKind::Snapshot, |m| m.snapshot = Some(no_term));
+    assert_eq!(without_term, Err(Refusal::BadSnapshot));
     assert_eq!(snapshot(Configuration::default()), Err(Refusal::BadSnapshot));
     let twice = Configuration { voters: vec![id(1), id(1)], ..Configuration::default() };
     assert_eq!(snapshot(twice), Err(Refusal::BadSnapshot));
