@@ -92,7 +92,8 @@ fn read(root: &Path, path: &str) -> Result<String> {
 
 /// All Rust code of a folder.
 fn sources_in(root: &Path, files: &[String], folder: &str) -> String {
-    let is_source = |path: &&String| path.starts_with(folder) && path.ends_with(".rs");
+    let is_rust = |path: &str| Path::new(path).extension().is_some_and(|extension| extension == "rs");
+    let is_source = |path: &&String| path.starts_with(folder) && is_rust(path);
     files.iter().filter(is_source).filter_map(|path| read(root, path).ok()).collect()
 }
 
