@@ -128,11 +128,7 @@ fn body_out(body: &Body) -> WireBody {
             try_number: *try_number,
         }),
         Body::DcEnd { part, status, result, is_late } => WireBody::DcEnd(wire::DcEnd {
-            job: Some(wire::JobRef {
-                job_id: id_out(part.job.0),
-                datacenter: part.datacenter.clone(),
-                dc_token: part.token.0,
-            }),
+            job: Some(part_out(part)),
             status: status_out(*status),
             result: result.map(blob_out),
             late: *is_late,
@@ -323,6 +319,11 @@ fn change_in(change: Option<WireChange>) -> Read<LoadChange> {
             Err(CommandError("no change of load"))
         }
     }
+}
+
+fn part_out(part: &PartId) -> wire::JobRef {
+    let (job_id, datacenter) = (id_out(part.job.0), part.datacenter.clone());
+    wire::JobRef { job_id, datacenter, dc_token: part.token.0 }
 }
 
 fn part_in(part: Option<wire::JobRef>) -> Read<PartId> {
