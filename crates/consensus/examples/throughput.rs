@@ -4,7 +4,12 @@
 //! with a folder, on `redb` files that are synced before anything leaves. Entries are proposed in batches, as a leader
 //! gathers them while its disk is busy. Prints one number: entries applied by all three per second.
 
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for measurements")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a program for measurements: the clock is its own, not the log's"
+)]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;

@@ -242,11 +242,11 @@ fn cancelled_workflow_never_runs_again_whoever_leads() {
 fn cancels_keep_their_reasons_within_limits_and_cancel_even_beyond_them() {
     let mut log = Log::new();
     log.led(1);
-    let long = "ä".repeat(REASON_BYTES_MAX);
+    let reason = "ä".repeat(REASON_BYTES_MAX);
     for number in 0..=CANCELS_MAX as u128 {
         let workflows = vec![format!("w{number}")];
         let request = RequestId(number.to_be_bytes());
-        let body = Body::Cancel { job: job(1), workflows, request, reason: long.clone() };
+        let body = Body::Cancel { job: job(1), workflows, request, reason: reason.clone() };
         assert_eq!(log.apply(Token(0), body), Outcome::Done);
     }
     let job = log.register().job(job(1)).unwrap();

@@ -91,13 +91,13 @@ fn snapshot_is_read_and_written_as_its_golden_bytes() {
         (Group::Gates, include_str!("golden/gates_v1.hex")),
     ] {
         let log = full(group);
-        let hex: String = log.register().snapshot().iter().map(|byte| format!("{byte:02x}")).collect();
-        let kept: String = golden.split_whitespace().collect();
-        assert_eq!(hex, kept, "{group:?} is written differently: give the layout another number");
-        let bytes: Vec<u8> =
-            (0..kept.len()).step_by(2).map(|at| u8::from_str_radix(&kept[at..at + 2], 16).unwrap()).collect();
+        let digits: String = golden.split_whitespace().collect();
+        let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+        let kept: Bytes = (0..digits.len()).step_by(2).map(byte).collect();
+        let written = log.register().snapshot();
+        assert_eq!(written, kept, "{group:?} is written differently: give the layout another number");
         let mut read = Register::new(group);
-        read.restore(bytes.into()).unwrap();
+        read.restore(kept).unwrap();
         assert_eq!(&read, log.register(), "{group:?}");
     }
 }
