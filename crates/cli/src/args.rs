@@ -2,6 +2,7 @@
 
 mod author;
 mod compare;
+mod jobs;
 mod look;
 mod schema;
 
@@ -14,6 +15,7 @@ pub(crate) use compare::CompareArgs;
 use hyperscale_target::{ErrorRate, Latency, Stall};
 use hyperscale_types::rate::RateError;
 use hyperscale_types::{ByteSize, ExitCode, Rate, Span};
+pub(crate) use jobs::{ChangeArgs, ControlArgs, StatusArgs};
 pub(crate) use look::{DoctorArgs, PingArgs, PingHttpArgs, PingProtocol};
 pub(crate) use schema::SchemaArgs;
 
@@ -72,6 +74,12 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run a plan, or put load on a URL, from this machine
     Run(Box<RunArgs>),
+    /// List the runs of this user on this machine
+    Jobs,
+    /// Show the result so far of a run
+    Status(StatusArgs),
+    /// Change a run while it runs: virtual users, rate, pause, resume, cancel
+    Control(ControlArgs),
     /// Show a recorded run again, as it was or faster
     Replay(ReplayArgs),
     /// Check a plan and say everything that is wrong with it
@@ -118,6 +126,9 @@ pub(crate) struct EngineArgs {
     /// Plain progress lines, never a live screen
     #[arg(long)]
     pub(crate) no_ui: bool,
+    /// Do not listen for `hyperscale control`, `jobs` and `status`
+    #[arg(long)]
+    pub(crate) no_control: bool,
 }
 
 /// `hyperscale run`.

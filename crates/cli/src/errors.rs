@@ -12,6 +12,7 @@ use hyperscale_target::BindError;
 use hyperscale_types::ExitCode;
 
 use crate::commands::new::NewError;
+use crate::local::LocalError;
 use crate::printer::Printer;
 use crate::recording::RecordingError;
 use crate::settings::SettingError;
@@ -87,6 +88,9 @@ pub(crate) enum CommandError {
         /// What is wrong with it.
         source: io::Error,
     },
+    /// A local run cannot be found, asked or changed.
+    #[error(transparent)]
+    Local(#[from] LocalError),
     /// No starter plan was written.
     #[error(transparent)]
     New(#[from] NewError),
@@ -134,6 +138,7 @@ impl CommandError {
             | Self::CompareFormat(_)
             | Self::FailRule(_)
             | Self::Address { .. } => ExitCode::Usage,
+            Self::Local(error) => error.exit_code(),
             Self::New(error) => error.exit_code(),
             Self::Plan(_) | Self::Start(StartError::Data(_)) => ExitCode::PlanInvalid,
             Self::Convert { .. }
@@ -177,6 +182,7 @@ impl CommandError {
             },
             Self::NotAResult { source, .. } => source.to_string(),
             Self::FailRule(_) => "only steps and quantities of both runs can be compared".to_owned(),
+            Self::Local(error) => error.why(),
             Self::New(error) => error.why(),
             Self::Convert { source, .. } => source.to_string().replace('\n', "\n       "),
             Self::Ping(why) => why.clone(),
@@ -205,6 +211,7 @@ impl CommandError {
             Self::FailRule(_) => "name a step as WORKFLOW.STEP, or leave it out for all steps".to_owned(),
             Self::Unwritable { .. } => "name a file in a folder that exists and may be written".to_owned(),
             Self::Address { .. } => "write it as host:port, for example 127.0.0.1:8080 or [::1]:0".to_owned(),
+            Self::Local(error) => error.fix(),
             Self::New(error) => error.fix(),
             Self::Convert { source, .. } => convert_fix(source).to_owned(),
             Self::Ping(_) => "correct the flags of the request; files must be there and readable".to_owned(),

@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) cores: Option<NonZeroU32>,
     /// Seed of a run; `None`: drawn anew.
     pub(crate) seed: Option<u64>,
+    /// Whether a run can be controlled from outside.
+    pub(crate) control: bool,
 }
 
 /// Why settings cannot be used. The variants say where they came from.
@@ -93,12 +95,13 @@ struct Layer {
     quiet: Option<bool>,
     no_color: Option<bool>,
     no_ui: Option<bool>,
+    no_control: Option<bool>,
     cores: Option<NonZeroU32>,
     seed: Option<u64>,
 }
 
 impl Layer {
-    const KEYS: [&str; 6] = ["json", "quiet", "no_color", "no_ui", "cores", "seed"];
+    const KEYS: [&str; 7] = ["json", "quiet", "no_color", "no_ui", "no_control", "cores", "seed"];
 
     fn of_flags(global: &GlobalArgs, engine: EngineArgs) -> Self {
         let said = |flag: bool| flag.then_some(true);
@@ -107,6 +110,7 @@ impl Layer {
             quiet: said(global.quiet),
             no_color: said(global.no_color),
             no_ui: said(engine.no_ui),
+            no_control: said(engine.no_control),
             cores: engine.cores,
             seed: engine.seed,
         }
@@ -129,6 +133,7 @@ impl Layer {
             "quiet" => self.quiet = truth()?,
             "no_color" => self.no_color = truth()?,
             "no_ui" => self.no_ui = truth()?,
+            "no_control" => self.no_control = truth()?,
             "cores" => self.cores = Some(value.parse().map_err(|_| wrong("a number of cores from 1"))?),
             "seed" => self.seed = Some(value.parse().map_err(|_| wrong("a whole number"))?),
             _ => {
@@ -148,6 +153,7 @@ impl Layer {
             quiet: self.quiet.or(under.quiet),
             no_color: self.no_color.or(under.no_color),
             no_ui: self.no_ui.or(under.no_ui),
+            no_control: self.no_control.or(under.no_control),
             cores: self.cores.or(under.cores),
             seed: self.seed.or(under.seed),
         }
@@ -170,6 +176,7 @@ impl Settings {
             },
             cores: layer.cores,
             seed: layer.seed,
+            control: !layer.no_control.unwrap_or(false),
         })
     }
 }

@@ -66,7 +66,7 @@ impl Run {
         let data = open_data(&plan)?;
         let vus = plan.workflows.iter().map(|workflow| u64::from(workflow.vus_max())).sum();
         let warnings = machine::raise_file_limit(vus).into_iter().collect();
-        let (control, commands) = Control::new();
+        let (control, orders) = Control::new();
         let (event_sender, events) = mpsc::channel(EVENTS_MAX);
         let (messages, received) = mpsc::channel::<Message>(MESSAGES_MAX);
         let facts = Arc::new(JobFacts {
@@ -81,7 +81,7 @@ impl Run {
                 .enable_time()
                 .build()
                 .expect("a runtime without I/O needs nothing that the system could refuse");
-            runtime.block_on(conductor::conduct(job, commands, received))
+            runtime.block_on(conductor::conduct(job, orders, received))
         })?;
         Ok(Run { control, events, warnings, conductor })
     }

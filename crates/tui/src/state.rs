@@ -126,7 +126,7 @@ impl State {
             }
             Event::Snapshot(snapshot) => self.snapshot(snapshot),
             Event::Abort { rule } => self.say(&format!("threshold failed, stopping: {rule}")),
-            Event::Changed { what } => self.say(what),
+            Event::Changed { what, .. } => self.say(what),
             Event::Finished(result) => {
                 self.frozen = None;
                 self.finished = Some(result.clone());

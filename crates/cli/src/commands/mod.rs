@@ -3,9 +3,11 @@
 
 mod compare;
 mod completions;
+mod control;
 mod convert;
 mod demo;
 mod doctor;
+mod jobs;
 mod man;
 pub(crate) mod new;
 mod ping;
@@ -13,6 +15,7 @@ mod replay;
 mod run;
 mod schema;
 mod session;
+mod status;
 mod target;
 mod validate;
 
@@ -48,6 +51,9 @@ async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Res
     match command {
         Command::Demo(args) => demo::demo(args, settings, printer).await,
         Command::Run(args) => run::run(*args, settings, printer).await,
+        Command::Jobs => jobs::jobs(settings, printer).await,
+        Command::Status(args) => status::status(args, settings, printer).await,
+        Command::Control(args) => control::control(args, settings, printer).await,
         Command::Replay(args) => replay::replay(args, settings, printer).await,
         Command::Validate(args) => validate::validate(args, settings, printer).await,
         Command::New(args) => new::new(args, settings, printer).await,

@@ -1,7 +1,8 @@
 //! One run from its start to its result: events go to the faces, signals become commands.
 //!
 //! ```text
-//! SIGINT, SIGTERM ──┐              first: Finish, second: Abort ──► engine
+//! SIGINT, SIGTERM ──┐
+//! wishes, cancels ──┤              first: Finish, second: Abort ──► engine
 //!                   ├─► one loop ──┤
 //! events of the run ┘              faces: lines, recording, …
 //! ```
@@ -11,6 +12,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hyperscale_api::answer::CancelStatus;
 use hyperscale_engine::{Command, Control, Event, Run, RunOptions, available_cores};
 use hyperscale_plan::model::Plan;
 use hyperscale_report::{Style, TextOptions, summary, to_json};
@@ -22,6 +24,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::errors::CommandError;
 use crate::faces::{Closed, Faces, LiveScreen, ProgressLog, Recorder, Wishes, screen};
 use crate::identity;
+use crate::local::steering::Steering;
 use crate::printer::Printer;
 use crate::settings::Settings;
 
@@ -55,11 +58,13 @@ impl Session {
         let mut faces = self.recording()?;
         let options = self.run_options();
         let settings = self.settings;
+        let job = options.job.clone();
         let mut run = Run::start(Arc::new(self.plan), options)?;
         // Before a screen hides them.
         run.warnings().iter().for_each(|warning| printer.warning(warning));
-        let mut wishes = watch(&mut faces, Mode::Live, settings, printer)?;
         let control = run.control();
+        let mut steering = settings.control.then(|| Steering::open(&job, control.clone(), printer)).flatten();
+        let mut wishes = watch(&mut faces, Mode::Live, settings, printer)?;
         loop {
             tokio::select! {
                 event = run.event() => match event {
@@ -72,10 +77,18 @@ impl Session {
                     // A run that is over takes no command.
                     Wish::Command(command) => drop(control.send(command)),
                 },
+                cancel = Steering::cancelled(&mut steering) => {
+                    // Like the first Ctrl-C; asking again changes nothing.
+                    let status = interrupts.first().map(|presses| interrupt(presses, &control, &mut faces));
+                    cancel.answer(status.map_or(CancelStatus::InProgress, |()| CancelStatus::Requested));
+                },
             }
         }
         // The conductor has said its last word; it only has to put its result down.
         let result = run.join();
+        if let Some(steering) = steering {
+            steering.close().await;
+        }
         faces.show(Event::Finished(Box::new(result.clone())));
         Ok(Played { result, trouble: farewell(faces, printer) })
     }
@@ -135,7 +148,7 @@ fn interrupt(presses: u32, control: &Control, faces: &mut Faces) {
     let (command, what) =
         if presses == 1 { (Command::Finish, FINISHING) } else { (Command::Abort, ABORTING) };
     control.send(command);
-    faces.show(Event::Changed { what: what.to_owned() });
+    faces.show(Event::Changed { what: what.to_owned(), change: None });
 }
 
 /// Waits for the faces; what they have missed is told, what went wrong comes back.
@@ -214,6 +227,11 @@ impl Interrupts {
     pub(super) fn count(&mut self) -> u32 {
         self.presses += 1;
         self.presses
+    }
+
+    /// Counts the first one; `None` if there was one before.
+    fn first(&mut self) -> Option<u32> {
+        (self.presses == 0).then(|| self.count())
     }
 
     /// Waits for the next one; returns how many there were.

@@ -177,7 +177,7 @@ mod tests {
             self.permits.recv().ok();
             let word = match event {
                 Event::Snapshot(snapshot) => format!("snapshot after {}", snapshot.missed),
-                Event::Changed { what } => what.clone(),
+                Event::Changed { what, .. } => what.clone(),
                 other => format!("{other:?}"),
             };
             self.seen.lock().unwrap().push(word);
@@ -196,7 +196,7 @@ mod tests {
         faces.add("slow", Slow { permits, seen: Arc::clone(&seen) }).unwrap();
         for number in 0..100 {
             faces.show(snapshot());
-            faces.show(Event::Changed { what: format!("change {number}") });
+            faces.show(Event::Changed { what: format!("change {number}"), change: None });
         }
         drop(permit);
         let closed = faces.close();

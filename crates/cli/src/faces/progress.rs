@@ -31,6 +31,7 @@ impl ProgressLog {
     }
 
     fn started(&mut self, started: &Started) {
+        self.printer.note(format_args!("job {}", started.job));
         self.planned = started.planned_s.and_then(|planned_s| Duration::try_from_secs_f64(planned_s).ok());
         let pending = |name: &Name| (name.to_string(), Status::Pending);
         self.workflows = started.workflows.iter().map(|workflow| pending(&workflow.name)).collect();
@@ -83,7 +84,7 @@ impl Face for ProgressLog {
             Event::Workflow { name, state } => self.workflow(name, state),
             Event::Snapshot(snapshot) => self.snapshot(snapshot),
             Event::Abort { rule } => self.printer.note(format_args!("threshold failed, stopping: {rule}")),
-            Event::Changed { what } => self.printer.note(what),
+            Event::Changed { what, .. } => self.printer.note(what),
             Event::Finished(_) => {}
         }
     }

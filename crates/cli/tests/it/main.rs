@@ -5,11 +5,13 @@
 mod author;
 mod commands;
 mod compare;
+mod control;
 mod convert;
 mod doctor;
 mod examples;
 mod faults;
 mod guide;
+mod home;
 mod http;
 mod interrupts;
 mod models;

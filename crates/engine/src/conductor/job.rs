@@ -9,7 +9,7 @@ use hyperscale_plan::cores::{self, Claim, Grant};
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::Series;
-use hyperscale_stats::result::Status;
+use hyperscale_stats::result::{Change, Status};
 use hyperscale_types::limits;
 use tokio::sync::mpsc;
 
@@ -53,6 +53,9 @@ pub(crate) struct Job {
     free: Vec<Option<usize>>,
     threads: Vec<thread::JoinHandle<()>>,
     pub(super) paused: bool,
+    /// What was changed from outside, in order, and how much of it is not listed.
+    pub(super) changes: Vec<Change>,
+    pub(super) changes_left_out: u64,
 }
 
 impl Job {
@@ -81,6 +84,8 @@ impl Job {
             free,
             threads: Vec::new(),
             paused: false,
+            changes: Vec::new(),
+            changes_left_out: 0,
         }
     }
 

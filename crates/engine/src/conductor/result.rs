@@ -74,6 +74,8 @@ fn common(job: &Job, elapsed: Duration, allow_empty: bool) -> RunResult {
         series: Vec::new(),
         environment: BTreeMap::new(),
         options: BTreeMap::new(),
+        changes: job.changes.clone(),
+        changes_left_out: job.changes_left_out,
         exports: Vec::new(),
         plan: None,
     }

@@ -112,7 +112,7 @@ fn progress(run: &WorkflowRun, plan: &Workflow) -> Option<f64> {
 }
 
 /// What the plan, or somebody who changed it, wants now.
-fn target(run: &WorkflowRun, plan: &Workflow) -> Target {
+pub(super) fn target(run: &WorkflowRun, plan: &Workflow) -> Target {
     let directive = *run.directive.borrow();
     let now_ns = u64::try_from(run.load_clock().as_nanos()).unwrap_or(u64::MAX);
     match &plan.load {

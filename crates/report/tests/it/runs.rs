@@ -73,6 +73,8 @@ fn result_of(workflow: &str, window: &Window, layout: &Arc<Layout>) -> RunResult
         series: series.points(ELAPSED),
         environment: BTreeMap::new(),
         options: BTreeMap::new(),
+        changes: Vec::new(),
+        changes_left_out: 0,
         exports: Vec::new(),
         plan: None,
     }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use bounds::{BOUNDS_US, BoundCounts, SHAPE_BARS_MAX, Shape};
 pub use live::{Generator, NEWEST_POINTS_MAX, Snapshot, StepLive, Target, WorkflowLive};
 
-use crate::result::{RunResult, Status};
+use crate::result::{Change, RunResult, Status};
 
 /// The version of the stream. Fields are added without a new one, never renamed.
 pub const VERSION: u32 = 1;
@@ -45,10 +45,13 @@ pub enum Event {
         /// The rule.
         rule: String,
     },
-    /// The load was changed from outside.
+    /// Somebody outside wanted something of the run.
     Changed {
-        /// What was changed, in words.
+        /// What became of it, in words.
         what: String,
+        /// The change of the load, if it is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Change>,
     },
     /// The run is over. Always the last event.
     Finished(Box<RunResult>),

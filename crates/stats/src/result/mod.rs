@@ -5,6 +5,7 @@
 
 mod buckets;
 mod build;
+mod changes;
 mod exports;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use buckets::{BucketResult, merge_buckets};
 pub use build::{WorkflowFacts, errors, load_result, workflow_result};
+pub use changes::{Change, Changed, ChangedBy};
 pub use exports::ExportResult;
 
 use crate::layout::{MetricKind, StepKind};
@@ -65,6 +67,12 @@ pub struct RunResult {
     /// Options the run was started with, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+    /// What people changed about the load while it ran, in order; the first [`hyperscale_types::limits::CHANGES_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// Changes that are not listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub changes_left_out: u64,
     /// What exporters did with the numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exports: Vec<ExportResult>,

@@ -120,7 +120,7 @@ fn frozen_with_a_message() {
     for event in events(&[&BROWSE], 14).iter().skip(13) {
         state.event(event);
     }
-    state.event(&Event::Changed { what: "Browse: 55 virtual users".into() });
+    state.event(&Event::Changed { what: "Browse: 50 → 55 virtual users".into(), change: None });
     check("frozen", &state);
 }
 

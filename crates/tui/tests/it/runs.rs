@@ -107,6 +107,8 @@ pub(crate) fn snapshot(parts: &[&Part], seconds: u64) -> Snapshot {
         series: points(seconds, 1.0, parts.iter().any(|part| !part.errors.is_empty())),
         environment: BTreeMap::default(),
         options: BTreeMap::default(),
+        changes: Vec::new(),
+        changes_left_out: 0,
         exports: Vec::new(),
         plan: None,
     };

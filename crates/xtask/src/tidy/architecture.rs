@@ -63,10 +63,13 @@ const ROOMS: &[Room] = &[
         kind: Kind::Face,
         may_use: &["hyperscale-types", "hyperscale-stats", "hyperscale-report"],
     },
+    // Carries questions and answers; whoever owns the job answers them.
+    Room { name: "hyperscale-api", kind: Kind::Face, may_use: &["hyperscale-types", "hyperscale-stats"] },
     Room {
         name: "hyperscale-cli",
         kind: Kind::Face,
         may_use: &[
+            "hyperscale-api",
             "hyperscale-tui",
             "hyperscale-types",
             "hyperscale-plan",

@@ -1,6 +1,7 @@
 //! Models in which each virtual user starts its next iteration by itself: closed, iterations, paced.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -41,12 +42,28 @@ struct Shared {
     per_vu: Option<u64>,
     /// Between the starts of one virtual user.
     interval: Option<Duration>,
+    /// Iterations of virtual users that nobody wants at the moment, by slot; only kept when they are counted apart.
+    retired: RefCell<BTreeMap<u32, u64>>,
+}
+
+/// When the virtual users begin that were added last, so that not all begin in the same millisecond.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    /// The override that was last seen.
+    seen: Option<u32>,
+    /// Virtual users of the workflow before it, and how many it added.
+    before: u32,
+    added: u32,
+    /// When it was seen, on the load clock.
+    at_ns: u64,
 }
 
 /// Runs the load to its end.
 pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) {
     let shared = Rc::new(Shared::new(core));
-    let mut spawner = Spawner { core, shared: &shared, vus: Vus::new(), slots: RefCell::default() };
+    let vus_max = core.workflow().vus_max();
+    let spread = Spread { seen: None, before: 0, added: vus_max, at_ns: 0 };
+    let mut spawner = Spawner { core, shared: &shared, vus: Vus::new(), slots: RefCell::default(), spread };
     let end = core.workflow().planned().map(Span::as_nanos);
     while core.phase.get() == StopPhase::Running {
         core.while_paused().await;
@@ -91,7 +108,7 @@ impl Shared {
             Load::Paced { interval, .. } => (None, None, Some(interval.to_duration())),
             Load::Closed { .. } | Load::Open { .. } => (None, None, None),
         };
-        Shared { target: Cell::new(0), left: Cell::new(left), per_vu, interval }
+        Shared { target: Cell::new(0), left: Cell::new(left), per_vu, interval, retired: RefCell::default() }
     }
 }
 
@@ -100,6 +117,7 @@ struct Spawner<'a, N: Network> {
     shared: &'a Rc<Shared>,
     vus: Vus,
     slots: RefCell<Vec<Slot>>,
+    spread: Spread,
 }
 
 impl<N: Network> Spawner<'_, N> {
@@ -108,11 +126,13 @@ impl<N: Network> Spawner<'_, N> {
         let workflow = self.core.workflow();
         let share = self.core.segment.share;
         let now_ns = now.as_nanos() as u64;
-        let all = match (self.core.vus_override.get(), &workflow.load) {
-            (Some(vus), _) => vus,
-            (None, Load::Closed { vus }) => closed::vus_at(vus, now_ns),
-            (None, _) => workflow.vus_max(),
+        let planned = match &workflow.load {
+            Load::Closed { vus } => closed::vus_at(vus, now_ns),
+            _ => workflow.vus_max(),
         };
+        let changed = self.core.vus_override.get();
+        self.spread.follow(changed, planned, now_ns);
+        let all = changed.unwrap_or(planned);
         let target = closed::share(all, share.core, share.cores);
         self.shared.target.set(target);
         let mut next = self.is_ramping().then(|| Instant::now() + RAMP_TICK);
@@ -121,9 +141,9 @@ impl<N: Network> Spawner<'_, N> {
                 continue;
             }
             let global = slot * share.cores + share.core;
-            let due = closed::spread(workflow.ramp, global, workflow.vus_max());
-            if due.as_nanos() > now_ns {
-                let at = self.core.wall(due.as_nanos());
+            let due_ns = self.spread.due_ns(workflow.ramp, global, workflow.vus_max());
+            if due_ns > now_ns {
+                let at = self.core.wall(due_ns);
                 next = Some(next.map_or(at, |next| next.min(at)));
                 break; // slots are due in order
             }
@@ -149,7 +169,8 @@ impl<N: Network> Spawner<'_, N> {
 
     fn spawn(&mut self, slot: u32) {
         self.slots.borrow_mut()[slot as usize] = Slot::Taken;
-        let feed = LoopFeed { shared: Rc::clone(self.shared), slot, started: 0, last: None };
+        let started = self.shared.retired.borrow_mut().remove(&slot).unwrap_or(0);
+        let feed = LoopFeed { shared: Rc::clone(self.shared), slot, started, last: None };
         let core = Rc::clone(self.core);
         self.vus.spawn_local(async move { (slot, vu::live(core, slot, feed).await) });
     }
@@ -157,7 +178,8 @@ impl<N: Network> Spawner<'_, N> {
     fn note(&mut self, ended: Result<(u32, VuEnd), JoinError>) {
         if let Some((slot, end)) = unwind(ended) {
             let counted = matches!(self.core.workflow().load, Load::Iterations { .. });
-            let again = end == VuEnd::NoStart && !counted;
+            let unwanted = slot >= self.shared.target.get();
+            let again = end == VuEnd::NoStart && (!counted || unwanted);
             self.slots.borrow_mut()[slot as usize] = if again { Slot::Free } else { Slot::Closed };
         }
     }
@@ -165,9 +187,36 @@ impl<N: Network> Spawner<'_, N> {
     /// Nobody is left and nobody will come.
     fn all_ended(&self) -> bool {
         let slots = self.slots.borrow();
-        self.vus.is_empty()
-            && slots.len() >= self.core.segment.share.own_vus() as usize
-            && slots.iter().all(|slot| *slot == Slot::Closed)
+        let closed = |slots: &[Slot]| slots.iter().all(|slot| *slot == Slot::Closed);
+        if !self.vus.is_empty() {
+            return false;
+        }
+        if self.core.vus_override.get().is_some() {
+            // Those that nobody wants at the moment are not waited for; without any, somebody may want some again.
+            let target = self.shared.target.get() as usize;
+            return target > 0 && slots.get(..target).is_some_and(closed);
+        }
+        slots.len() >= self.core.segment.share.own_vus() as usize && closed(&slots)
+    }
+}
+
+impl Spread {
+    /// Notes a new wish for virtual users.
+    fn follow(&mut self, wanted: Option<u32>, planned: u32, now_ns: u64) {
+        if wanted == self.seen {
+            return;
+        }
+        let before = self.seen.unwrap_or(planned);
+        let added = wanted.unwrap_or(planned).saturating_sub(before);
+        *self = Spread { seen: wanted, before, added, at_ns: now_ns };
+    }
+
+    /// When a virtual user may begin, on the load clock.
+    fn due_ns(&self, ramp: Span, global: u32, vus_max: u32) -> u64 {
+        if self.seen.is_some() && global >= self.before {
+            return self.at_ns + closed::spread(ramp, global - self.before, self.added).as_nanos();
+        }
+        closed::spread(ramp, global.min(vus_max), vus_max).as_nanos()
     }
 }
 
@@ -188,7 +237,11 @@ impl<N: Network> Feed<N> for LoopFeed {
         if let Some(interval) = self.shared.interval {
             self.wait_for_pace(core, interval).await;
         }
-        if core.phase.get() != StopPhase::Running || self.slot >= self.shared.target.get() {
+        if core.phase.get() != StopPhase::Running {
+            return None;
+        }
+        if self.slot >= self.shared.target.get() {
+            self.retire();
             return None;
         }
         if self.shared.per_vu.is_some_and(|most| self.started >= most) {
@@ -209,6 +262,13 @@ impl<N: Network> Feed<N> for LoopFeed {
 }
 
 impl LoopFeed {
+    /// Nobody wants this virtual user at the moment. If it comes back it goes on counting.
+    fn retire(&self) {
+        if self.shared.per_vu.is_some() {
+            self.shared.retired.borrow_mut().insert(self.slot, self.started);
+        }
+    }
+
     /// Waits until the interval since the last start is over; ends early when the run does.
     async fn wait_for_pace<N: Network>(&mut self, core: &Core<N>, interval: Duration) {
         if let Some(last) = self.last {
@@ -225,14 +285,5 @@ impl LoopFeed {
             }
         }
         self.last = Some(Instant::now());
-    }
-}
-
-impl<N: Network> Core<N> {
-    /// A virtual user waits while the load is paused; the spawner keeps the clock.
-    async fn while_paused_vu(&self) {
-        while self.paused.get() && self.phase.get() == StopPhase::Running {
-            self.changed.notified().await;
-        }
     }
 }

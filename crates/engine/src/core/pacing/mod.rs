@@ -97,4 +97,11 @@ impl<N: Network> Core<N> {
             self.paused_for.set(self.paused_for.get() + since.elapsed());
         }
     }
+
+    /// A virtual user waits while the load is paused; its pacing keeps the clock.
+    async fn while_paused_vu(&self) {
+        while self.paused.get() && self.phase.get() == StopPhase::Running {
+            self.changed.notified().await;
+        }
+    }
 }

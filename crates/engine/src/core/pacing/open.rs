@@ -63,10 +63,11 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
         late: *late,
     };
     let mut starts = Arrivals::new(rate.clone(), *arrivals, share, core.segment.job.seed);
+    let end = rate.length().as_nanos();
     let mut changed_rate: Option<Rate> = None;
     let ticker = Ticker::new()?;
     let mut next = starts.next();
-    while let Some(due) = next {
+    loop {
         core.while_paused().await;
         if core.phase.get() != StopPhase::Running {
             break;
@@ -80,6 +81,12 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
                 continue;
             }
         }
+        let due = match next {
+            Some(due) => due,
+            // Who has changed the rate to next to nothing may change it again before the planned end.
+            None if changed_rate.is_some() && now < end => end,
+            None => break,
+        };
         if due <= now {
             pacer.release(core.anchor.at(core.wall(due)));
             next = starts.next();
@@ -186,6 +193,9 @@ impl<N: Network> Feed<N> for OpenFeed {
     async fn next(&mut self, core: &Core<N>) -> Option<Start> {
         if let Some(start) = self.post.start.take() {
             return admit(core, start);
+        }
+        if core.paused.get() {
+            core.while_paused_vu().await;
         }
         if core.phase.get() != StopPhase::Running {
             return None;
