@@ -129,7 +129,10 @@ fn client_gets_results_and_refusals() {
     let serving = Serving::start(folder::user());
     assert_eq!(serving.call(&Method::SystemMethods).unwrap(), json!({"methods": ["a"]}));
     let Err(CallError::Refused(error)) = serving.call(&Method::JobsList) else { panic!("not refused") };
-    assert_eq!((error.code, error.detail("reason"), error.detail("fix")), (REFUSED, Some("busy"), Some("wait")));
+    assert_eq!(
+        (error.code, error.detail("reason"), error.detail("fix")),
+        (REFUSED, Some("busy"), Some("wait"))
+    );
 }
 
 #[test]
@@ -151,7 +154,10 @@ fn batches_are_answered_together_and_notifications_not_at_all() {
     assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/json"), "{head}");
     let answers: Vec<Value> = serde_json::from_str(body).unwrap();
     assert_eq!(answers.len(), 2, "{answers:?}");
-    assert_eq!((&answers[0]["result"]["methods"][0], &answers[1]["error"]["code"]), (&json!("a"), &json!(-32600)));
+    assert_eq!(
+        (&answers[0]["result"]["methods"][0], &answers[1]["error"]["code"]),
+        (&json!("a"), &json!(-32600))
+    );
     assert!(serving.post(notification).starts_with("HTTP/1.1 204"));
     assert_eq!(serving.desk.asked.load(Ordering::SeqCst), 3, "notifications are carried out");
 }
@@ -189,7 +195,8 @@ fn connections_beyond_the_limit_wait_for_their_turn() {
 
 fn answered(serving: &Serving) -> UnixStream {
     let mut stream = serving.connect();
-    write!(stream, "POST /rpc HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{METHODS}", METHODS.len()).unwrap();
+    write!(stream, "POST /rpc HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{METHODS}", METHODS.len())
+        .unwrap();
     let mut first = [0; 12];
     stream.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");

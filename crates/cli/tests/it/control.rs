@@ -279,7 +279,18 @@ fn changes_are_in_the_recording_and_in_every_report() {
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (recording, page, text) = (file("run.jsonl"), file("run.html"), file("run.md"));
     let run = home.start(&[
-        "run", &target.base, "-c", "2", "-d", "90s", "--record", &recording, "--report", &page, "--report", &text,
+        "run",
+        &target.base,
+        "-c",
+        "2",
+        "-d",
+        "90s",
+        "--record",
+        &recording,
+        "--report",
+        &page,
+        "--report",
+        &text,
     ]);
     target.wait_for_requests(5);
     assert_done(&home.run(&["control", "--vus", "3"]), "2 → 3 virtual users");
@@ -290,7 +301,8 @@ fn changes_are_in_the_recording_and_in_every_report() {
         assert!(shown.contains("2 → 3 virtual users"), "{shown}");
     }
     let lines = fs::read_to_string(recording).unwrap();
-    let event = |line| serde_json::from_value::<Event>(serde_json::from_str::<Value>(line).unwrap()["event"].clone());
+    let event =
+        |line| serde_json::from_value::<Event>(serde_json::from_str::<Value>(line).unwrap()["event"].clone());
     let changes = lines.lines().skip(1).filter_map(|line| match event(line).unwrap() {
         Event::Changed { change: Some(change), .. } => Some(change.what),
         _ => None,

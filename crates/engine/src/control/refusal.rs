@@ -102,8 +102,8 @@ impl Refusal {
             Refusal::NotRunning { .. } | Refusal::NoLoad => {
                 "wait until its load runs, or name another workflow".to_owned()
             }
-            Refusal::WrongModel { has: Quantity::Vus, .. } => "change its virtual users".to_owned(),
-            Refusal::WrongModel { has: Quantity::Rate, .. } => "change its rate".to_owned(),
+            Refusal::WrongModel { has: Quantity::Vus, .. } => "change its virtual users instead".to_owned(),
+            Refusal::WrongModel { has: Quantity::Rate, .. } => "change its rate instead".to_owned(),
             Refusal::TooManyVus { .. } => format!("ask for at most {}", limits::VUS_MAX),
             Refusal::TooFewVus { cores, .. } => {
                 format!("ask for at least {cores}, or pause the run")

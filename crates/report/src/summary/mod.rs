@@ -1,5 +1,6 @@
 //! The summary at the end of a run.
 
+mod changes;
 mod rules;
 mod steps;
 mod workflow;
@@ -42,7 +43,13 @@ pub fn summary(result: &RunResult, options: TextOptions) -> String {
         text.push('\n');
         text.push_str(&workflow::section(workflow, page));
     }
-    for part in [errors(&result.errors, page), rules::section(result, page), notes(result, page)] {
+    let parts = [
+        errors(&result.errors, page),
+        rules::section(result, page),
+        changes::section(result, page),
+        notes(result, page),
+    ];
+    for part in parts {
         if !part.is_empty() {
             text.push('\n');
             text.push_str(&part);
