@@ -186,7 +186,7 @@ pub(crate) struct RequestArgs {
     /// Header field, `Name: value` (may be repeated)
     #[arg(long = "header", short = 'H', value_name = "HEADER")]
     pub(crate) headers: Vec<String>,
-    /// Body; @FILE reads it from a file
+    /// Body; @FILE sends the bytes of a file as they are
     #[arg(long, short = 'b', value_name = "TEXT|@FILE")]
     pub(crate) body: Option<String>,
     /// Speak HTTP/2 only (with prior knowledge on http://)

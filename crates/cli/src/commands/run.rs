@@ -1,7 +1,8 @@
 //! `hyperscale run`: a plan or a URL, run from this machine.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 
 use hyperscale_plan::{Loaded, Overrides, UrlOptions, from_url, override_load, render};
 use hyperscale_types::ExitCode;
@@ -67,11 +68,13 @@ fn url_options(url: String, load: LoadArgs, request: RequestArgs) -> Result<UrlO
 
 /// A request without a word about how often.
 pub(super) fn request_options(url: String, request: RequestArgs) -> Result<UrlOptions, CommandError> {
+    let (body, body_file) = body(request.body)?;
     Ok(UrlOptions {
         url,
         method: request.method,
         headers: request.headers,
-        body: request.body.map(body).transpose()?,
+        body,
+        body_file,
         http2: request.http2,
         connections: request.connections.map(Into::into),
         timeout: request.timeout.map(|timeout| timeout.to_string()),
@@ -84,14 +87,14 @@ pub(super) fn request_options(url: String, request: RequestArgs) -> Result<UrlOp
     })
 }
 
-/// The text itself, or the file behind an `@`.
-fn body(text: String) -> Result<String, CommandError> {
-    let Some(path) = text.strip_prefix('@') else { return Ok(text) };
-    fs::read_to_string(path).map_err(|source| CommandError::Unreadable {
-        what: "the body",
-        path: path.into(),
-        source,
-    })
+/// The text itself, or the file behind an `@`, which must be readable.
+fn body(given: Option<String>) -> Result<(Option<String>, Option<String>), CommandError> {
+    let Some(text) = given else { return Ok((None, None)) };
+    let Some(path) = text.strip_prefix('@') else { return Ok((Some(text), None)) };
+    let readable = File::open(path).and_then(|mut file| file.read(&mut [0; 1]));
+    let unreadable = |source| CommandError::Unreadable { what: "the body", path: path.into(), source };
+    readable.map_err(unreadable)?;
+    Ok((None, Some(path.to_owned())))
 }
 
 /// What the result says about how it was started. Header values and bodies may be secret and stay out.

@@ -27,6 +27,8 @@ pub struct UrlOptions {
     pub headers: Vec<String>,
     /// `-b`: the body.
     pub body: Option<String>,
+    /// `-b @FILE`: the file whose bytes are the body, whatever they are.
+    pub body_file: Option<String>,
     /// `-c`: virtual users; with `rate`, at most so many.
     pub vus: Option<u32>,
     /// `-d`
@@ -123,6 +125,7 @@ fn http(options: &UrlOptions, headers: Map<String, Value>) -> Value {
     set("method", options.method.clone().map(Value::from));
     set("headers", Some(Value::Object(headers)));
     set("body", options.body.clone().map(Value::from));
+    set("file", options.body_file.clone().map(Value::from));
     set("version", options.http2.then(|| "2".into()));
     set("connections", options.connections.map(Value::from));
     set("timeout", options.timeout.clone().map(Value::from));
