@@ -38,6 +38,12 @@ pub(super) fn head(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
     }
     let [left_area, right_area] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(34)]).areas(area);
+    // Whoever wants to control the run from elsewhere needs its id.
+    let job = state.started.as_ref().map_or("", |started| started.job.as_str());
+    let used: usize = left.iter().map(Span::width).sum();
+    if used + job.chars().count() + 2 <= usize::from(left_area.width) {
+        left.push(Span::styled(format!(" {job} "), theme.faint()));
+    }
     frame.render_widget(Paragraph::new(Line::from(left)), left_area);
     frame.render_widget(Paragraph::new(clock(state, theme)).alignment(Alignment::Right), right_area);
 }

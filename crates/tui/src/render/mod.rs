@@ -69,8 +69,10 @@ pub fn render(frame: &mut Frame<'_>, state: &State, theme: Theme) {
 
 /// Histogram, errors, checks and thresholds side by side; in narrow terminals errors and checks share a column.
 fn lists(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let columns = if area.width >= WIDE { 4 } else { 3 };
-    let areas = Layout::horizontal(vec![Constraint::Fill(1); columns]).split(area);
+    // Rules are long: where there is little room they get more of it.
+    let shares: &[u16] = if area.width >= WIDE { &[1, 1, 1, 1] } else { &[2, 2, 3] };
+    let columns = shares.len();
+    let areas = Layout::horizontal(shares.iter().map(|share| Constraint::Fill(*share))).split(area);
     shape::histogram(frame, areas[0], state, theme);
     if columns == 4 {
         panels::errors(frame, areas[1], state, theme);
@@ -111,6 +113,19 @@ fn cut(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
+/// A text in so many cells, shortened in its middle: beginning and end tell more than the beginning alone.
+fn squeeze(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let (head, tail) = (kept / 3, kept - kept / 3);
+    let begin: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    format!("{begin}…{end}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,5 +136,13 @@ mod tests {
         assert_eq!(cut("abcd", 3), "ab…");
         assert_eq!(cut("äöüß", 2), "ä…");
         assert_eq!(cut("abcd", 0), "…");
+    }
+
+    #[test]
+    fn squeezed_texts_keep_beginning_and_end() {
+        assert_eq!(squeeze("abc", 3), "abc");
+        assert_eq!(squeeze("Browse.list.has_items", 10), "Bro…_items");
+        assert_eq!(squeeze("äöüß", 3), "…üß");
+        assert_eq!(squeeze("abcd", 0), "…");
     }
 }
