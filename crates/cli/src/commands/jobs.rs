@@ -7,7 +7,7 @@ use hyperscale_stats::event::Target;
 use hyperscale_types::ExitCode;
 
 use crate::errors::CommandError;
-use crate::local::{LocalError, runs};
+use crate::local::runs;
 use crate::printer::Printer;
 use crate::settings::Settings;
 
@@ -20,8 +20,8 @@ pub(crate) async fn jobs(settings: Settings, printer: Printer) -> Result<ExitCod
         match run.call::<JobList>(&Method::JobsList).await {
             Ok(list) => all.jobs.extend(list.jobs),
             // One that ends while it is asked is no run any more.
-            Err(error @ LocalError::Call { .. }) if error.exit_code() == ExitCode::Unreachable => {}
-            Err(error) => return Err(error.into()),
+            Err(error) if error.is_over() => {}
+            Err(error) => printer.warning(format_args!("{} is left out: {}", run.job, error.why())),
         }
     }
     if settings.output.json {

@@ -51,16 +51,24 @@ pub(crate) enum LocalError {
 }
 
 impl LocalError {
+    /// Whether the run was found but has ended meanwhile.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Self::Call { source: CallError::Unreachable { .. }, .. } => true,
+            Self::Call { source: CallError::Refused(error), .. } => error.detail("reason") == Some("over"),
+            _ => false,
+        }
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Folder(_) | Self::Unreadable(_) => ExitCode::Error,
             Self::Several(_) | Self::Ambiguous { .. } => ExitCode::Usage,
             Self::NoRun { .. } | Self::Unknown { .. } => ExitCode::Unreachable,
+            _ if self.is_over() => ExitCode::Unreachable,
             Self::Call { source, .. } => match source {
                 CallError::Unreachable { .. } | CallError::Lost(_) => ExitCode::Unreachable,
                 CallError::Strange(_) => ExitCode::Error,
-                // Who asks for something from a run that is over has come too late to reach it.
-                CallError::Refused(error) if error.detail("reason") == Some("over") => ExitCode::Unreachable,
                 CallError::Refused(_) => ExitCode::Refused,
             },
         }

@@ -287,3 +287,30 @@ impl LoopFeed {
         self.last = Some(Instant::now());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn added_virtual_users_begin_spread_over_the_ramp() {
+        let ramp = Span::from_secs(1);
+        let mut spread = Spread { seen: None, before: 0, added: 4, at_ns: 0 };
+        let due_ms = |spread: &Spread, vu| spread.due_ns(ramp, vu, 4) / MS;
+        spread.follow(None, 4, 100 * MS);
+        assert_eq!([0, 1, 2, 3].map(|vu| due_ms(&spread, vu)), [0, 250, 500, 750], "as planned");
+        spread.follow(Some(8), 4, 5_000 * MS);
+        assert_eq!(
+            [0, 4, 5, 7].map(|vu| due_ms(&spread, vu)),
+            [0, 5_000, 5_250, 5_750],
+            "from the change on"
+        );
+        spread.follow(Some(8), 4, 6_000 * MS);
+        assert_eq!(due_ms(&spread, 4), 5_000, "the same wish is not a new one");
+        spread.follow(Some(2), 4, 7_000 * MS);
+        spread.follow(Some(4), 4, 8_000 * MS);
+        assert_eq!([1, 2, 3].map(|vu| due_ms(&spread, vu)), [250, 8_000, 8_500], "after fewer");
+    }
+}
