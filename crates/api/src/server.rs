@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method as HttpMethod, Request, Response, StatusCode};
@@ -114,6 +114,10 @@ async fn respond<D: Desk>(request: Request<Incoming>, desk: &D) -> Response<Full
     }
     if request.method() != HttpMethod::POST {
         return plain(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    // One that says so itself need not be read to know it.
+    if request.body().size_hint().lower() > BODY_MAX as u64 {
+        return plain(StatusCode::PAYLOAD_TOO_LARGE);
     }
     let body = Limited::new(request.into_body(), BODY_MAX).collect();
     let body = match timeout(READ_TIMEOUT, body).await {

@@ -14,6 +14,7 @@ pub(crate) fn masked() -> insta::Settings {
         (r"127\.0\.0\.1:[1-9]\d*", "127.0.0.1:PORT"),
         (r"target-\d+", "target-PORT"),
         (r"/tmp/\.tmp\w+", "FOLDER"),
+        (r"run-\d{8}T\d{6}-[0-9a-f]{8}", "run-JOB"),
     ] {
         settings.add_filter(pattern, mask);
     }
@@ -21,7 +22,7 @@ pub(crate) fn masked() -> insta::Settings {
 }
 
 /// Masks measured numbers too, and the columns they shift. A busy machine may be the bottleneck; that is not the point.
-fn measured() -> insta::Settings {
+pub(crate) fn measured() -> insta::Settings {
     let mut settings = masked();
     for (pattern, mask) in [
         (r"(?s)\n\n! warning.*?\n--- stderr", "\n--- stderr"),

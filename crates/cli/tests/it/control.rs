@@ -9,7 +9,7 @@ use hyperscale_engine::Event;
 use hyperscale_stats::result::{Changed, ChangedBy, RunResult, Status};
 use serde_json::Value;
 
-use crate::commands::snapshot;
+use crate::commands::{measured, shown, snapshot};
 use crate::home::Home;
 use crate::support::{Outcome, PATIENCE, PlanFile, Target, assert_books, assert_witnessed};
 
@@ -179,7 +179,7 @@ fn refusals_say_what_fits() {
     snapshot!("control_nothing", home.run(&["control"]));
     snapshot!("control_both", home.run(&["control", "--pause", "--workflow", "Browse"]));
     snapshot!("control_all_that_fit", home.run(&["control", "--rate", "30/s"]));
-    snapshot!("jobs", home.run(&["jobs"]));
+    measured().bind(|| insta::assert_snapshot!("jobs", shown(&home.run(&["jobs"]))));
     assert_done(&home.run(&["control", "--cancel"]), "stopping");
     assert_eq!(run.wait().result(97).changes.len(), 1, "refused changes are none");
 }

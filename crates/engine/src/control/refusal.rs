@@ -52,7 +52,7 @@ pub enum Refusal {
         vus: u32,
     },
     /// Its iterations are shared out over its cores; one without a virtual user would keep its share for ever.
-    #[error("{name} counts its iterations on {cores} cores, each of which needs a virtual user")]
+    #[error("the iterations of {name} are counted per core, and each of its {cores} needs a virtual user")]
     TooFewVus {
         /// Which.
         name: Name,
