@@ -169,7 +169,8 @@ fn other_paths_methods_and_sizes_are_refused() {
     assert!(serving.raw(request("GET /rpc", "").as_bytes()).starts_with("HTTP/1.1 405"));
     let large = format!("POST /rpc HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", BODY_MAX + 1);
     assert!(serving.raw(large.as_bytes()).starts_with("HTTP/1.1 413"));
-    let chunk = format!("{:x}\r\n{}\r\n0\r\n\r\n", BODY_MAX + 1, " ".repeat(BODY_MAX + 1));
+    // No byte more than it takes: what is sent after the answer would reset the connection.
+    let chunk = format!("{:x}\r\n{}", BODY_MAX + 1, " ".repeat(BODY_MAX + 1));
     let chunked = format!("POST /rpc HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n{chunk}");
     assert!(serving.raw(chunked.as_bytes()).starts_with("HTTP/1.1 413"));
     assert_eq!(serving.desk.asked.load(Ordering::SeqCst), 0);
