@@ -1,3 +1,5 @@
+//! Requests as our client and as strangers send them; limits; the end of a server.
+
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
