@@ -43,10 +43,13 @@ pub(super) fn so_far(job: &Job, elapsed: Duration) -> RunResult {
     };
     result.reason = job.stopped.as_ref().map(|stopped| stopped.reason.clone());
     result.series = job.series.newest_full(elapsed, NEWEST_POINTS_MAX);
-    // Hundreds of numbers per step and second; the live part of a snapshot has smaller histograms.
+    // Hundreds of numbers per step and second; the live part of a snapshot has the smaller histograms.
     let steps = |workflow: &mut WorkflowResult| {
         let all = workflow.steps.iter_mut().chain(&mut workflow.setup_steps);
         all.for_each(|step| step.latency_buckets = Vec::new());
+        workflow.steps.iter_mut().for_each(|step| {
+            (step.latency_bounds, step.failed_latency_bounds) = Default::default();
+        });
     };
     result.workflows.iter_mut().for_each(steps);
     result

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::buckets::Count;
 use crate::distribution::Distribution;
+use crate::event::BoundCounts;
 use crate::histogram::Histogram;
 use crate::layout::{MetricKind, StepLayout};
 use crate::metric::MetricStats;
@@ -133,8 +134,10 @@ fn step_result(layout: &StepLayout, step: &StepStats, elapsed: Duration) -> Step
         rate: rate(step.count, elapsed),
         latency_us: timing_result(&step.latency),
         latency_buckets: bucket_results(&step.latency),
+        latency_bounds: BoundCounts::of(&step.latency),
         service_us: timing_result(&step.service),
         failed_latency_us: timing_result(&step.failed_latency),
+        failed_latency_bounds: BoundCounts::of(&step.failed_latency),
         phases_us: PhasesResult {
             connect: phase(Phase::Connect),
             tls: phase(Phase::Tls),

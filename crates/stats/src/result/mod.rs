@@ -17,6 +17,7 @@ pub use buckets::{BucketResult, merge_buckets};
 pub use build::{WorkflowFacts, errors, load_result, workflow_result};
 pub use exports::ExportResult;
 
+use crate::event::BoundCounts;
 use crate::layout::{MetricKind, StepKind};
 
 /// The version that is written.
@@ -211,11 +212,17 @@ pub struct StepResult {
     /// The same latencies by bucket, in order, without empty ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_buckets: Vec<BucketResult>,
+    /// The same latencies at fixed bounds, as exporters send them.
+    #[serde(default, skip_serializing_if = "BoundCounts::is_empty")]
+    pub latency_bounds: BoundCounts,
     /// From the actual start, of calls that were ok.
     pub service_us: TimingResult,
     /// From the intended start, of calls that failed.
     #[serde(default)]
     pub failed_latency_us: TimingResult,
+    /// The same latencies at fixed bounds.
+    #[serde(default, skip_serializing_if = "BoundCounts::is_empty")]
+    pub failed_latency_bounds: BoundCounts,
     /// Parts of the service time.
     pub phases_us: PhasesResult,
     /// Events of streamed answers.
