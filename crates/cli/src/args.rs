@@ -2,6 +2,7 @@
 
 mod author;
 mod compare;
+mod export;
 mod look;
 mod schema;
 
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 pub(crate) use author::{CompletionsArgs, ConvertArgs, Cookies, ImportOrigin, ManArgs, NewArgs};
 use clap::{Args, Parser, Subcommand};
 pub(crate) use compare::CompareArgs;
+pub(crate) use export::ExportArgs;
 use hyperscale_target::{ErrorRate, Latency, Stall};
 use hyperscale_types::rate::RateError;
 use hyperscale_types::{ByteSize, ExitCode, Rate, Span};
@@ -96,6 +98,18 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+impl Command {
+    /// Where it exports to, if it shows a run.
+    pub(crate) fn export(&mut self) -> Option<&mut ExportArgs> {
+        match self {
+            Self::Run(args) => Some(&mut args.export),
+            Self::Demo(args) => Some(&mut args.export),
+            Self::Replay(args) => Some(&mut args.export),
+            _ => None,
+        }
+    }
+}
+
 /// `hyperscale demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -104,6 +118,8 @@ pub(crate) struct DemoArgs {
     /// Record every event of the run into this file, for `hyperscale replay`
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: ExportArgs,
 }
 
 /// How much of this machine a run takes, and what it draws from.
@@ -137,6 +153,8 @@ pub(crate) struct RunArgs {
     /// Record every event of the run into this file, for `hyperscale replay`
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: ExportArgs,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
@@ -235,6 +253,8 @@ pub(crate) struct ReplayArgs {
     /// Write a report of the recorded result (may be repeated)
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: ExportArgs,
     /// Plain progress lines, never a live screen
     #[arg(long)]
     pub(crate) no_ui: bool,

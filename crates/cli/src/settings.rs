@@ -87,7 +87,7 @@ pub(crate) enum SettingError {
 }
 
 /// One origin's say. `None` leaves it to the next origin.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Layer {
     json: Option<bool>,
     quiet: Option<bool>,
@@ -95,10 +95,11 @@ struct Layer {
     no_ui: Option<bool>,
     cores: Option<NonZeroU32>,
     seed: Option<u64>,
+    export: Option<Vec<String>>,
 }
 
 impl Layer {
-    const KEYS: [&str; 6] = ["json", "quiet", "no_color", "no_ui", "cores", "seed"];
+    const KEYS: [&str; 7] = ["json", "quiet", "no_color", "no_ui", "cores", "seed", "export"];
 
     fn of_flags(global: &GlobalArgs, engine: EngineArgs) -> Self {
         let said = |flag: bool| flag.then_some(true);
@@ -109,6 +110,7 @@ impl Layer {
             no_ui: said(engine.no_ui),
             cores: engine.cores,
             seed: engine.seed,
+            export: None, // read by the commands that have it, for what stands there may be secret
         }
     }
 
@@ -131,6 +133,7 @@ impl Layer {
             "no_ui" => self.no_ui = truth()?,
             "cores" => self.cores = Some(value.parse().map_err(|_| wrong("a number of cores from 1"))?),
             "seed" => self.seed = Some(value.parse().map_err(|_| wrong("a whole number"))?),
+            "export" => self.export = Some(value.split_whitespace().map(str::to_owned).collect()),
             _ => {
                 return Err(SettingError::Unknown {
                     origin: origin.to_owned(),
@@ -150,18 +153,23 @@ impl Layer {
             no_ui: self.no_ui.or(under.no_ui),
             cores: self.cores.or(under.cores),
             seed: self.seed.or(under.seed),
+            export: self.export.or(under.export),
         }
     }
 }
 
 impl Settings {
-    /// Resolves flags, the environment of this process and the settings file.
-    pub(crate) fn resolve(global: &GlobalArgs, engine: EngineArgs) -> Result<Self, SettingError> {
+    /// Resolves flags, the environment of this process and the settings file. Beside the settings come the places that
+    /// runs are exported to where the command line names none.
+    pub(crate) fn resolve(
+        global: &GlobalArgs,
+        engine: EngineArgs,
+    ) -> Result<(Self, Vec<String>), SettingError> {
         let environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let file = file_layer(global.config.as_deref(), &environment)?;
         let layer = Layer::of_flags(global, engine).over(environment_layer(&environment)?).over(file);
         let no_color_asked = environment.iter().any(|(name, value)| name == "NO_COLOR" && !value.is_empty());
-        Ok(Self {
+        let settings = Self {
             output: Output {
                 json: layer.json.unwrap_or(false),
                 quiet: layer.quiet.unwrap_or(false),
@@ -170,7 +178,8 @@ impl Settings {
             },
             cores: layer.cores,
             seed: layer.seed,
-        })
+        };
+        Ok((settings, layer.export.unwrap_or_default()))
     }
 }
 
@@ -202,7 +211,12 @@ fn parse_file(path: &str, text: &str) -> Result<Layer, SettingError> {
         .map_err(|error| SettingError::Syntax { path: path.to_owned(), message: error.to_string() })?;
     let mut layer = Layer::default();
     for (key, value) in &table {
-        layer.set(path, key, &as_text(value))?;
+        match value {
+            toml::Value::Array(list) if key == "export" => {
+                layer.export = Some(list.iter().map(as_text).collect());
+            }
+            value => layer.set(path, key, &as_text(value))?,
+        }
     }
     Ok(layer)
 }

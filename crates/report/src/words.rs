@@ -1,6 +1,6 @@
 //! What every format says in the same words: warnings, values of thresholds, shares of checks, the verdict.
 
-use hyperscale_stats::result::{CheckResult, Loss, RunResult, Status, ThresholdResult};
+use hyperscale_stats::result::{CheckResult, ExportResult, Loss, RunResult, Status, ThresholdResult};
 use hyperscale_types::rule::{Metric, Rule, Stat};
 
 use crate::human;
@@ -29,7 +29,14 @@ pub(crate) fn warnings(result: &RunResult) -> Vec<String> {
     });
     let unfinished =
         (!result.is_final).then(|| "the run had not ended: the numbers are those so far".to_owned());
-    saturated.into_iter().chain(unfinished).chain(losses(&result.loss)).collect()
+    let exports = result.exports.iter().filter(|export| export.lost > 0).map(not_exported);
+    saturated.into_iter().chain(unfinished).chain(losses(&result.loss)).chain(exports).collect()
+}
+
+fn not_exported(export: &ExportResult) -> String {
+    let why = export.error.as_ref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+    let (lost, target) = (human::count(export.lost), one_line(&export.target));
+    format!("{lost} states of the run were not exported to {} {target}{why}", one_line(&export.kind))
 }
 
 fn losses(loss: &Loss) -> Vec<String> {

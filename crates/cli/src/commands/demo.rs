@@ -43,7 +43,8 @@ pub(crate) async fn demo(
     printer.note(format_args!("target on {base}; running {PLAN_NAME} against it"));
     let plan = plan_file::built_in(PLAN_NAME, PLAN, vec![("base".to_owned(), base)])?.plan;
     let options = BTreeMap::from([("plan".to_owned(), PLAN_NAME.to_owned())]);
-    let session = Session { plan, options, record: args.record, settings, printer };
+    let session =
+        Session { plan, options, record: args.record, exports: args.export.urls, settings, printer };
     let played = session.play().await?;
     let seen = target.handle().settled_stats().await.requests;
     target.stop();

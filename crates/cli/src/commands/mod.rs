@@ -24,17 +24,20 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Runs the command and tells the person about errors.
-pub(crate) fn execute(cli: Cli) -> ExitCode {
+pub(crate) fn execute(mut cli: Cli) -> ExitCode {
     let engine = match &cli.command {
         Command::Run(args) => args.engine,
         Command::Demo(args) => args.engine,
         Command::Replay(args) => EngineArgs { no_ui: args.no_ui, ..EngineArgs::default() },
         _ => EngineArgs::default(),
     };
-    let settings = match Settings::resolve(&cli.global, engine) {
-        Ok(settings) => settings,
+    let (settings, exports) = match Settings::resolve(&cli.global, engine) {
+        Ok(resolved) => resolved,
         Err(error) => return tell(&error.into(), Printer::plain()),
     };
+    if let Some(args) = cli.command.export().filter(|args| args.urls.is_empty()) {
+        args.urls = exports;
+    }
     let printer = Printer::new(settings.output);
     // One thread is enough to listen to signals and events: load and targets have threads of their own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::session::{self, Interrupts, farewell};
 use crate::args::{ReplayArgs, Speed};
 use crate::errors::CommandError;
-use crate::faces::Faces;
+use crate::faces::{self, Faces};
 use crate::printer::Printer;
 use crate::recording::{Reader, RecordingError, Timed};
 use crate::report_file::Reports;
@@ -31,6 +31,7 @@ pub(crate) async fn replay(
     let reports = Reports::open(&args.reports)?;
     let mut recording = Recording::open(args.file)?;
     let mut faces = Faces::default();
+    let exported = faces::export(&args.export.urls, &mut faces, printer)?;
     let mut wishes = session::watch(&mut faces, Mode::Replay, settings, printer)?;
     let mut interrupts = Interrupts::listen()?;
     let played = tokio::select! {
@@ -40,7 +41,8 @@ pub(crate) async fn replay(
         Some(_) = session::wanted(&mut wishes) => None,
     };
     let trouble = farewell(faces, printer);
-    let Some(result) = played.transpose()? else { return Ok(ExitCode::Cancelled) };
+    let Some(mut result) = played.transpose()? else { return Ok(ExitCode::Cancelled) };
+    exported.add_to(&mut result, printer);
     let shown = session::show(&result, settings, printer);
     let written = reports.write(&result, printer);
     shown?;

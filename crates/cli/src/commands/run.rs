@@ -22,12 +22,12 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, CommandError> {
     let reports = Reports::open(&args.reports)?;
     let options = shown_options(&args);
-    let record = args.record.clone();
+    let (record, exports) = (args.record.clone(), args.export.urls.clone());
     let loaded = load(args)?;
     if !loaded.warnings.is_empty() {
         printer.verbatim(&render(&loaded.warnings));
     }
-    let session = Session { plan: loaded.plan, options, record, settings, printer };
+    let session = Session { plan: loaded.plan, options, record, exports, settings, printer };
     let played = session.play().await?;
     // Neither a closed stdout nor a full disk may cost the other places their result.
     let shown = session::show(&played.result, settings, printer);

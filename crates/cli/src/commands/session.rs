@@ -20,7 +20,7 @@ use hyperscale_types::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::errors::CommandError;
-use crate::faces::{Closed, Faces, LiveScreen, ProgressLog, Recorder, Wishes, screen};
+use crate::faces::{self, Closed, Faces, LiveScreen, ProgressLog, Recorder, Wishes, screen};
 use crate::identity;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -33,6 +33,8 @@ pub(crate) struct Session {
     pub(crate) options: BTreeMap<String, String>,
     /// Where the run is recorded.
     pub(crate) record: Option<PathBuf>,
+    /// Where it is exported to.
+    pub(crate) exports: Vec<String>,
     /// Cores and seed.
     pub(crate) settings: Settings,
     /// Where progress goes.
@@ -53,6 +55,7 @@ impl Session {
         let printer = self.printer;
         let mut interrupts = Interrupts::listen()?;
         let mut faces = self.recording()?;
+        let exported = faces::export(&self.exports, &mut faces, printer)?;
         let options = self.run_options();
         let settings = self.settings;
         let mut run = Run::start(Arc::new(self.plan), options)?;
@@ -75,9 +78,11 @@ impl Session {
             }
         }
         // The conductor has said its last word; it only has to put its result down.
-        let result = run.join();
+        let mut result = run.join();
         faces.show(Event::Finished(Box::new(result.clone())));
-        Ok(Played { result, trouble: farewell(faces, printer) })
+        let trouble = farewell(faces, printer);
+        exported.add_to(&mut result, printer);
+        Ok(Played { result, trouble })
     }
 
     /// The faces that must be there before any load is made.

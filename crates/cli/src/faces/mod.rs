@@ -3,11 +3,12 @@
 //! ```text
 //!                    ┌─ 16 events ─► thread ─► progress lines | screen
 //! session ─ Faces ───┼─ 16 events ─► thread ─► recording
-//!                    └─ 16 events ─► thread ─► …
+//!                    └─ 16 events ─► thread ─► exporters, which have threads of their own
 //! ```
 //! Every face has a thread and a short queue of its own. Where the queue is full, snapshots are left out and counted;
 //! other events are few and wait.
 
+mod exports;
 mod progress;
 mod recorder;
 pub(crate) mod screen;
@@ -21,6 +22,7 @@ use hyperscale_engine::Event;
 
 use crate::errors::CommandError;
 
+pub(crate) use exports::export;
 pub(crate) use progress::ProgressLog;
 pub(crate) use recorder::Recorder;
 pub(crate) use screen::{LiveScreen, Wishes};

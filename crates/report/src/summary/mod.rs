@@ -4,7 +4,7 @@ mod rules;
 mod steps;
 mod workflow;
 
-use hyperscale_stats::result::{ErrorResult, RunResult};
+use hyperscale_stats::result::{ErrorResult, ExportResult, RunResult};
 
 use crate::human;
 use crate::style::{Role, Style};
@@ -42,7 +42,13 @@ pub fn summary(result: &RunResult, options: TextOptions) -> String {
         text.push('\n');
         text.push_str(&workflow::section(workflow, page));
     }
-    for part in [errors(&result.errors, page), rules::section(result, page), notes(result, page)] {
+    let parts = [
+        errors(&result.errors, page),
+        rules::section(result, page),
+        exports(result, page),
+        notes(result, page),
+    ];
+    for part in parts {
         if !part.is_empty() {
             text.push('\n');
             text.push_str(&part);
@@ -114,6 +120,21 @@ fn error_line(error: &ErrorResult, page: Page) -> String {
     let used = 2 + count.len() + 2 + head.chars().count() + 2;
     let message = page.shorten(&one_line(&error.message), used);
     format!("  {}  {head}  {message}", page.style.paint(Role::Bad, &count))
+}
+
+/// Where the numbers went while the run was going on.
+fn exports(result: &RunResult, page: Page) -> String {
+    if result.exports.is_empty() {
+        return String::new();
+    }
+    let line = |export: &ExportResult| {
+        let words = format!("  {}  {}", one_line(&export.kind), one_line(&export.target));
+        let (sent, lost) = (human::count(export.sent), human::count(export.lost));
+        let lost = page.style.paint(Role::of_failures(export.lost), &format!("{lost} lost"));
+        format!("{words}  {sent} sent  {lost}")
+    };
+    let lines = [page.title("exports")].into_iter().chain(result.exports.iter().map(line));
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// What limits the trust in the numbers.

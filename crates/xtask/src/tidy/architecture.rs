@@ -57,6 +57,12 @@ const ROOMS: &[Room] = &[
     // The witness shares nothing with the clients it is a witness for.
     Room { name: "hyperscale-target", kind: Kind::Effects, may_use: &["hyperscale-types"] },
     Room { name: "hyperscale-report", kind: Kind::Face, may_use: &["hyperscale-types", "hyperscale-stats"] },
+    // A face with sockets: what it exports to is reached through the clients.
+    Room {
+        name: "hyperscale-export",
+        kind: Kind::Face,
+        may_use: &["hyperscale-types", "hyperscale-plan", "hyperscale-stats", "hyperscale-clients"],
+    },
     // Only for how numbers are written.
     Room {
         name: "hyperscale-tui",
@@ -67,6 +73,7 @@ const ROOMS: &[Room] = &[
         name: "hyperscale-cli",
         kind: Kind::Face,
         may_use: &[
+            "hyperscale-export",
             "hyperscale-tui",
             "hyperscale-types",
             "hyperscale-plan",
