@@ -14,7 +14,7 @@ use crate::gather::Readings;
 use crate::place::Place;
 use crate::queue::{Parcel, Queue};
 use crate::reading::Reading;
-use crate::send::{OpenError, Opened};
+use crate::send::{OpenError, Opened, SEND_TIME};
 use crate::tally::Tally;
 
 /// How long after the end of a run its final numbers may take to be delivered.
@@ -74,6 +74,14 @@ impl Exporters {
                 self.push(reading, Some(Instant::now() + FLUSH_TIME));
             }
             Event::Started(_) | Event::Workflow { .. } | Event::Abort { .. } | Event::Changed { .. } => {}
+        }
+    }
+
+    /// Waits until every exporter has dealt with what it got: for a recorded run, where there is nothing to slow down.
+    /// Who has lost something before is not waited for.
+    pub fn settle(&self) {
+        for seat in self.seats.iter().filter(|seat| seat.listens.is_none() && seat.tally.get().lost == 0) {
+            seat.queue.wait_until_idle(SEND_TIME);
         }
     }
 

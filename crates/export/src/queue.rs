@@ -4,7 +4,8 @@
 //! a receiver that is slow gets fresh numbers instead of old ones.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -28,11 +29,14 @@ pub(crate) struct Parcel {
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     changed: Notify,
+    idle: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     parcels: VecDeque<Parcel>,
+    /// Whether one was taken and not yet dealt with.
+    in_hand: bool,
     closed: bool,
 }
 
@@ -54,15 +58,26 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// The oldest reading that waits; `None` when the queue is closed and empty.
+    /// Waits until everything was dealt with, but not longer than this.
+    pub(crate) fn wait_until_idle(&self, limit: Duration) {
+        let is_busy = |waiting: &mut Waiting| waiting.in_hand || !waiting.parcels.is_empty();
+        // Whether it is idle or too late is the same to whoever waits.
+        drop(self.idle.wait_timeout_while(self.lock(), limit, is_busy));
+    }
+
+    /// The oldest reading that waits; `None` when the queue is closed and empty. Asking means that the one before was
+    /// dealt with.
     pub(crate) async fn next(&self) -> Option<Parcel> {
         loop {
             {
                 let mut waiting = self.lock();
-                match waiting.parcels.pop_front() {
-                    Some(parcel) => return Some(parcel),
-                    None if waiting.closed => return None,
-                    None => {}
+                let parcel = waiting.parcels.pop_front();
+                waiting.in_hand = parcel.is_some();
+                if parcel.is_none() {
+                    self.idle.notify_all();
+                }
+                if parcel.is_some() || waiting.closed {
+                    return parcel;
                 }
             }
             self.changed.notified().await;

@@ -11,16 +11,19 @@ use hyperscale_engine::Event;
 use hyperscale_stats::result::RunResult;
 use hyperscale_tui::Mode;
 use hyperscale_types::ExitCode;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::session::{self, Interrupts, farewell};
 use crate::args::{ReplayArgs, Speed};
 use crate::errors::CommandError;
-use crate::faces::{self, Faces};
+use crate::faces::{self, Faces, Source};
 use crate::printer::Printer;
 use crate::recording::{Reader, RecordingError, Timed};
 use crate::report_file::Reports;
 use crate::settings::Settings;
+
+/// How often a replay without a speed looks whether the faces have caught up.
+const ROOM_EVERY: Duration = Duration::from_millis(1);
 
 /// Shows a recording and its result.
 pub(crate) async fn replay(
@@ -31,7 +34,7 @@ pub(crate) async fn replay(
     let reports = Reports::open(&args.reports)?;
     let mut recording = Recording::open(args.file)?;
     let mut faces = Faces::default();
-    let exported = faces::export(&args.export.urls, &mut faces, printer)?;
+    let exported = faces::export(&args.export.urls, Source::Recorded, &mut faces, printer)?;
     let mut wishes = session::watch(&mut faces, Mode::Replay, settings, printer)?;
     let mut interrupts = Interrupts::listen()?;
     let played = tokio::select! {
@@ -74,8 +77,14 @@ impl Recording {
         let began = Instant::now();
         loop {
             let Timed { t_s, event } = self.reader.next().map_err(|source| wrong(&self.path, source))?;
-            if let Some(after) = speed.scaled(t_s) {
-                sleep_until(began + after).await;
+            match speed.scaled(t_s) {
+                Some(after) => sleep_until(began + after).await,
+                // As fast as it can be seen: nobody misses anything.
+                None => {
+                    while !faces.have_room() {
+                        sleep(ROOM_EVERY).await;
+                    }
+                }
             }
             let result = if let Event::Finished(result) = &event { Some((**result).clone()) } else { None };
             faces.show(event);

@@ -20,7 +20,7 @@ use hyperscale_types::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::errors::CommandError;
-use crate::faces::{self, Closed, Faces, LiveScreen, ProgressLog, Recorder, Wishes, screen};
+use crate::faces::{self, Closed, Faces, LiveScreen, ProgressLog, Recorder, Source, Wishes, screen};
 use crate::identity;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -55,7 +55,7 @@ impl Session {
         let printer = self.printer;
         let mut interrupts = Interrupts::listen()?;
         let mut faces = self.recording()?;
-        let exported = faces::export(&self.exports, &mut faces, printer)?;
+        let exported = faces::export(&self.exports, Source::Live, &mut faces, printer)?;
         let options = self.run_options();
         let settings = self.settings;
         let mut run = Run::start(Arc::new(self.plan), options)?;

@@ -10,9 +10,19 @@ use super::{Face, Faces};
 use crate::errors::CommandError;
 use crate::printer::Printer;
 
+/// Where a run comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// It happens now and waits for nobody.
+    Live,
+    /// It was recorded, and can wait until every state is delivered.
+    Recorded,
+}
+
 /// The exporters of one run.
 struct ExportFace {
     exporters: Exporters,
+    source: Source,
     results: Arc<OnceLock<Vec<ExportResult>>>,
 }
 
@@ -21,7 +31,12 @@ struct ExportFace {
 pub(crate) struct Exported(Arc<OnceLock<Vec<ExportResult>>>);
 
 /// Opens all places before any load is made. Says where endpoints listen.
-pub(crate) fn export(urls: &[String], faces: &mut Faces, printer: Printer) -> Result<Exported, CommandError> {
+pub(crate) fn export(
+    urls: &[String],
+    source: Source,
+    faces: &mut Faces,
+    printer: Printer,
+) -> Result<Exported, CommandError> {
     let exported = Exported::default();
     if urls.is_empty() {
         return Ok(exported);
@@ -29,13 +44,16 @@ pub(crate) fn export(urls: &[String], faces: &mut Faces, printer: Printer) -> Re
     let places = urls.iter().map(|url| Place::parse(url)).collect::<Result<Vec<_>, _>>()?;
     let exporters = Exporters::open(&places)?;
     exporters.endpoints().for_each(|url| printer.note(format_args!("metrics at {url}")));
-    faces.add("exporter", ExportFace { exporters, results: Arc::clone(&exported.0) })?;
+    faces.add("exporter", ExportFace { exporters, source, results: Arc::clone(&exported.0) })?;
     Ok(exported)
 }
 
 impl Face for ExportFace {
     fn event(&mut self, event: &Event) {
         self.exporters.event(event);
+        if self.source == Source::Recorded {
+            self.exporters.settle();
+        }
     }
 
     fn close(self: Box<Self>) -> Result<(), CommandError> {

@@ -15,6 +15,7 @@ pub(crate) mod screen;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread;
 
@@ -22,7 +23,7 @@ use hyperscale_engine::Event;
 
 use crate::errors::CommandError;
 
-pub(crate) use exports::export;
+pub(crate) use exports::{Source, export};
 pub(crate) use progress::ProgressLog;
 pub(crate) use recorder::Recorder;
 pub(crate) use screen::{LiveScreen, Wishes};
@@ -64,16 +65,19 @@ impl Faces {
     /// Gives a face a thread.
     pub(crate) fn add(&mut self, name: &'static str, face: impl Face + 'static) -> Result<(), CommandError> {
         let (sender, events) = mpsc::sync_channel::<Arc<Event>>(WAITING_MAX);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let waits = Arc::clone(&waiting);
         let watch = move || {
             let mut face: Box<dyn Face> = Box::new(face);
             for event in &events {
                 face.event(&event);
+                waits.fetch_sub(1, Ordering::Relaxed);
             }
             face.close()
         };
         let thread =
             thread::Builder::new().name(format!("face-{name}")).spawn(watch).map_err(CommandError::System)?;
-        self.seats.push(Seat { name, sender, kept: VecDeque::new(), missing: 0, missed: 0, thread });
+        self.seats.push(Seat { name, sender, waiting, kept: VecDeque::new(), missing: 0, missed: 0, thread });
         Ok(())
     }
 
@@ -81,6 +85,13 @@ impl Faces {
     pub(crate) fn show(&mut self, event: Event) {
         let event = Arc::new(event);
         self.seats.iter_mut().for_each(|seat| seat.hand(&event));
+    }
+
+    /// Whether everybody could take one more.
+    pub(crate) fn have_room(&self) -> bool {
+        self.seats
+            .iter()
+            .all(|seat| seat.waiting.load(Ordering::Relaxed) < WAITING_MAX || seat.thread.is_finished())
     }
 
     /// Waits until everybody has seen everything.
@@ -93,6 +104,8 @@ impl Faces {
 struct Seat {
     name: &'static str,
     sender: SyncSender<Arc<Event>>,
+    /// Events that were handed over and not yet seen.
+    waiting: Arc<AtomicUsize>,
     kept: VecDeque<Arc<Event>>,
     /// Snapshots left out since the last one that went through.
     missing: u64,
@@ -107,7 +120,7 @@ impl Seat {
         match &**event {
             Event::Snapshot(_) if !self.kept.is_empty() => self.miss(),
             Event::Snapshot(_) => {
-                if let Err(TrySendError::Full(_)) = self.sender.try_send(self.told(event)) {
+                if self.send(self.told(event)).is_err() {
                     self.miss();
                 } else {
                     self.missing = 0;
@@ -143,10 +156,22 @@ impl Seat {
 
     fn flush(&mut self) {
         while let Some(first) = self.kept.pop_front() {
-            if let Err(TrySendError::Full(first)) = self.sender.try_send(first) {
+            if let Err(first) = self.send(first) {
                 self.kept.push_front(first);
                 return;
             }
+        }
+    }
+
+    /// Hands an event over unless the queue is full. A face that has crashed takes everything.
+    fn send(&self, event: Arc<Event>) -> Result<(), Arc<Event>> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        match self.sender.try_send(event) {
+            Err(TrySendError::Full(event)) => {
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                Err(event)
+            }
+            Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
         }
     }
 

@@ -8,6 +8,7 @@ mod compare;
 mod convert;
 mod doctor;
 mod examples;
+mod exports;
 mod faults;
 mod guide;
 mod http;

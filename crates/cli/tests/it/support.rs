@@ -80,12 +80,12 @@ impl Process {
         Self { child, stdout, stderr, lines }
     }
 
-    /// Waits for a line on stderr that contains `part`.
-    pub(crate) fn wait_for_note(&self, part: &str) {
+    /// Waits for a line on stderr that contains `part`, and returns it.
+    pub(crate) fn wait_for_note(&self, part: &str) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(line) if line.contains(part) => return,
+                Ok(line) if line.contains(part) => return line,
                 Ok(_) => {}
                 Err(error) => panic!("no line with {part:?} on stderr: {error}"),
             }
