@@ -16,6 +16,8 @@
 
 pub mod encode;
 mod exporter;
+#[cfg(test)]
+mod fuzz;
 mod gather;
 pub mod names;
 pub mod place;

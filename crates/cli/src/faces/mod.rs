@@ -177,6 +177,7 @@ impl Seat {
 
     fn close(self) -> Closed {
         for event in self.kept {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
             // A face that has crashed gets nothing more; its thread says so.
             drop(self.sender.send(event));
         }

@@ -128,10 +128,12 @@ fn exports(result: &RunResult, page: Page) -> String {
         return String::new();
     }
     let line = |export: &ExportResult| {
-        let words = format!("  {}  {}", one_line(&export.kind), one_line(&export.target));
+        let kind = one_line(&export.kind);
         let (sent, lost) = (human::count(export.sent), human::count(export.lost));
+        let used = format!("  {kind}    {sent} sent  {lost} lost").chars().count();
+        let target = page.shorten(&one_line(&export.target), used);
         let lost = page.style.paint(Role::of_failures(export.lost), &format!("{lost} lost"));
-        format!("{words}  {sent} sent  {lost}")
+        format!("  {kind}  {target}  {sent} sent  {lost}")
     };
     let lines = [page.title("exports")].into_iter().chain(result.exports.iter().map(line));
     lines.collect::<Vec<_>>().join("\n") + "\n"

@@ -1,7 +1,7 @@
 //! The summary at the end of a run.
 
 use hyperscale_report::{Style, TextOptions, summary};
-use hyperscale_stats::result::{LoadResult, Status};
+use hyperscale_stats::result::{ExportResult, LoadResult, Status};
 
 use crate::runs::{eventful, simple};
 
@@ -23,6 +23,30 @@ fn an_eventful_run_shows_everything() {
 fn eighty_columns_are_enough() {
     let text = text(&eventful(), 80);
     assert!(text.lines().all(|line| line.chars().count() <= 80));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn exports_say_what_was_sent_and_what_was_lost() {
+    let export = |kind: &str, target: &str, lost, error: Option<&str>| ExportResult {
+        kind: kind.into(),
+        target: target.into(),
+        sent: 1_234,
+        lost,
+        error: error.map(str::to_owned),
+    };
+    let mut result = simple();
+    result.exports = vec![
+        export("csv", "run.csv", 0, None),
+        export(
+            "otlp",
+            &format!("https://{}.example.com/v1/metrics", "long.".repeat(12)),
+            3,
+            Some("no\u{1b} answer"),
+        ),
+    ];
+    let text = text(&result, 80);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
 }
 
