@@ -8,9 +8,9 @@ use crate::reading::{Buckets, Family, Point, Reading, Value, bounds_s};
 pub(crate) type SeriesLabels<'a> = [(&'static str, &'a str)];
 
 /// Hands over every series of a family: suffix of its name, labels, number.
-pub(crate) fn for_each<'a>(
-    reading: &'a Reading,
-    family: &'a Family,
+pub(crate) fn for_each(
+    reading: &Reading,
+    family: &Family,
     mut each: impl FnMut(&str, &SeriesLabels<'_>, Number),
 ) {
     for point in &family.points {

@@ -7,7 +7,7 @@ mod post;
 mod scrape;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -165,7 +165,7 @@ async fn deliver(mut sink: Sink, queue: &Queue, tally: &Tally) {
 /// A socket that is connected, so that a refused datagram is told with the next one.
 fn socket(to: &str) -> io::Result<UdpSocket> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for peer in std::net::ToSocketAddrs::to_socket_addrs(to)? {
+    for peer in to.to_socket_addrs()? {
         let any: SocketAddr = if peer.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
         match UdpSocket::bind(any).and_then(|socket| socket.connect(peer).map(|()| socket)) {
             Ok(socket) => {

@@ -4,6 +4,7 @@
 //! time of the reading. Everything else is the receiver's last word. What was repeated may arrive twice: readings are
 //! sums with a time, so that changes nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_clients::http::url::UrlError;
@@ -45,11 +46,11 @@ impl PostSink {
 
     /// Delivers a reading, or says why not.
     pub(super) async fn send(&self, reading: &Reading, until: Instant) -> Result<(), String> {
-        let body: std::sync::Arc<[u8]> = self.encode(reading).into();
+        let body: Arc<[u8]> = self.encode(reading).into();
         let mut pause = PAUSE_FIRST;
         let mut tries = 1;
         loop {
-            let outcome = timeout_at(until, self.post.send(std::sync::Arc::clone(&body))).await;
+            let outcome = timeout_at(until, self.post.send(Arc::clone(&body))).await;
             let why = match outcome {
                 Ok(Ok(answer)) if (200..300).contains(&answer.status) => return self.accepted(&answer),
                 Ok(Ok(answer)) if !may_pass(answer.status) => return Err(refusal(&answer)),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -23,6 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::encode::prometheus;
 use crate::exporter::FLUSH_TIME;
 use crate::queue::Queue;
+use crate::reading::Reading;
 use crate::tally::Tally;
 
 /// Connections at the same time; more have to wait in the kernel.
@@ -84,7 +85,7 @@ fn last_wait(linger: Option<Duration>, scrapes: u64) -> Duration {
     linger.unwrap_or(if scrapes > 0 { FLUSH_TIME } else { Duration::ZERO })
 }
 
-fn show(page: &Shared, reading: &crate::reading::Reading) {
+fn show(page: &Shared, reading: &Reading) {
     let text = prometheus::encode(reading).into();
     // Nothing that holds it can panic half-way.
     *page.lock().unwrap_or_else(PoisonError::into_inner) = Page { text, is_final: reading.is_final };
@@ -113,13 +114,11 @@ fn respond(request: &Request<Incoming>, page: &Page) -> Response<Full<Bytes>> {
     match (request.uri().path(), request.method()) {
         ("/metrics", &Method::GET) => {
             *response.body_mut() = Full::new(page.text.clone());
-            response
-                .headers_mut()
-                .insert(CONTENT_TYPE, prometheus::MEDIA_TYPE.parse().expect("it is a field"));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(prometheus::MEDIA_TYPE));
         }
         ("/metrics", _) => {
             *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-            response.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET"));
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
         }
         _ => *response.status_mut() = StatusCode::NOT_FOUND,
     }
