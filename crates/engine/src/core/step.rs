@@ -64,12 +64,13 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Runs a step as often as it says. Its first call counts its latency from `intended`.
+/// Runs a step as often as it says. Its first call takes `intended`, from which its latency counts; one that sleeps
+/// clears it, for what follows is no longer meant to begin then.
 pub(crate) async fn run<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
     place: Place<'_>,
-    mut intended: Option<Now>,
+    intended: &mut Option<Now>,
 ) -> StepEnd {
     let step = place.step;
     if step.when.is_some()
@@ -84,6 +85,7 @@ pub(crate) async fn run<N: Network>(
         let end = match &step.kind {
             StepKind::Http(_) => call_http(core, vu, place, intended.take()).await,
             StepKind::Action(Action::Sleep(pause)) => {
+                *intended = None;
                 if !think(core, vu, *pause).await {
                     return StepEnd::Cut;
                 }
@@ -97,10 +99,11 @@ pub(crate) async fn run<N: Network>(
         if end != StepEnd::Ok {
             return end;
         }
-        if let Some(pause) = step.think
-            && !think(core, vu, pause).await
-        {
-            return StepEnd::Cut;
+        if let Some(pause) = step.think {
+            *intended = None;
+            if !think(core, vu, pause).await {
+                return StepEnd::Cut;
+            }
         }
     }
     StepEnd::Ok

@@ -159,6 +159,36 @@ fn a_late_start_is_dropped_or_queued_as_the_plan_says() {
 }
 
 #[test]
+fn latency_counts_from_the_intended_start_whatever_stands_before_the_first_call() {
+    let queued = |steps: &str| {
+        let load = "rate: 200/s\nduration: 100ms\nmax_vus: 1\nsteps:\n";
+        run(&[load, steps].concat(), OK)
+    };
+    // One virtual user that is busy for 30 ms per iteration cannot keep up with a start every 5 ms.
+    for steps in [
+        "  v: { set: { a: 1 } }\n  a: { http: http://x/a, think: 30ms }",
+        "  no: { when: 'false', http: http://x/no }\n  a: { http: http://x/a, think: 30ms }",
+        "  v: { after: [], set: { a: 1 } }\n  w: { after: [], set: { a: 1 } }\n  a: { after: [v, w], http: http://x/a, think: 30ms }",
+    ] {
+        let totals = queued(steps);
+        let a = step(&totals, "a");
+        let (latency, service) =
+            (a.latency.mean_ns().expect("samples"), a.service.mean_ns().expect("samples"));
+        assert!(latency > 3.0 * service, "{steps}: {latency} against {service}");
+    }
+    // A call after a sleep is not meant to begin at the start, and a second call is not either.
+    for steps in [
+        "  v: { sleep: 30ms }\n  a: { http: http://x/a }",
+        "  b: { http: http://x/b, think: 30ms }\n  a: { http: http://x/a }",
+        "  b: { after: [], http: http://x/b, think: 30ms }\n  v: { after: [], set: { a: 1 } }\n  a: { after: [b, v], http: http://x/a }",
+    ] {
+        let totals = queued(steps);
+        let a = step(&totals, "a");
+        assert_eq!(a.latency.max_ns(), a.service.max_ns(), "{steps}");
+    }
+}
+
+#[test]
 fn vu_setup_and_teardown_are_measured_apart() {
     let totals = run(
         "vus: 2\niterations: 10\nvu_setup:\n  - { name: login, http: http://x/login, extract: { t: { status: true } } }\nvu_teardown:\n  - { name: logout, http: 'http://x/{{ login.t }}' }\nsteps:\n  a: { http: 'http://x/{{ login.t }}' }",
