@@ -76,37 +76,63 @@ pub(crate) async fn run<N: Network>(
     if step.when.is_some()
         && let Some(end) = skip_unless(core, vu, place)
     {
-        return end;
+        return rest(core, vu, place, end, intended).await;
     }
     for _ in 0..step.repeat {
         if core.phase.get() >= StopPhase::Cancelling {
             return StepEnd::Cut;
         }
-        let end = match &step.kind {
-            StepKind::Http(_) => call_http(core, vu, place, intended.take()).await,
-            StepKind::Action(Action::Sleep(pause)) => {
-                *intended = None;
-                if !think(core, vu, *pause).await {
-                    return StepEnd::Cut;
-                }
-                land_local(core, place, &Verdict::default())
-            }
-            StepKind::Check | StepKind::Metric(_) | StepKind::Action(Action::Set(_)) => {
-                let verdict = run_local(core, vu, place);
-                land_local(core, place, &verdict)
-            }
-        };
+        let end = once(core, vu, place, intended).await;
+        let end = rest(core, vu, place, end, intended).await;
         if end != StepEnd::Ok {
             return end;
         }
-        if let Some(pause) = step.think {
-            *intended = None;
-            if !think(core, vu, pause).await {
-                return StepEnd::Cut;
-            }
-        }
     }
     StepEnd::Ok
+}
+
+async fn once<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    intended: &mut Option<Now>,
+) -> StepEnd {
+    match &place.step.kind {
+        StepKind::Http(_) => call_http(core, vu, place, intended.take()).await,
+        StepKind::Action(Action::Sleep(pause)) => {
+            *intended = None;
+            if !think(core, vu, *pause).await {
+                return StepEnd::Cut;
+            }
+            land_local(core, place, &Verdict::default())
+        }
+        StepKind::Check | StepKind::Metric(_) | StepKind::Action(Action::Set(_)) => {
+            let verdict = run_local(core, vu, place);
+            land_local(core, place, &verdict)
+        }
+    }
+}
+
+/// Waits for the step's think time, also when it failed: a target in trouble must not be hit harder than a healthy one.
+async fn rest<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    end: StepEnd,
+    intended: &mut Option<Now>,
+) -> StepEnd {
+    let goes_on = matches!(end, StepEnd::Ok | StepEnd::Failed | StepEnd::Stop(Stop::Iteration));
+    let Some(pause) = place.step.think.filter(|_| goes_on) else { return end };
+    *intended = None;
+    match end {
+        StepEnd::Ok if !think(core, vu, pause).await => StepEnd::Cut,
+        StepEnd::Ok => end,
+        _ => {
+            // It has failed, however long it may rest.
+            let _ = think(core, vu, pause).await;
+            end
+        }
+    }
 }
 
 /// `Some` if the step is not to run: its `when` is false or failed.

@@ -189,6 +189,24 @@ fn latency_counts_from_the_intended_start_whatever_stands_before_the_first_call(
 }
 
 #[test]
+fn a_step_that_fails_is_followed_by_its_think_time_too() {
+    let step_of = |tail: &str| {
+        let steps = format!(
+            "vus: 1\nduration: 300ms\nramp: 0s\nsteps:\n  a: {{ http: http://x/a, think: 50ms{tail} }}"
+        );
+        run(&steps, OK).iterations.started
+    };
+    // Six rests fit into the time. Without any there would be thousands.
+    for failing in [
+        ", expect: { status: 404 }",
+        ", check: { status: 404, stop: iteration }",
+        ", when: \"('a' | int) > 1\"",
+    ] {
+        assert!(step_of(failing) <= 7, "{failing}: {}", step_of(failing));
+    }
+}
+
+#[test]
 fn vu_setup_and_teardown_are_measured_apart() {
     let totals = run(
         "vus: 2\niterations: 10\nvu_setup:\n  - { name: login, http: http://x/login, extract: { t: { status: true } } }\nvu_teardown:\n  - { name: logout, http: 'http://x/{{ login.t }}' }\nsteps:\n  a: { http: 'http://x/{{ login.t }}' }",
