@@ -79,6 +79,41 @@ workflows:
 }
 
 #[test]
+fn nobody_waits_for_a_think_time_after_which_nothing_follows() {
+    let target = Target::start(&[]);
+    let plan = PlanFile::new(
+        r#"
+vars: { base: "" }
+workflows:
+  Idle:
+    vus: 3
+    duration: 100ms
+    ramp: 0s
+    graceful_stop: 60s
+    steps:
+      ok: { http: "{{ base }}/ok", think: 1h }
+  Failing:
+    vus: 3
+    duration: 60s
+    ramp: 0s
+    graceful_stop: 60s
+    steps:
+      no: { http: "{{ base }}/status/500", think: 1h }
+      after: { http: "{{ base }}/after" }
+"#,
+    );
+    let process = start_file(&plan, &target.base, &["--cores", "2"]);
+    target.wait_for_requests(6);
+    process.signal("INT");
+    let result = process.wait().result(97);
+    assert_witnessed(&result, &target.seen(), &[("ok", "/ok"), ("no", "/status/500"), ("after", "/after")]);
+    let (idle, failing) = (workflow(&result, "Idle").iterations, workflow(&result, "Failing").iterations);
+    assert_eq!((idle.completed, idle.interrupted), (3, 0), "{idle:?}");
+    assert_eq!((failing.failed, failing.interrupted), (3, 0), "{failing:?}");
+    assert!(result.elapsed_s < 50.0, "it did not wait for graceful_stop");
+}
+
+#[test]
 fn open_starts_in_the_queue_are_dropped_when_interrupted() {
     let target = Target::start(&[]);
     let plan = PlanFile::new(

@@ -76,14 +76,14 @@ pub(crate) async fn run<N: Network>(
     if step.when.is_some()
         && let Some(end) = skip_unless(core, vu, place)
     {
-        return rest(core, vu, place, end, intended).await;
+        return rest(core, vu, place, end, false, intended).await;
     }
-    for _ in 0..step.repeat {
+    for left in (0..step.repeat).rev() {
         if core.phase.get() >= StopPhase::Cancelling {
             return StepEnd::Cut;
         }
         let end = once(core, vu, place, intended).await;
-        let end = rest(core, vu, place, end, intended).await;
+        let end = rest(core, vu, place, end, left > 0, intended).await;
         if end != StepEnd::Ok {
             return end;
         }
@@ -101,7 +101,7 @@ async fn once<N: Network>(
         StepKind::Http(_) => call_http(core, vu, place, intended.take()).await,
         StepKind::Action(Action::Sleep(pause)) => {
             *intended = None;
-            if !think(core, vu, *pause).await {
+            if !think(core, vu, *pause, StopPhase::Cancelling).await {
                 return StepEnd::Cut;
             }
             land_local(core, place, &Verdict::default())
@@ -114,25 +114,22 @@ async fn once<N: Network>(
 }
 
 /// Waits for the step's think time, also when it failed: a target in trouble must not be hit harder than a healthy one.
+/// Once no iteration starts any more nobody waits for a pause after which nothing follows.
 async fn rest<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
     place: Place<'_>,
     end: StepEnd,
+    repeats: bool,
     intended: &mut Option<Now>,
 ) -> StepEnd {
     let goes_on = matches!(end, StepEnd::Ok | StepEnd::Failed | StepEnd::Stop(Stop::Iteration));
     let Some(pause) = place.step.think.filter(|_| goes_on) else { return end };
     *intended = None;
-    match end {
-        StepEnd::Ok if !think(core, vu, pause).await => StepEnd::Cut,
-        StepEnd::Ok => end,
-        _ => {
-            // It has failed, however long it may rest.
-            let _ = think(core, vu, pause).await;
-            end
-        }
-    }
+    let followed = end == StepEnd::Ok && (repeats || core.parts[place.part as usize].followed[place.at]);
+    let until = if followed { StopPhase::Cancelling } else { StopPhase::Finishing };
+    let rested = think(core, vu, pause, until).await;
+    if followed && !rested { StepEnd::Cut } else { end }
 }
 
 /// `Some` if the step is not to run: its `when` is false or failed.

@@ -177,8 +177,8 @@ fn stop_test<N: Network>(core: &Core<N>) {
     core.advance(StopPhase::Cancelling);
 }
 
-/// Waits for a think time; ends early when the run is cancelled. Returns whether it waited to the end.
-pub(crate) async fn think<N: Network>(core: &Core<N>, vu: &Vu<N>, think: Think) -> bool {
+/// Waits for a think time; ends early when the run has come to the phase `until`. Returns whether it waited to the end.
+pub(crate) async fn think<N: Network>(core: &Core<N>, vu: &Vu<N>, think: Think, until: StopPhase) -> bool {
     let (min, max) = (think.min.as_nanos(), think.max.as_nanos());
     let extra = (u128::from(vu.random()) * u128::from(max - min + 1)) >> 64;
     let wait = std::time::Duration::from_nanos(min + extra as u64);
@@ -186,7 +186,7 @@ pub(crate) async fn think<N: Network>(core: &Core<N>, vu: &Vu<N>, think: Think) 
     tokio::pin!(sleep);
     loop {
         let changed = core.changed.notified();
-        if core.phase.get() >= StopPhase::Cancelling {
+        if core.phase.get() >= until {
             return false;
         }
         tokio::select! {
