@@ -27,7 +27,7 @@ pub struct Totals {
     pub windows: u64,
     /// Iterations.
     pub iterations: Iterations,
-    /// Dispatch lag of open-model starts.
+    /// Dispatch lag of open-model starts: what the generator added. Waiting for a free VU is not part of it.
     pub lag: Histogram,
     layout: Arc<Layout>,
     steps: Vec<StepStats>,

@@ -128,7 +128,7 @@ impl Window {
         self.steps[step].stream_event(event);
     }
 
-    /// Records how long after its intended time a start was dispatched (open models).
+    /// Records how long after its intended time, or after a VU became free for it, a start was dispatched (open models).
     #[inline]
     pub fn lag(&mut self, ns: u64) {
         self.lag.record(ns);

@@ -136,6 +136,28 @@ workflows:
 }
 
 #[test]
+fn a_slow_target_is_not_reported_as_a_saturated_generator() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Load:
+    load: { rate: 500/s, duration: 2s, max_vus: 4 }
+    graceful_stop: 100ms
+    steps:
+      slow: { http: "{{ base }}/delay/20" }
+"#;
+    let result = run_plan(&target, plan, &["--cores", "1"]).result(0);
+    let load = workflow(&result, "Load");
+    assert!(
+        load.iterations.late > load.iterations.started,
+        "the target is overloaded: {:?}",
+        load.iterations
+    );
+    assert!(!load.generator_saturated && !result.generator_saturated);
+}
+
+#[test]
 fn https_and_http2_are_counted_exactly() {
     let target = Target::start(&["--tls"]);
     let ca = target.ca();

@@ -26,6 +26,8 @@ pub(crate) struct Vu<N: Network> {
     pub(crate) id: u32,
     pub(crate) iteration: Cell<u64>,
     random: Cell<u64>,
+    /// Since when it could have begun an iteration; only kept where starts are intended (open models).
+    free_since: Cell<Now>,
     /// Connections and cookies.
     pub(crate) session: Session<N>,
     /// Rows of this iteration, by position in the plan's data.
@@ -62,6 +64,7 @@ impl<N: Network> Vu<N> {
             id,
             iteration: Cell::new(0),
             random: Cell::new(seed),
+            free_since: Cell::new(Now::ZERO),
             session: Session::new(),
             rows: RefCell::default(),
             setup: RefCell::default(),
@@ -102,6 +105,7 @@ pub(crate) async fn live<N: Network>(core: Rc<Core<N>>, slot: u32, mut feed: imp
             }
         }
         *vu.setup.borrow_mut() = vu.results.take();
+        vu.free_since.set(clock::now());
     }
     let end = iterate(&core, &vu, &mut feed).await;
     core.providing.borrow_mut().vu_ends(&core, &vu);
@@ -117,9 +121,12 @@ async fn iterate<N: Network>(core: &Core<N>, vu: &Vu<N>, feed: &mut impl Feed<N>
             feed.give_back(core, start);
             return VuEnd::ForGood;
         }
-        let running = Running::begin(core, start);
+        let running = Running::begin(core, vu, start);
         let end = graph::run(core, vu, Part::Steps, start.intended).await;
         running.end(end);
+        if start.intended.is_some() {
+            vu.free_since.set(clock::now());
+        }
         vu.iteration.set(vu.iteration.get() + 1);
         vu.session.end_iteration();
         // An iteration that never had to wait (no call, or one that failed at once) must not keep the core to itself.
@@ -220,14 +227,15 @@ struct Running<'a, N: Network> {
 }
 
 impl<'a, N: Network> Running<'a, N> {
-    fn begin(core: &'a Core<N>, start: Start) -> Self {
+    fn begin(core: &'a Core<N>, vu: &Vu<N>, start: Start) -> Self {
         let mut window = core.window.borrow_mut();
         window.started();
         if let Some(intended) = start.intended {
-            let lag = clock::now().nanos_since(intended);
-            window.lag(lag);
+            let now = clock::now();
+            // While nobody was free the target held the start up, not the generator.
+            window.lag(now.nanos_since(intended.max(vu.free_since.get())));
             // One that had to wait was counted when it began to.
-            if !start.queued && lag > limits::LATE_AFTER.as_nanos() {
+            if !start.queued && now.nanos_since(intended) > limits::LATE_AFTER.as_nanos() {
                 window.late(1);
             }
         }

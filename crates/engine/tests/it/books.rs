@@ -189,6 +189,17 @@ fn latency_counts_from_the_intended_start_whatever_stands_before_the_first_call(
 }
 
 #[test]
+fn waiting_for_a_free_virtual_user_is_latency_but_not_dispatch_lag() {
+    for setup in ["", "vu_setup: [{ name: warm, sleep: 50ms }]\n"] {
+        let load = "rate: 200/s\nduration: 200ms\nmax_vus: 1\n";
+        let totals = run(&[load, setup, "steps:\n  a: { http: http://x/a, think: 20ms }"].concat(), OK);
+        let (lag, latency) = (totals.lag.mean_ns(), step(&totals, "a").latency.mean_ns());
+        assert_eq!(totals.lag.count(), totals.iterations.started);
+        assert!(latency > lag.map(|lag| 10.0 * lag), "lag {lag:?}, latency {latency:?}");
+    }
+}
+
+#[test]
 fn a_step_that_fails_is_followed_by_its_think_time_too() {
     let step_of = |tail: &str| {
         let steps = format!(
