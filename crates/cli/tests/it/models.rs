@@ -136,6 +136,28 @@ workflows:
 }
 
 #[test]
+fn an_open_load_lasts_as_long_as_its_curve() {
+    let target = Target::start(&[]);
+    // The last start is due after 1.5 s of 2 s and takes longer than graceful_stop, but not than both.
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Load:
+    load: { rate: 1/s, duration: 2s }
+    graceful_stop: 10ms
+    steps:
+      slow: { http: "{{ base }}/delay/100" }
+thresholds:
+  - Load.rate <= 1/s
+"#;
+    let result = run_plan(&target, plan, &[]).result(0);
+    assert_witnessed(&result, &target.seen(), &[("slow", "/delay/100")]);
+    let load = workflow(&result, "Load");
+    assert_eq!((load.iterations.completed, load.iterations.interrupted), (2, 0), "{:?}", load.iterations);
+    assert!(load.elapsed_s >= 2.0, "{}", load.elapsed_s);
+}
+
+#[test]
 fn a_slow_target_is_not_reported_as_a_saturated_generator() {
     let target = Target::start(&[]);
     let plan = r#"

@@ -66,7 +66,8 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
     let mut changed_rate: Option<Rate> = None;
     let ticker = Ticker::new()?;
     let mut next = starts.next();
-    while let Some(due) = next {
+    let length = rate.length().as_nanos();
+    loop {
         core.while_paused().await;
         if core.phase.get() != StopPhase::Running {
             break;
@@ -77,16 +78,18 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
             if let Some(rate) = changed_rate {
                 starts.rescale(now, Change::Value(rate.as_per_second()));
                 next = starts.next();
-                continue;
             }
         }
-        if due <= now {
-            pacer.release(core.anchor.at(core.wall(due)));
-            next = starts.next();
+        if next.is_some_and(|due| due <= now) {
+            pacer.release_due(&mut next, &mut starts, now);
             continue;
         }
+        // The load lasts as long as its curve, not until its last start.
+        if now >= length {
+            break;
+        }
         pacer.reap();
-        let wake = core.wall(due).max(Instant::now() + TICK);
+        let wake = core.wall(next.unwrap_or(length)).max(Instant::now() + TICK);
         let changed = core.changed.notified();
         tokio::select! {
             fired = ticker.until(wake) => fired?,
@@ -107,6 +110,14 @@ struct Pacer<'a, N: Network> {
 }
 
 impl<N: Network> Pacer<'_, N> {
+    /// Releases what is due.
+    fn release_due(&mut self, next: &mut Option<u64>, starts: &mut Arrivals, now: u64) {
+        while let Some(due) = next.filter(|due| *due <= now) {
+            self.release(self.core.anchor.at(self.core.wall(due)));
+            *next = starts.next();
+        }
+    }
+
     /// A start is due.
     fn release(&mut self, intended: Now) {
         self.core.window.borrow_mut().scheduled(1);
