@@ -2,7 +2,9 @@
 
 use hyperscale_stats::result::Status;
 
-use crate::support::{PlanFile, Target, assert_witnessed, errors, run_plan, start_file, step, workflow};
+use crate::support::{
+    PlanFile, Target, assert_witnessed, errors, run_plan, start, start_file, step, workflow,
+};
 
 /// Iterations of two calls, each 200 ms: whoever is interrupted is in the middle of something.
 const SLOW: &str = r#"
@@ -76,6 +78,18 @@ workflows:
     let slow = workflow(&result, "Slow");
     assert_eq!(slow.iterations.interrupted, 3);
     assert_eq!(errors(step(slow, "hang"), "cancelled"), 3);
+}
+
+#[test]
+fn a_rate_beyond_any_machine_can_be_interrupted() {
+    let target = Target::start(&[]);
+    let url = format!("{}/x", target.base);
+    let process = start(&["run", &url, "--json", "-r", "20000000/s", "-d", "10m", "--cores", "1"]);
+    target.wait_for_requests(1);
+    process.signal("INT");
+    let result = process.wait().result(97);
+    assert_witnessed(&result, &target.seen(), &[("request", "/x")]);
+    assert!(result.workflows[0].iterations.dropped > 0, "{:?}", result.workflows[0].iterations);
 }
 
 #[test]

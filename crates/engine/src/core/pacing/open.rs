@@ -32,6 +32,10 @@ use crate::core::vu::{self, Start};
 /// waking up does not eat the core at high rates.
 const TICK: Duration = Duration::from_micros(100);
 
+/// Starts released at once. A core that is far behind has as many due as it likes; between two lots its virtual users
+/// and whoever wants to stop it have their turn.
+const LOT: usize = 1_024;
+
 /// What the virtual users of a core share.
 #[derive(Default)]
 struct Shared {
@@ -82,6 +86,9 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
         }
         if next.is_some_and(|due| due <= now) {
             pacer.release_due(&mut next, &mut starts, now);
+            if next.is_some_and(|due| due <= now) {
+                tokio::task::yield_now().await;
+            }
             continue;
         }
         // The load lasts as long as its curve, not until its last start.
@@ -110,9 +117,10 @@ struct Pacer<'a, N: Network> {
 }
 
 impl<N: Network> Pacer<'_, N> {
-    /// Releases what is due.
+    /// Releases what is due, at most a lot.
     fn release_due(&mut self, next: &mut Option<u64>, starts: &mut Arrivals, now: u64) {
-        while let Some(due) = next.filter(|due| *due <= now) {
+        for _ in 0..LOT {
+            let Some(due) = next.filter(|due| *due <= now) else { return };
             self.release(self.core.anchor.at(self.core.wall(due)));
             *next = starts.next();
         }
