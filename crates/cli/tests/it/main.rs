@@ -18,6 +18,7 @@ mod recordings;
 mod reports;
 mod schema;
 mod screen;
+mod seeds;
 mod stall;
 mod steps;
 mod support;

@@ -15,6 +15,7 @@ pub(crate) mod pacing;
 pub(crate) mod prepare;
 pub(crate) mod provide;
 pub(crate) mod scope;
+pub(crate) mod seed;
 pub(crate) mod step;
 pub(crate) mod thread;
 pub(crate) mod ticker;
@@ -40,6 +41,7 @@ use crate::data::{Cursor, DataFile};
 use crate::layout::{Base, Part};
 use prepare::PreparedPart;
 use provide::{Provided, Providing};
+use seed::Stream;
 use values::Builtins;
 
 /// The part of a workflow that one core runs, and everything it needs for it.
@@ -73,6 +75,11 @@ pub(crate) struct Segment {
 impl Segment {
     pub(crate) fn workflow(&self) -> &Workflow {
         &self.plan.workflows[self.workflow]
+    }
+
+    /// The seed of one of its streams.
+    pub(crate) fn seed(&self, stream: Stream) -> u64 {
+        seed::seed(self.job.seed, self.workflow, stream)
     }
 
     /// The number of a VU of this core in the whole job, from 1.

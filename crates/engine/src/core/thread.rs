@@ -19,6 +19,7 @@ use tokio::time;
 use super::graph::{self, GraphEnd};
 use super::prepare::{PreparedPart, prepare};
 use super::provide::Providing;
+use super::seed::Stream;
 use super::values::Builtins;
 use super::vu::Vu;
 use super::{Core, Failure, Message, Segment, pacing};
@@ -84,7 +85,10 @@ fn pin(cpu: usize) {
 
 /// Prepares and works. Generic over the network so that the same code runs without sockets.
 pub(crate) async fn run<N: Network>(segment: Segment, network: N, work: Work) -> Result<(), Failure> {
-    let http = HttpCore::new(network, CoreOptions { seed: segment.job.seed ^ u64::from(segment.share.core) });
+    let http = HttpCore::new(
+        network,
+        CoreOptions { seed: segment.seed(Stream::Clients { core: segment.share.core }) },
+    );
     let prepared = tokio::select! {
         biased;
         () = told_to_stop(&segment) => None,
@@ -196,7 +200,7 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
 /// Runs a graph once as virtual user 0 and sends its results.
 async fn once<N: Network>(core: &Rc<Core<N>>, part: Part) {
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
-    let vu = Vu::new(core, 0);
+    let vu = Vu::new(core, 0, Stream::Once(part));
     let limit = match part {
         Part::Teardown => core.workflow().graceful_stop.to_duration().max(Duration::from_secs(30)),
         _ => Span::MAX.to_duration(),

@@ -15,6 +15,7 @@ use tokio::time;
 use super::graph::{self, GraphEnd};
 use super::pacing::Feed;
 use super::scope::VuScope;
+use super::seed::Stream;
 use super::values::split_mix;
 use super::{Core, Message};
 use crate::control::StopPhase;
@@ -58,12 +59,11 @@ pub(crate) enum VuEnd {
 }
 
 impl<N: Network> Vu<N> {
-    pub(crate) fn new(core: &Core<N>, id: u32) -> Self {
-        let (_, seed) = split_mix(core.segment.job.seed ^ (u64::from(id) << 32));
+    pub(crate) fn new(core: &Core<N>, id: u32, draws: Stream) -> Self {
         Vu {
             id,
             iteration: Cell::new(0),
-            random: Cell::new(seed),
+            random: Cell::new(core.segment.seed(draws)),
             free_since: Cell::new(Now::ZERO),
             session: Session::new(),
             rows: RefCell::default(),
@@ -90,10 +90,17 @@ impl<N: Network> Vu<N> {
     }
 }
 
-/// The life of a virtual user: set-up, iterations as long as `feed` gives starts, tear-down.
-pub(crate) async fn live<N: Network>(core: Rc<Core<N>>, slot: u32, mut feed: impl Feed<N>) -> VuEnd {
+/// The life of a virtual user: set-up, iterations as long as `feed` gives starts, tear-down. `lives` says how often one
+/// has lived in this slot before.
+pub(crate) async fn live<N: Network>(
+    core: Rc<Core<N>>,
+    slot: u32,
+    lives: u32,
+    mut feed: impl Feed<N>,
+) -> VuEnd {
     let _alive = Alive::new(&core);
-    let vu = Vu::new(&core, core.segment.vu_id(slot));
+    let id = core.segment.vu_id(slot);
+    let vu = Vu::new(&core, id, Stream::Vu { id, lives });
     let has = |part: Part| !part.graph(core.workflow()).is_empty();
     if has(Part::VuSetup) {
         match Box::pin(graph::run(&core, &vu, Part::VuSetup, None)).await {

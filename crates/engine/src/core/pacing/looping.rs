@@ -1,6 +1,6 @@
 //! Models in which each virtual user starts its next iteration by itself: closed, iterations, paced.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use hyperscale_types::Span;
 use tokio::task::JoinError;
 use tokio::time;
 
+use super::slots::Slots;
 use super::{Feed, Vus, finish, unwind};
 use crate::control::StopPhase;
 use crate::core::Core;
@@ -19,17 +20,6 @@ use crate::core::vu::{self, Start, VuEnd};
 
 /// How often the number of virtual users follows a ramping curve.
 const RAMP_TICK: Duration = Duration::from_millis(10);
-
-/// A virtual user's place on this core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slot {
-    /// Nobody is there; may be filled.
-    Free,
-    /// A virtual user lives there.
-    Taken,
-    /// Its virtual user ended for good.
-    Closed,
-}
 
 /// What the feeds of a core share.
 struct Shared {
@@ -46,7 +36,7 @@ struct Shared {
 /// Runs the load to its end.
 pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) {
     let shared = Rc::new(Shared::new(core));
-    let mut spawner = Spawner { core, shared: &shared, vus: Vus::new(), slots: RefCell::default() };
+    let mut spawner = Spawner { core, shared: &shared, vus: Vus::new(), slots: Slots::default() };
     let end = core.workflow().planned().map(Span::as_nanos);
     while core.phase.get() == StopPhase::Running {
         core.while_paused().await;
@@ -99,7 +89,7 @@ struct Spawner<'a, N: Network> {
     core: &'a Rc<Core<N>>,
     shared: &'a Rc<Shared>,
     vus: Vus,
-    slots: RefCell<Vec<Slot>>,
+    slots: Slots,
 }
 
 impl<N: Network> Spawner<'_, N> {
@@ -116,10 +106,7 @@ impl<N: Network> Spawner<'_, N> {
         let target = closed::share(all, share.core, share.cores);
         self.shared.target.set(target);
         let mut next = self.is_ramping().then(|| Instant::now() + RAMP_TICK);
-        for slot in 0..target {
-            if self.slot(slot) != Slot::Free {
-                continue;
-            }
+        while let Some(slot) = self.slots.first_free(target) {
             let global = slot * share.cores + share.core;
             let due = closed::spread(workflow.ramp, global, workflow.vus_max());
             if due.as_nanos() > now_ns {
@@ -139,35 +126,24 @@ impl<N: Network> Spawner<'_, N> {
         }
     }
 
-    fn slot(&self, slot: u32) -> Slot {
-        let mut slots = self.slots.borrow_mut();
-        if slots.len() <= slot as usize {
-            slots.resize(slot as usize + 1, Slot::Free);
-        }
-        slots[slot as usize]
-    }
-
     fn spawn(&mut self, slot: u32) {
-        self.slots.borrow_mut()[slot as usize] = Slot::Taken;
+        let lives = self.slots.take(slot);
         let feed = LoopFeed { shared: Rc::clone(self.shared), slot, started: 0, last: None };
         let core = Rc::clone(self.core);
-        self.vus.spawn_local(async move { (slot, vu::live(core, slot, feed).await) });
+        self.vus.spawn_local(async move { (slot, vu::live(core, slot, lives, feed).await) });
     }
 
     fn note(&mut self, ended: Result<(u32, VuEnd), JoinError>) {
         if let Some((slot, end)) = unwind(ended) {
             let counted = matches!(self.core.workflow().load, Load::Iterations { .. });
             let again = end == VuEnd::NoStart && !counted;
-            self.slots.borrow_mut()[slot as usize] = if again { Slot::Free } else { Slot::Closed };
+            if again { self.slots.free(slot) } else { self.slots.close() }
         }
     }
 
     /// Nobody is left and nobody will come.
     fn all_ended(&self) -> bool {
-        let slots = self.slots.borrow();
-        self.vus.is_empty()
-            && slots.len() >= self.core.segment.share.own_vus() as usize
-            && slots.iter().all(|slot| *slot == Slot::Closed)
+        self.vus.is_empty() && self.slots.all_closed(self.core.segment.share.own_vus())
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod looping;
 mod open;
+mod slots;
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};

@@ -25,6 +25,7 @@ use hyperscale_types::{Now, Rate, limits};
 use super::{Feed, Vus, finish, unwind};
 use crate::control::StopPhase;
 use crate::core::Core;
+use crate::core::seed::Stream;
 use crate::core::ticker::Ticker;
 use crate::core::vu::{self, Start};
 
@@ -66,7 +67,7 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
         vus_max: share.own_vus(),
         late: *late,
     };
-    let mut starts = Arrivals::new(rate.clone(), *arrivals, share, core.segment.job.seed);
+    let mut starts = Arrivals::new(rate.clone(), *arrivals, share, core.segment.seed(Stream::Arrivals));
     let mut changed_rate: Option<Rate> = None;
     let ticker = Ticker::new()?;
     let mut next = starts.next();
@@ -159,7 +160,7 @@ impl<N: Network> Pacer<'_, N> {
         let post = Rc::new(Post { start: Cell::new(Some(start)), waker: RefCell::default() });
         let feed = OpenFeed { shared: Rc::clone(&self.shared), post };
         let core = Rc::clone(self.core);
-        self.vus.spawn_local(async move { (slot, vu::live(core, slot, feed).await) });
+        self.vus.spawn_local(async move { (slot, vu::live(core, slot, 0, feed).await) });
     }
 
     /// Forgets virtual users that ended early.
