@@ -2,7 +2,7 @@
 
 use hyperscale_stats::result::Status;
 
-use crate::support::{Target, assert_witnessed, run_plan};
+use crate::support::{Target, assert_witnessed, run_plan, workflow};
 
 fn plan(thresholds: &str) -> String {
     format!(
@@ -70,4 +70,28 @@ thresholds:
     assert!(result.elapsed_s < 30.0, "it did not run to its end");
     assert_witnessed(&result, &target.seen(), &[("get", "/x"), ("later", "/later")]);
     assert_eq!(target.seen().at("/later"), 0);
+}
+
+#[test]
+fn a_threshold_does_not_abort_before_its_workflow_has_run_for_so_long() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  First: { vus: 1, duration: 1500ms, steps: { a: { http: "{{ base }}/a", think: 100ms } } }
+  Bad:
+    depends: [First]
+    start_after: 500ms
+    vus: 1
+    duration: 60s
+    steps: { b: { http: "{{ base }}/status/500", think: 20ms } }
+thresholds:
+  - { rule: "Bad.failed.rate < 1%", abort: true, after: 2s }
+"#;
+    let result = run_plan(&target, plan, &[]).result(99);
+    assert_eq!((result.status, result.reason.as_deref()), (Status::Cancelled, Some("threshold")));
+    let bad = workflow(&result, "Bad");
+    assert!(bad.elapsed_s >= 2.0, "aborted after {} s of its load", bad.elapsed_s);
+    assert!(bad.elapsed_s < 50.0, "it did not run to its end");
+    assert!(result.elapsed_s >= 4.0, "`start_after` and the first workflow lie before: {}", result.elapsed_s);
 }
