@@ -98,6 +98,20 @@ impl Process {
         assert!(status.success(), "kill -s {name}");
     }
 
+    /// The CPUs that each of its threads with such a name may run on.
+    pub(crate) fn pinned(&self, name: &str) -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).ok();
+        let threads = tasks.map_while(Result::ok).filter_map(status);
+        let field = |status: &str, key: &str| {
+            status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim().to_owned()
+        };
+        threads
+            .filter(|status| field(status, "Name:").starts_with(name))
+            .map(|status| field(&status, "Cpus_allowed_list:"))
+            .collect()
+    }
+
     /// Waits for the end.
     pub(crate) fn wait(mut self) -> Outcome {
         let end = Instant::now() + PATIENCE;

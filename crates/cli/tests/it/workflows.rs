@@ -2,7 +2,9 @@
 
 use hyperscale_stats::result::{RunResult, Status};
 
-use crate::support::{Target, assert_books, assert_witnessed, run_plan, step, workflow};
+use crate::support::{
+    PlanFile, Target, assert_books, assert_witnessed, run_plan, start_file, step, workflow,
+};
 
 fn status_of(result: &RunResult, name: &str) -> (Status, Option<String>) {
     let workflow = workflow(result, name);
@@ -204,6 +206,60 @@ workflows:
     assert_eq!(status_of(&result, "W").0, Status::Completed);
     assert_eq!(target.seen().at("/get"), 4, "the other two run");
     assert_witnessed(&result, &target.seen(), &[("get", "/get")]);
+}
+
+#[test]
+fn an_exclusive_workflow_runs_alone_until_its_tear_down_is_over() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Alone:
+    priority: exclusive
+    vus: 1
+    iterations: 1
+    steps: { e: { http: "{{ base }}/e" } }
+    teardown: { t: { http: "{{ base }}/delay/300" } }
+  Other: { vus: 1, iterations: 1, steps: { o: { http: "{{ base }}/o" } } }
+"#;
+    for cores in ["1", "2"] {
+        let outcome = run_plan(&target, plan, &["--cores", cores]);
+        outcome.result(0);
+        let line = |part: &str| outcome.stderr.find(part).unwrap_or_else(|| panic!("no {part:?}; {outcome}"));
+        assert!(line("Alone: completed") < line("Other: running"), "{outcome}");
+    }
+}
+
+#[test]
+fn a_core_that_ends_early_goes_to_the_next_workflow_with_its_cpu() {
+    let target = Target::start(&[]);
+    let plan = PlanFile::new(
+        r#"
+vars: { base: "" }
+workflows:
+  Long:
+    vus: 2
+    iterations_per_vu: 1
+    ramp: 0s
+    steps: { a: { http: "{{ base }}/delay/{{ 1 if vu.id == 1 else 60000 }}" } }
+  Next:
+    start_after: 100ms
+    vus: 1
+    iterations: 1
+    steps: { b: { http: "{{ base }}/delay/60001" } }
+"#,
+    );
+    let process = start_file(&plan, &target.base, &["--cores", "2"]);
+    target.wait_for_requests(3);
+    let pinned = process.pinned("core-");
+    process.signal("INT");
+    process.wait_for_note("no new iterations");
+    process.signal("INT");
+    process.wait().result(97);
+    assert_eq!(pinned.len(), 2, "one core of each runs: {pinned:?}");
+    if std::thread::available_parallelism().unwrap().get() > 1 {
+        assert_ne!(pinned[0], pinned[1], "two cores on one CPU");
+    }
 }
 
 #[test]

@@ -10,10 +10,11 @@ use hyperscale_plan::load::Share;
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::Series;
 use hyperscale_stats::result::Status;
-use hyperscale_types::limits;
+use hyperscale_types::{Priority, limits};
 use tokio::sync::mpsc;
 
 use super::context;
+use super::held::{Cpu, Held};
 use super::started::started;
 use super::workflow::{State, WorkflowRun};
 use crate::control::StopPhase;
@@ -49,8 +50,8 @@ pub(crate) struct Job {
     pub(super) runs: Vec<WorkflowRun>,
     pub(super) series: Series,
     pub(super) stopped: Option<Stopped>,
-    /// CPUs that nobody holds; `None` stands for a core without a CPU of its own.
-    free: Vec<Option<usize>>,
+    /// CPUs that nobody holds.
+    free: Vec<Cpu>,
     threads: Vec<thread::JoinHandle<()>>,
     pub(super) paused: bool,
 }
@@ -148,15 +149,16 @@ impl Job {
                 self.runs[at].state =
                     State::Delayed { until: Instant::now() + workflow.start_after.to_duration() };
             }
-            Err(failure) => self.fail(at, failure),
+            Err(failure) => self.fail(at, 0, failure),
         }
     }
 
     /// Gives a workflow its cores and starts its set-up or its load.
-    fn begin(&mut self, at: usize, Grant { cores, reserved, .. }: Grant) {
-        let held = self.free.split_off(self.free.len() - reserved as usize);
+    fn begin(&mut self, at: usize, grant: Grant) {
+        let cores = grant.cores;
         let run = &mut self.runs[at];
-        run.cpus = held.into_iter().rev().collect();
+        let alone = self.plan.workflows[at].priority == Priority::Exclusive;
+        run.held = Held::take(&mut self.free, &grant, alone);
         run.cores = cores;
         self.emit(Event::Workflow {
             name: self.plan.workflows[at].name.clone(),
@@ -193,7 +195,7 @@ impl Job {
             layout: Arc::clone(&run.layout),
             bases: run.bases,
             share: Share { core, cores, vus: workflow.vus_max() },
-            cpu: run.cpus.get(core as usize).copied().flatten(),
+            cpu: run.held.cpu((work == Work::Load).then_some(core)),
             vus_before: before,
             job: Arc::clone(&self.facts),
             context: Arc::clone(&run.context_in),
@@ -208,7 +210,7 @@ impl Job {
             Ok(thread) => self.threads.push(thread),
             Err(error) => {
                 let message = format!("no thread for a core: {error}");
-                self.fail(at, Failure { reason: "engine", message, step: None });
+                self.fail(at, core, Failure { reason: "engine", message, step: None });
             }
         }
     }
@@ -229,12 +231,12 @@ impl Job {
                 let name = self.plan.workflows[workflow].name.clone();
                 self.emit(Event::Workflow { name, state: WorkflowState::Finishing });
             }
-            Message::Done { workflow, provided, vus_failed, vus_started } => {
+            Message::Done { workflow, core, provided, vus_failed, vus_started } => {
                 let run = &mut self.runs[workflow];
                 run.provided.extend(provided);
                 run.vus_failed += vus_failed;
                 run.vus_started += vus_started;
-                self.core_done(workflow);
+                self.core_done(workflow, core);
             }
             Message::StopTest { workflow, check } => {
                 let failure =
@@ -242,7 +244,7 @@ impl Job {
                 self.runs[workflow].failure.get_or_insert(failure);
                 self.stop(StopPhase::Cancelling, "check");
             }
-            Message::Failed { workflow, failure } => self.fail(workflow, failure),
+            Message::Failed { workflow, core, failure } => self.fail(workflow, core, failure),
             Message::OnceDone { workflow, part, outcome } => self.once_done(workflow, part, outcome),
         }
     }
@@ -264,10 +266,10 @@ impl Job {
     }
 
     /// One core of a workflow has ended; its CPU is free at once.
-    fn core_done(&mut self, at: usize) {
+    fn core_done(&mut self, at: usize, core: u32) {
         let run = &mut self.runs[at];
         run.alive = run.alive.saturating_sub(1);
-        self.free.extend(run.cpus.pop());
+        self.free.extend(run.held.core_ended(core));
         if run.alive == 0 {
             self.load_ended(at);
         }
@@ -331,19 +333,19 @@ impl Job {
                 self.runs[at].context_out = values;
                 self.end(at, Status::Completed, None);
             }
-            Err(failure) => self.fail(at, failure),
+            Err(failure) => self.fail(at, 0, failure),
         }
     }
 
-    /// A workflow cannot go on. If cores of it are still running they are stopped; it ends when they have.
-    fn fail(&mut self, at: usize, failure: Failure) {
+    /// A core of a workflow cannot go on. If others of it are still running they are stopped; it ends when they have.
+    fn fail(&mut self, at: usize, core: u32, failure: Failure) {
         let run = &mut self.runs[at];
         let reason = failure.reason;
         run.failure.get_or_insert(failure);
         match &run.state {
             State::Preparing { .. } | State::Running => {
                 run.advance(StopPhase::Cancelling);
-                self.core_done(at);
+                self.core_done(at, core);
             }
             State::Ended { .. } => {}
             State::Setup => self.load_ended(at),
@@ -355,7 +357,7 @@ impl Job {
 
     pub(super) fn end(&mut self, at: usize, status: Status, reason: Option<String>) {
         let run = &mut self.runs[at];
-        self.free.append(&mut run.cpus);
+        self.free.extend(run.held.give_up());
         run.state = State::Ended { status, reason: reason.clone() };
         let name = self.plan.workflows[at].name.clone();
         self.emit(Event::Workflow { name, state: WorkflowState::Ended { status, reason } });

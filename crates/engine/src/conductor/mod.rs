@@ -9,6 +9,7 @@
 
 mod commands;
 mod context;
+mod held;
 mod job;
 mod result;
 mod second;

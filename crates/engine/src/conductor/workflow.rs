@@ -15,6 +15,7 @@ use hyperscale_stats::{Layout, Pulse, Totals, Window};
 use minijinja::Value;
 use tokio::sync::watch;
 
+use super::held::Held;
 use crate::control::{Directive, StopPhase};
 use crate::core::Failure;
 use crate::core::provide::Provided;
@@ -50,8 +51,8 @@ pub(super) struct WorkflowRun {
     pub(super) directive: watch::Sender<Directive>,
     /// Where cleared windows go back to, by core.
     pub(super) spare: Vec<std_mpsc::Sender<Box<Window>>>,
-    /// CPUs it holds; empty ones run unpinned.
-    pub(super) cpus: Vec<Option<usize>>,
+    /// CPUs it holds.
+    pub(super) held: Held,
     /// Cores it was given, and how many of their threads have not ended.
     pub(super) cores: u32,
     pub(super) alive: u32,
@@ -87,7 +88,7 @@ impl WorkflowRun {
             bases,
             directive: watch::Sender::new(Directive::default()),
             spare: Vec::new(),
-            cpus: Vec::new(),
+            held: Held::default(),
             cores: 0,
             alive: 0,
             setup: Arc::default(),

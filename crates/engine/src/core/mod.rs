@@ -103,7 +103,7 @@ pub(crate) enum Message {
     /// Ready to go.
     Prepared { workflow: usize },
     /// It cannot run.
-    Failed { workflow: usize, failure: Failure },
+    Failed { workflow: usize, core: u32, failure: Failure },
     /// Statistics of an interval.
     Window { workflow: usize, core: u32, window: Box<Window> },
     /// A `stop: test` check fired.
@@ -111,7 +111,7 @@ pub(crate) enum Message {
     /// The planned load is over; running iterations finish.
     Finishing { workflow: usize },
     /// All its virtual users have ended and its last window is delivered.
-    Done { workflow: usize, provided: Vec<Provided>, vus_failed: u32, vus_started: u32 },
+    Done { workflow: usize, core: u32, provided: Vec<Provided>, vus_failed: u32, vus_started: u32 },
     /// Set-up or tear-down ended.
     OnceDone { workflow: usize, part: Part, outcome: Result<Vec<Value>, Failure> },
 }

@@ -52,7 +52,7 @@ pub(crate) fn spawn(segment: Segment, work: Work) -> io::Result<thread::JoinHand
         if let Some(cpu) = segment.cpu {
             pin(cpu);
         }
-        let (workflow, messages) = (segment.workflow, segment.messages.clone());
+        let (workflow, core, messages) = (segment.workflow, segment.share.core, segment.messages.clone());
         // A panic must not leave the conductor waiting for a core that is gone.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let built =
@@ -61,7 +61,7 @@ pub(crate) fn spawn(segment: Segment, work: Work) -> io::Result<thread::JoinHand
             runtime.block_on(run(segment, TokioNetwork, work))
         }));
         if let Err(failure) = outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))) {
-            drop(messages.blocking_send(Message::Failed { workflow, failure }));
+            drop(messages.blocking_send(Message::Failed { workflow, core, failure }));
         }
     })
 }
@@ -95,7 +95,7 @@ pub(crate) async fn run<N: Network>(segment: Segment, network: N, work: Work) ->
         prepared = prepare_parts(&http, &segment, work) => Some(prepared?),
     };
     let Some(parts) = prepared else {
-        drop(segment.messages.send(stopped_early(segment.workflow, work)).await);
+        drop(segment.messages.send(stopped_early(&segment, work)).await);
         return Ok(());
     };
     let core = Rc::new(new_core(segment, http, parts));
@@ -128,9 +128,10 @@ async fn told_to_stop(segment: &Segment) {
     drop(segment.directive.clone().wait_for(|now| now.phase >= StopPhase::Cancelling).await);
 }
 
-fn stopped_early(workflow: usize, work: Work) -> Message {
+fn stopped_early(segment: &Segment, work: Work) -> Message {
+    let (workflow, core) = (segment.workflow, segment.share.core);
     match work {
-        Work::Load => Message::Done { workflow, provided: Vec::new(), vus_failed: 0, vus_started: 0 },
+        Work::Load => Message::Done { workflow, core, provided: Vec::new(), vus_failed: 0, vus_started: 0 },
         Work::Once(part) => Message::OnceDone { workflow, part, outcome: Err(once_failure(part)) },
     }
 }
@@ -169,7 +170,7 @@ fn cursors(segment: &Segment) -> Vec<Option<Cursor>> {
 
 async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
     let segment = &core.segment;
-    let workflow = segment.workflow;
+    let (workflow, number) = (segment.workflow, segment.share.core);
     send(core, Message::Prepared { workflow }).await;
     let mut directive = segment.directive.clone();
     // An error means that the conductor is gone; then there is nobody left to run for.
@@ -193,7 +194,7 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
     outcome.map_err(|error| engine_failure(&error))?;
     let provided = core.providing.borrow_mut().take();
     let (vus_failed, vus_started) = (core.vus_failed.get(), core.vus_started.get());
-    send(core, Message::Done { workflow, provided, vus_failed, vus_started }).await;
+    send(core, Message::Done { workflow, core: number, provided, vus_failed, vus_started }).await;
     Ok(())
 }
 
