@@ -7,7 +7,7 @@ use hyperscale_plan::model::step::{CheckRule, ExtractFrom, Extraction, Stop};
 use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_plan::template::Escape;
 use hyperscale_stats::{CallSample, StreamEvent};
-use hyperscale_types::ErrorKind;
+use hyperscale_types::{ErrorKind, Now};
 use minijinja::Value;
 
 use super::Core;
@@ -51,19 +51,21 @@ pub(crate) fn expected(step: &Step, status: u16) -> Verdict {
     }
 }
 
-/// The verdict on a call: extracts, keeps the result for those that refer to it, checks.
+/// The verdict on a call: extracts, keeps the result for those that refer to it, checks. Its latency is what the
+/// statistics say: it counts from the intended start.
 pub(crate) fn examine<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
     place: Place<'_>,
     outcome: &mut Outcome,
+    intended: Option<Now>,
 ) -> Verdict {
     let step = place.step;
     let mut verdict = match outcome.error.take() {
         Some(error) => Verdict { error: Some(error.kind), message: Some(error.message), stop: None },
         None => expected(step, outcome.status),
     };
-    let latency_ns = outcome.ended.nanos_since(outcome.started);
+    let latency_ns = outcome.ended.nanos_since(intended.unwrap_or(outcome.started));
     let mut value = StepValue::new(outcome.status, latency_ns as f64 / 1e6, outcome.response.take());
     if verdict.error.is_none()
         && let Err(message) = extract_all(&step.extract, &mut value)

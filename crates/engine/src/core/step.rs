@@ -160,7 +160,7 @@ pub(super) async fn call_http<N: Network>(
     let verdict = if outcome.error.is_none() && is_plain(place.step) {
         examine::expected(place.step, outcome.status)
     } else {
-        examine::examine(core, vu, place, &mut outcome)
+        examine::examine(core, vu, place, &mut outcome, intended)
     };
     let sample = flight.land(&outcome, verdict.error);
     if verdict.error.is_some() || !place.step.tags.is_empty() || outcome.stream.is_some() {

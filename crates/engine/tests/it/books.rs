@@ -200,6 +200,19 @@ fn waiting_for_a_free_virtual_user_is_latency_but_not_dispatch_lag() {
 }
 
 #[test]
+fn checks_see_the_latency_that_the_statistics_say() {
+    // Every start after the first waits for the one virtual user, which is busy for 50 ms.
+    let totals = run(
+        "rate: 100/s\nduration: 100ms\nmax_vus: 1\nsteps:
+  a: { http: http://x/a, think: 50ms, check: { latency: < 30ms, expr: { seen: a.latency_ms < 30 } } }",
+        OK,
+    );
+    let failed: Vec<u64> = totals.checks().iter().map(|check| check.failed).collect();
+    assert_eq!(failed.len(), 2);
+    assert!(failed.iter().all(|failed| *failed >= 8), "{failed:?} of 10");
+}
+
+#[test]
 fn a_step_that_fails_is_followed_by_its_think_time_too() {
     let step_of = |tail: &str| {
         let steps = format!(
