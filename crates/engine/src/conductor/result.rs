@@ -9,9 +9,9 @@ use hyperscale_stats::result::{
     load_result,
 };
 use hyperscale_stats::totals::LoadTotals;
-use hyperscale_stats::{Imbalance, evaluate};
+use hyperscale_stats::{Imbalance, StepStats, evaluate};
+use hyperscale_types::ErrorKind;
 
-use super::context::calls_anything;
 use super::job::Job;
 use super::workflow::WorkflowRun;
 use crate::control::StopPhase;
@@ -143,11 +143,19 @@ fn is_unreachable(job: &Job) -> bool {
     {
         return true;
     }
-    let began: u64 =
-        job.runs.iter().flat_map(|run| run.totals.steps()).map(|step| step.requests + step.failed).sum();
-    let answered =
-        job.runs.iter().flat_map(|run| run.totals.steps()).any(|step| step.statuses().next().is_some());
-    began > 0 && !answered && job.plan.workflows.iter().any(calls_anything)
+    let steps = || job.runs.iter().flat_map(|run| run.totals.steps());
+    let tried = steps().any(|step| step.requests > 0 || network_errors(step) > 0);
+    tried && !steps().any(|step| step.statuses().next().is_some())
+}
+
+/// Calls that had something to do with the network, and failed. One whose arguments could not be made had not.
+fn network_errors(step: &StepStats) -> u64 {
+    use ErrorKind::{
+        Cancelled, Closed, ConnectRefused, ConnectTimeout, Dns, Protocol, Reset, Timeout, Tls, TooLarge,
+    };
+    [Dns, ConnectRefused, ConnectTimeout, Tls, Timeout, Reset, Closed, Protocol, TooLarge, Cancelled]
+        .into_iter()
+        .fold(0, |sum, kind| sum.saturating_add(step.errors[kind.index()]))
 }
 
 fn all_errors(job: &Job) -> Vec<ErrorResult> {
