@@ -55,6 +55,39 @@ workflows:
 }
 
 #[test]
+fn provided_values_are_those_of_completed_iterations() {
+    let target = Target::start(&[]);
+    // Each virtual user completes its first iteration and fails the second; one more is cut off in its second.
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Make:
+    vus: 3
+    iterations_per_vu: 2
+    max_duration: 2s
+    graceful_stop: 10ms
+    ramp: 0s
+    steps:
+      t:
+        http: "{{ base }}/{{ 'status/200' if vu.iteration == 0 else ('delay/60000' if vu.id == 3 else 'status/500') }}"
+    provide:
+      every: { to: [Use], value: "{{ vu.id }}-{{ vu.iteration }}-{{ t.status }}", pick: all }
+      first: { to: [Use], value: "{{ vu.iteration }}-{{ t.status }}", pick: first }
+      last: { to: [Use], value: "{{ vu.iteration }}-{{ t.status }}" }
+  Use:
+    depends: [Make]
+    use: { Make: [every, first, last] }
+    vus: 1
+    iterations: 1
+    steps: { show: { http: "{{ base }}/show/{{ every | sort | join('_') }}/{{ first }}/{{ last }}" } }
+"#;
+    let result = run_plan(&target, plan, &["--cores", "1"]).result(0);
+    assert_eq!(workflow(&result, "Make").iterations.interrupted, 1);
+    let seen = target.seen();
+    assert_eq!(seen.at("/show/1-0-200_2-0-200_3-0-200/0-200/0-200"), 1, "{:?}", seen.by_path);
+}
+
+#[test]
 fn a_value_that_was_never_produced_fails_the_dependent_and_skips_what_depends_on_it() {
     let target = Target::start(&[]);
     let plan = r#"

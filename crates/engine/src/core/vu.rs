@@ -115,7 +115,6 @@ pub(crate) async fn live<N: Network>(
         vu.free_since.set(clock::now());
     }
     let end = iterate(&core, &vu, &mut feed).await;
-    core.providing.borrow_mut().vu_ends(&core, &vu);
     if has(Part::VuTeardown) && core.phase.get() < StopPhase::Aborted {
         Box::pin(graph::run(&core, &vu, Part::VuTeardown, None)).await;
     }
@@ -134,13 +133,15 @@ async fn iterate<N: Network>(core: &Core<N>, vu: &Vu<N>, feed: &mut impl Feed<N>
         if start.intended.is_some() {
             vu.free_since.set(clock::now());
         }
+        if end == GraphEnd::Completed {
+            completed(core, vu);
+        }
         vu.iteration.set(vu.iteration.get() + 1);
         vu.session.end_iteration();
         // An iteration that never had to wait (no call, or one that failed at once) must not keep the core to itself.
         coop::consume_budget().await;
         match end {
-            GraphEnd::Completed => completed(core, vu),
-            GraphEnd::Failed | GraphEnd::Stop(Stop::Iteration) => {}
+            GraphEnd::Completed | GraphEnd::Failed | GraphEnd::Stop(Stop::Iteration) => {}
             GraphEnd::Stop(Stop::Vu) => return VuEnd::ForGood,
             GraphEnd::Stop(Stop::Test) => {
                 stop_test(core);
