@@ -107,6 +107,8 @@ fn a_check_that_stops_the_test_fails_the_workflow() {
     assert_witnessed(&result, &target.seen(), &[("get", "/x")]);
     assert_eq!((result.status, result.reason.as_deref()), (Status::Failed, Some("check")));
     assert!(errors(step(w(&result), "get"), "check") >= 1);
+    let told = result.errors.iter().any(|error| error.message.contains("of step `get` did not hold"));
+    assert!(told, "{:?}", result.errors);
 }
 
 #[test]

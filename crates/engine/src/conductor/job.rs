@@ -231,22 +231,26 @@ impl Job {
                 let name = self.plan.workflows[workflow].name.clone();
                 self.emit(Event::Workflow { name, state: WorkflowState::Finishing });
             }
-            Message::Done { workflow, core, provided, vus_failed, vus_started } => {
+            Message::Done { workflow, core, ending } => {
                 let run = &mut self.runs[workflow];
-                run.provided.extend(provided);
-                run.vus_failed += vus_failed;
-                run.vus_started += vus_started;
+                run.provided.extend(ending.provided);
+                run.vus_failed += ending.vus_failed;
+                run.vus_started += ending.vus_started;
+                if let Some(failure) = ending.stopped {
+                    self.stop_test(workflow, failure);
+                }
                 self.core_done(workflow, core);
             }
-            Message::StopTest { workflow, check } => {
-                let failure =
-                    Failure { reason: "check", message: format!("{check} did not hold"), step: None };
-                self.runs[workflow].failure.get_or_insert(failure);
-                self.stop(StopPhase::Cancelling, "check");
-            }
+            Message::StopTest { workflow, failure } => self.stop_test(workflow, failure),
             Message::Failed { workflow, core, failure } => self.fail(workflow, core, failure),
             Message::OnceDone { workflow, part, outcome } => self.once_done(workflow, part, outcome),
         }
+    }
+
+    /// A check of a workflow ends the whole job.
+    fn stop_test(&mut self, at: usize, failure: Failure) {
+        self.runs[at].failure.get_or_insert(failure);
+        self.stop(StopPhase::Cancelling, "check");
     }
 
     fn prepared(&mut self, at: usize) {
@@ -289,6 +293,11 @@ impl Job {
     }
 
     fn once_done(&mut self, at: usize, part: Part, outcome: Result<Vec<minijinja::Value>, Failure>) {
+        if let Err(failure) = &outcome
+            && failure.reason == "check"
+        {
+            self.stop_test(at, failure.clone());
+        }
         match (part, outcome) {
             (Part::Setup, Ok(values)) if self.stopped.is_none() => {
                 self.runs[at].setup = values.into();

@@ -10,11 +10,11 @@ use hyperscale_stats::{CallSample, StreamEvent};
 use hyperscale_types::{ErrorKind, Now};
 use minijinja::Value;
 
-use super::Core;
 use super::scope::VuScope;
 use super::step::Place;
 use super::values::StepValue;
 use super::vu::Vu;
+use super::{Core, Failure};
 
 /// What is thought of a step's run.
 #[derive(Debug, Default)]
@@ -100,6 +100,10 @@ pub(crate) fn check_all<N: Network>(
         if !passed && check.stop > verdict.stop {
             verdict = Verdict::failed(ErrorKind::Check, format!("check `{}` did not hold", check.name));
             verdict.stop = check.stop;
+            if check.stop == Some(Stop::Test) {
+                let message = format!("check `{}` of step `{}` did not hold", check.name, place.step.name);
+                core.stop_test(Failure { reason: "check", message, step: Some(place.step.name.clone()) });
+            }
         }
     }
     verdict

@@ -106,14 +106,25 @@ pub(crate) enum Message {
     Failed { workflow: usize, core: u32, failure: Failure },
     /// Statistics of an interval.
     Window { workflow: usize, core: u32, window: Box<Window> },
-    /// A `stop: test` check fired.
-    StopTest { workflow: usize, check: String },
+    /// A `stop: test` check fired. [`Message::Done`] says it again.
+    StopTest { workflow: usize, failure: Failure },
     /// The planned load is over; running iterations finish.
     Finishing { workflow: usize },
     /// All its virtual users have ended and its last window is delivered.
-    Done { workflow: usize, core: u32, provided: Vec<Provided>, vus_failed: u32, vus_started: u32 },
+    Done { workflow: usize, core: u32, ending: Ending },
     /// Set-up or tear-down ended.
     OnceDone { workflow: usize, part: Part, outcome: Result<Vec<Value>, Failure> },
+}
+
+/// What a core leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct Ending {
+    pub(crate) provided: Vec<Provided>,
+    /// Virtual users whose `vu_setup` failed, and all that were started.
+    pub(crate) vus_failed: u32,
+    pub(crate) vus_started: u32,
+    /// The `stop: test` check that fired.
+    pub(crate) stopped: Option<Failure>,
 }
 
 /// Why a workflow cannot run or go on.
@@ -146,6 +157,8 @@ pub(crate) struct Core<N: Network> {
     /// Virtual users whose `vu_setup` failed, and all that were started.
     pub(crate) vus_failed: Cell<u32>,
     pub(crate) vus_started: Cell<u32>,
+    /// The first `stop: test` check that fired.
+    pub(crate) stopped: RefCell<Option<Failure>>,
     pub(crate) builtins: Builtins,
     /// Rows, by position in the plan's data.
     pub(crate) cursors: RefCell<Vec<Option<Cursor>>>,
@@ -180,6 +193,25 @@ impl<N: Network> Core<N> {
         self.rate_override.set(directive.rate);
         self.phase.set(self.phase.get().max(directive.phase));
         self.changed.notify_waiters();
+    }
+
+    /// A check says that the test is over. The conductor, which stops the other cores, is told at once if its queue has
+    /// room, and certainly at the end.
+    #[cold]
+    pub(crate) fn stop_test(&self, failure: Failure) {
+        self.hint(Message::StopTest { workflow: self.segment.workflow, failure: failure.clone() });
+        self.stopped.borrow_mut().get_or_insert(failure);
+        self.advance(StopPhase::Cancelling);
+    }
+
+    /// What is left of it when all its virtual users have ended.
+    pub(crate) fn ending(&self) -> Ending {
+        Ending {
+            provided: self.providing.borrow_mut().take(),
+            vus_failed: self.vus_failed.get(),
+            vus_started: self.vus_started.get(),
+            stopped: self.stopped.take(),
+        }
     }
 
     /// Tells the conductor. If its queue is full the word is dropped: only for words that are repeated or implied.

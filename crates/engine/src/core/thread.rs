@@ -22,7 +22,7 @@ use super::provide::Providing;
 use super::seed::Stream;
 use super::values::Builtins;
 use super::vu::Vu;
-use super::{Core, Failure, Message, Segment, pacing};
+use super::{Core, Ending, Failure, Message, Segment, pacing};
 use crate::control::StopPhase;
 use crate::data::Cursor;
 use crate::layout::Part;
@@ -131,7 +131,7 @@ async fn told_to_stop(segment: &Segment) {
 fn stopped_early(segment: &Segment, work: Work) -> Message {
     let (workflow, core) = (segment.workflow, segment.share.core);
     match work {
-        Work::Load => Message::Done { workflow, core, provided: Vec::new(), vus_failed: 0, vus_started: 0 },
+        Work::Load => Message::Done { workflow, core, ending: Ending::default() },
         Work::Once(part) => Message::OnceDone { workflow, part, outcome: Err(once_failure(part)) },
     }
 }
@@ -151,6 +151,7 @@ fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -
         vus: Cell::default(),
         vus_failed: Cell::default(),
         vus_started: Cell::default(),
+        stopped: RefCell::default(),
         builtins: Builtins::new(),
         providing: RefCell::new(Providing::default()),
         scratch: RefCell::default(),
@@ -192,9 +193,7 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
     ticking.abort();
     flush(core).await;
     outcome.map_err(|error| engine_failure(&error))?;
-    let provided = core.providing.borrow_mut().take();
-    let (vus_failed, vus_started) = (core.vus_failed.get(), core.vus_started.get());
-    send(core, Message::Done { workflow, core: number, provided, vus_failed, vus_started }).await;
+    send(core, Message::Done { workflow, core: number, ending: core.ending() }).await;
     Ok(())
 }
 
@@ -216,7 +215,9 @@ async fn once<N: Network>(core: &Rc<Core<N>>, part: Part) {
     flush(core).await;
     let outcome = match end {
         GraphEnd::Completed => Ok(vu.results.take()),
-        GraphEnd::Failed | GraphEnd::Stop(_) | GraphEnd::Cut => Err(once_failure(part)),
+        GraphEnd::Failed | GraphEnd::Stop(_) | GraphEnd::Cut => {
+            Err(core.stopped.take().unwrap_or_else(|| once_failure(part)))
+        }
     };
     send(core, Message::OnceDone { workflow: core.segment.workflow, part, outcome }).await;
 }

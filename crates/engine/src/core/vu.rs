@@ -12,12 +12,12 @@ use minijinja::Value;
 use tokio::task::coop;
 use tokio::time;
 
+use super::Core;
 use super::graph::{self, GraphEnd};
 use super::pacing::Feed;
 use super::scope::VuScope;
 use super::seed::Stream;
 use super::values::split_mix;
-use super::{Core, Message};
 use crate::control::StopPhase;
 use crate::layout::Part;
 
@@ -142,11 +142,7 @@ async fn iterate<N: Network>(core: &Core<N>, vu: &Vu<N>, feed: &mut impl Feed<N>
         coop::consume_budget().await;
         match end {
             GraphEnd::Completed | GraphEnd::Failed | GraphEnd::Stop(Stop::Iteration) => {}
-            GraphEnd::Stop(Stop::Vu) => return VuEnd::ForGood,
-            GraphEnd::Stop(Stop::Test) => {
-                stop_test(core);
-                return VuEnd::ForGood;
-            }
+            GraphEnd::Stop(Stop::Vu | Stop::Test) => return VuEnd::ForGood,
             GraphEnd::Cut => return VuEnd::NoStart,
         }
     }
@@ -181,15 +177,6 @@ fn completed<N: Network>(core: &Core<N>, vu: &Vu<N>) {
     if !workflow.provides.is_empty() {
         core.providing.borrow_mut().iteration_ends(core, vu);
     }
-}
-
-#[cold]
-fn stop_test<N: Network>(core: &Core<N>) {
-    core.hint(Message::StopTest {
-        workflow: core.segment.workflow,
-        check: "a check with `stop: test`".into(),
-    });
-    core.advance(StopPhase::Cancelling);
 }
 
 /// Waits for a think time; ends early when the run has come to the phase `until`. Returns whether it waited to the end.
