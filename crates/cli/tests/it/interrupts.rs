@@ -78,6 +78,8 @@ workflows:
     let slow = workflow(&result, "Slow");
     assert_eq!(slow.iterations.interrupted, 3);
     assert_eq!(errors(step(slow, "hang"), "cancelled"), 3);
+    let told: Vec<_> = result.errors.iter().map(|error| (error.message.as_str(), error.count)).collect();
+    assert_eq!(told, [("cut off by the end of the run", 3)]);
 }
 
 #[test]

@@ -7,6 +7,9 @@ use hyperscale_types::{ErrorKind, Now};
 
 use super::Core;
 
+/// What people are told about calls that were cut off.
+const CUT_OFF: &str = "cut off by the end of the run";
+
 /// A call that has begun. If it is dropped before it is landed, the call was cut off: it is recorded as `cancelled`
 /// with what had happened so far, so that the books balance whatever ends a run.
 pub(crate) struct Flight<'a, N: Network> {
@@ -58,6 +61,8 @@ impl<N: Network> Drop for Flight<'_, N> {
             bytes_received: self.progress.bytes_received(),
             ..CallSample::default()
         };
-        self.core.window.borrow_mut().call(self.step, &sample);
+        let mut window = self.core.window.borrow_mut();
+        window.call(self.step, &sample);
+        window.error_message(self.step, ErrorKind::Cancelled, CUT_OFF);
     }
 }
