@@ -12,7 +12,7 @@ use hyperscale_clients::http::MemoryNetwork;
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::{Totals, Window};
-use tokio::runtime::{self, LocalOptions};
+use tokio::runtime::{self, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 
 use crate::control::Directive;
@@ -43,12 +43,23 @@ pub enum MemoryError {
 
 /// Runs the first workflow of a plan to its end and returns its statistics. Data files and contexts are not supported.
 pub fn run(plan: Plan, network: MemoryNetwork, seed: u64) -> Result<Totals, MemoryError> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
+    run_in(&runtime, plan, network, seed)
+}
+
+/// The same in a runtime of the caller, whose clock may be a model too: models in which virtual users loop keep time by
+/// the runtime's clock alone.
+pub fn run_in(
+    runtime: &LocalRuntime,
+    plan: Plan,
+    network: MemoryNetwork,
+    seed: u64,
+) -> Result<Totals, MemoryError> {
     let (messages, received) = mpsc::channel(MESSAGES_MAX);
     let (spare_sender, spare) = std_mpsc::channel();
     let directive = watch::Sender::new(Directive { go: Some(Instant::now()), ..Directive::default() });
     let segment = segment(plan, seed, directive.subscribe(), messages, spare);
     let totals = Totals::new(&segment.layout);
-    let runtime = runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let gathering = tokio::task::spawn_local(gather(received, totals, spare_sender));
         let outcome = thread::run(segment, network, Work::Load).await;

@@ -90,8 +90,9 @@ fn open_ramping_is_counted_exactly() {
 #[test]
 fn paced_is_counted_exactly() {
     witness("load: { vus: 5, interval: 100ms, duration: 600ms }", |load| {
-        assert!(load.iterations.started >= 5, "every virtual user starts at least once");
-        assert!(load.iterations.started <= 5 * 6, "{:?}", load.iterations);
+        // A machine that stalls loses starts, which a pace does not make up for. That it is kept exactly is tested with
+        // a clock that is a model, in the engine.
+        assert!((5..=5 * 6).contains(&load.iterations.started), "{:?}", load.iterations);
     });
 }
 

@@ -25,7 +25,7 @@ pub(crate) mod vu;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyperscale_clients::clock::Anchor;
 use hyperscale_clients::http::{HttpCore, Network};
@@ -35,6 +35,7 @@ use hyperscale_stats::{Layout, Window};
 use hyperscale_types::{Name, Rate};
 use minijinja::Value;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
 
 use crate::control::{Directive, StopPhase};
 use crate::data::{Cursor, DataFile};
@@ -95,7 +96,7 @@ pub(crate) struct JobFacts {
     pub(crate) worker: String,
     pub(crate) seed: u64,
     /// Zero of the run's clock.
-    pub(crate) epoch: Instant,
+    pub(crate) epoch: std::time::Instant,
 }
 
 /// What a core tells the conductor.
@@ -147,7 +148,8 @@ pub(crate) struct Core<N: Network> {
     /// What is recorded right now.
     pub(crate) window: RefCell<Box<Window>>,
     pub(crate) phase: Cell<StopPhase>,
-    pub(crate) paused: Cell<bool>,
+    /// Since when it starts nothing, if it does not.
+    pub(crate) paused_at: Cell<Option<Instant>>,
     pub(crate) vus_override: Cell<Option<u32>>,
     pub(crate) rate_override: Cell<Option<Rate>>,
     /// Woken when any of the four above changes.
@@ -165,7 +167,7 @@ pub(crate) struct Core<N: Network> {
     pub(crate) providing: RefCell<Providing>,
     /// Reused text buffer for tag sets.
     pub(crate) scratch: RefCell<Vec<u8>>,
-    /// The run's load clock: when the load began, and for how long it has been paused.
+    /// The run's load clock: when the load began, and for how long it was paused before.
     pub(crate) began: Cell<Instant>,
     pub(crate) paused_for: Cell<Duration>,
     /// Leads from instants of the load clock to what calls are measured with.
@@ -188,11 +190,29 @@ impl<N: Network> Core<N> {
 
     /// Takes over what the conductor says.
     pub(crate) fn obey(&self, directive: &Directive) {
-        self.paused.set(directive.paused);
+        self.pause(directive.paused);
         self.vus_override.set(directive.vus);
         self.rate_override.set(directive.rate);
         self.phase.set(self.phase.get().max(directive.phase));
         self.changed.notify_waiters();
+    }
+
+    /// Stands still, or goes on. The load clock knows at once how long that was, whoever is woken first.
+    fn pause(&self, paused: bool) {
+        match (paused, self.paused_at.get()) {
+            (true, None) => self.paused_at.set(Some(Instant::now())),
+            (false, Some(at)) => {
+                let stood = at.max(self.began.get()).elapsed();
+                self.paused_for.set(self.paused_for.get() + stood);
+                self.paused_at.set(None);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether it starts nothing.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused_at.get().is_some()
     }
 
     /// A check says that the test is over. The conductor, which stops the other cores, is told at once if its queue has

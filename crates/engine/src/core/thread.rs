@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyperscale_clients::clock::Anchor;
 use hyperscale_clients::http::{CoreOptions, HttpCore, Network, TokioNetwork};
@@ -144,7 +144,7 @@ fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -
         http,
         parts,
         phase: Cell::default(),
-        paused: Cell::default(),
+        paused_at: Cell::default(),
         vus_override: Cell::default(),
         rate_override: Cell::default(),
         changed: tokio::sync::Notify::new(),
@@ -155,7 +155,7 @@ fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -
         builtins: Builtins::new(),
         providing: RefCell::new(Providing::default()),
         scratch: RefCell::default(),
-        began: Cell::new(Instant::now()),
+        began: Cell::new(time::Instant::now()),
         paused_for: Cell::default(),
         anchor: Anchor::new(),
         segment,
@@ -183,7 +183,7 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
     core.obey(&go);
     if let Some(at) = go.go {
         time::sleep_until(at.into()).await;
-        core.began.set(at);
+        core.began.set(at.into());
         *core.clocks.borrow_mut() = Clocks::now(segment, 0);
     }
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));

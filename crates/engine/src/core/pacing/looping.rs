@@ -2,15 +2,15 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyperscale_clients::http::Network;
-use hyperscale_plan::load::{closed, iterations};
+use hyperscale_plan::load::{closed, iterations, paced};
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::IterationCount;
 use hyperscale_types::Span;
 use tokio::task::JoinError;
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use super::slots::Slots;
 use super::{Feed, Vus, finish, unwind};
@@ -30,7 +30,7 @@ struct Shared {
     /// Iterations of each virtual user, if they are counted apart.
     per_vu: Option<u64>,
     /// Between the starts of one virtual user.
-    interval: Option<Duration>,
+    interval: Option<Span>,
 }
 
 /// Runs the load to its end.
@@ -40,8 +40,8 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) {
     let end = core.workflow().planned().map(Span::as_nanos);
     while core.phase.get() == StopPhase::Running {
         core.while_paused().await;
-        let now = core.load_time();
-        if end.is_some_and(|end| now.as_nanos() as u64 >= end) {
+        let now = core.load_ns();
+        if end.is_some_and(|end| now >= end) {
             break;
         }
         let next = spawner.fill(now);
@@ -65,7 +65,7 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) {
 
 async fn sleep_until(wake: Option<Instant>) {
     match wake {
-        Some(wake) => time::sleep_until(wake.into()).await,
+        Some(wake) => time::sleep_until(wake).await,
         None => std::future::pending().await,
     }
 }
@@ -78,7 +78,7 @@ impl Shared {
                 (Some(iterations::of_core(IterationCount::Shared(*total), share)), None, None)
             }
             Load::Iterations { count: IterationCount::PerVu(each), .. } => (None, Some(*each), None),
-            Load::Paced { interval, .. } => (None, None, Some(interval.to_duration())),
+            Load::Paced { interval, .. } => (None, None, Some(*interval)),
             Load::Closed { .. } | Load::Open { .. } => (None, None, None),
         };
         Shared { target: Cell::new(0), left: Cell::new(left), per_vu, interval }
@@ -94,10 +94,9 @@ struct Spawner<'a, N: Network> {
 
 impl<N: Network> Spawner<'_, N> {
     /// Sets the target for this moment and spawns who is missing and due. Returns when to look again.
-    fn fill(&mut self, now: Duration) -> Option<Instant> {
+    fn fill(&mut self, now_ns: u64) -> Option<Instant> {
         let workflow = self.core.workflow();
         let share = self.core.segment.share;
-        let now_ns = now.as_nanos() as u64;
         let all = match (self.core.vus_override.get(), &workflow.load) {
             (Some(vus), _) => vus,
             (None, Load::Closed { vus }) => closed::vus_at(vus, now_ns),
@@ -128,7 +127,7 @@ impl<N: Network> Spawner<'_, N> {
 
     fn spawn(&mut self, slot: u32) {
         let lives = self.slots.take(slot);
-        let feed = LoopFeed { shared: Rc::clone(self.shared), slot, started: 0, last: None };
+        let feed = LoopFeed { shared: Rc::clone(self.shared), slot, started: 0, began_ns: None };
         let core = Rc::clone(self.core);
         self.vus.spawn_local(async move { (slot, vu::live(core, slot, lives, feed).await) });
     }
@@ -152,14 +151,14 @@ struct LoopFeed {
     shared: Rc<Shared>,
     slot: u32,
     started: u64,
-    /// Begin of the last iteration; only kept when paced.
-    last: Option<Instant>,
+    /// When the last iteration was to begin, on the load clock; only kept when paced.
+    began_ns: Option<u64>,
 }
 
 impl<N: Network> Feed<N> for LoopFeed {
     async fn next(&mut self, core: &Core<N>) -> Option<Start> {
-        if core.paused.get() {
-            core.while_paused_vu().await;
+        if core.is_paused() {
+            core.while_paused().await;
         }
         if let Some(interval) = self.shared.interval {
             self.wait_for_pace(core, interval).await;
@@ -185,30 +184,25 @@ impl<N: Network> Feed<N> for LoopFeed {
 }
 
 impl LoopFeed {
-    /// Waits until the interval since the last start is over; ends early when the run does.
-    async fn wait_for_pace<N: Network>(&mut self, core: &Core<N>, interval: Duration) {
-        if let Some(last) = self.last {
-            let due = last + interval;
-            loop {
-                let changed = core.changed.notified();
-                if core.phase.get() != StopPhase::Running || self.slot >= self.shared.target.get() {
-                    return;
-                }
-                tokio::select! {
-                    () = time::sleep_until(due.into()) => break,
-                    () = changed => {}
-                }
+    /// Waits until the next iteration is due by the load clock; ends early when the run does. A timer that fires late
+    /// does not move the pace.
+    async fn wait_for_pace<N: Network>(&mut self, core: &Core<N>, interval: Span) {
+        let now = core.load_ns();
+        let due = self.began_ns.map_or(now, |began| paced::next_start_ns(began, interval, now));
+        self.began_ns = Some(due);
+        loop {
+            let changed = core.changed.notified();
+            if core.phase.get() != StopPhase::Running || self.slot >= self.shared.target.get() {
+                return;
             }
-        }
-        self.last = Some(Instant::now());
-    }
-}
-
-impl<N: Network> Core<N> {
-    /// A virtual user waits while the load is paused; the spawner keeps the clock.
-    async fn while_paused_vu(&self) {
-        while self.paused.get() && self.phase.get() == StopPhase::Running {
-            self.changed.notified().await;
+            let is_paused = core.is_paused();
+            if !is_paused && core.load_ns() >= due {
+                return;
+            }
+            tokio::select! {
+                () = time::sleep_until(core.wall(due)), if !is_paused => {}
+                () = changed => {}
+            }
         }
     }
 }

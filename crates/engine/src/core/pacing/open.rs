@@ -77,7 +77,7 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
         if core.phase.get() != StopPhase::Running {
             break;
         }
-        let now = core.load_time().as_nanos() as u64;
+        let now = core.load_ns();
         if core.rate_override.get() != changed_rate {
             changed_rate = core.rate_override.get();
             if let Some(rate) = changed_rate {
@@ -97,7 +97,7 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
             break;
         }
         pacer.reap();
-        let wake = core.wall(next.unwrap_or(length)).max(Instant::now() + TICK);
+        let wake = core.wall(next.unwrap_or(length)).into_std().max(Instant::now() + TICK);
         let changed = core.changed.notified();
         tokio::select! {
             fired = ticker.until(wake) => fired?,
@@ -122,7 +122,7 @@ impl<N: Network> Pacer<'_, N> {
     fn release_due(&mut self, next: &mut Option<u64>, starts: &mut Arrivals, now: u64) {
         for _ in 0..LOT {
             let Some(due) = next.filter(|due| *due <= now) else { return };
-            self.release(self.core.anchor.at(self.core.wall(due)));
+            self.release(self.core.anchor.at(self.core.wall(due).into_std()));
             *next = starts.next();
         }
     }
