@@ -6,6 +6,7 @@ mod completions;
 mod convert;
 mod demo;
 mod doctor;
+mod interrupts;
 mod man;
 pub(crate) mod new;
 mod ping;

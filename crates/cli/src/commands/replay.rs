@@ -13,7 +13,8 @@ use hyperscale_tui::Mode;
 use hyperscale_types::ExitCode;
 use tokio::time::{Instant, sleep_until};
 
-use super::session::{self, Interrupts, farewell};
+use super::interrupts::Interrupts;
+use super::session::{self, farewell};
 use crate::args::{ReplayArgs, Speed};
 use crate::errors::CommandError;
 use crate::faces::Faces;

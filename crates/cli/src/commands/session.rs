@@ -17,8 +17,8 @@ use hyperscale_report::{Style, TextOptions, summary, to_json};
 use hyperscale_stats::result::{RunResult, Status};
 use hyperscale_tui::{Mode, Wish};
 use hyperscale_types::ExitCode;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::interrupts::Interrupts;
 use crate::errors::CommandError;
 use crate::faces::{Closed, Faces, LiveScreen, ProgressLog, Recorder, Wishes, screen};
 use crate::identity;
@@ -189,39 +189,5 @@ fn exit_code(result: &RunResult) -> ExitCode {
         (Status::Completed, _) => ExitCode::Ok,
         (Status::Cancelled, _) => ExitCode::Cancelled,
         _ => ExitCode::Failed,
-    }
-}
-
-/// Wishes to stop, counted.
-pub(super) struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
-    presses: u32,
-}
-
-impl Interrupts {
-    /// Listens from now on.
-    pub(super) fn listen() -> Result<Self, CommandError> {
-        let listen = |kind| signal(kind).map_err(CommandError::System);
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            presses: 0,
-        })
-    }
-
-    /// Counts one more, from wherever it came.
-    pub(super) fn count(&mut self) -> u32 {
-        self.presses += 1;
-        self.presses
-    }
-
-    /// Waits for the next one; returns how many there were.
-    pub(super) async fn next(&mut self) -> u32 {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-        self.count()
     }
 }
