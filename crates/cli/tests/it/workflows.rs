@@ -296,6 +296,109 @@ workflows:
 }
 
 #[test]
+fn virtual_users_are_numbered_through_all_cores_and_workflows() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  A: { vus: 5, iterations_per_vu: 2, ramp: 0s, steps: { a: { http: "{{ base }}/{{ vu.id }}" } } }
+  B: { vus: 3, iterations_per_vu: 2, ramp: 0s, steps: { b: { http: "{{ base }}/{{ vu.id }}" } } }
+"#;
+    for cores in ["1", "2", "3"] {
+        target.reset();
+        run_plan(&target, plan, &["--cores", cores]).result(0);
+        let seen: Vec<(String, u64)> = target.seen().by_path.into_iter().collect();
+        let wanted: Vec<(String, u64)> = (1..=8).map(|id| (format!("/{id}"), 2)).collect();
+        assert_eq!(seen, wanted, "on {cores} cores");
+    }
+}
+
+#[test]
+fn the_higher_priority_runs_first_where_there_is_room_for_one() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  First: { priority: low, vus: 1, iterations: 1, steps: { a: { http: "{{ base }}/a" } } }
+  Second: { priority: normal, vus: 1, iterations: 1, steps: { b: { http: "{{ base }}/b" } } }
+  Third: { priority: high, vus: 1, iterations: 1, steps: { c: { http: "{{ base }}/c" } } }
+"#;
+    let outcome = run_plan(&target, plan, &["--cores", "1"]);
+    outcome.result(0);
+    let line = |part: &str| outcome.stderr.find(part).unwrap_or_else(|| panic!("no {part:?}; {outcome}"));
+    assert!(line("Third: completed") < line("Second: running"), "{outcome}");
+    assert!(line("Second: completed") < line("First: running"), "{outcome}");
+}
+
+#[test]
+fn start_after_delays_a_workflow_after_those_it_depends_on() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  A: { start_after: 300ms, vus: 1, iterations: 1, steps: { a: { http: "{{ base }}/a" } } }
+  B: { depends: [A], start_after: 400ms, vus: 1, iterations: 1, steps: { b: { http: "{{ base }}/b" } } }
+"#;
+    let result = run_plan(&target, plan, &[]).result(0);
+    assert_eq!(target.seen().requests, 2);
+    assert!(result.elapsed_s >= 0.7, "{}", result.elapsed_s);
+}
+
+#[test]
+fn the_first_and_the_last_value_are_picked() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Count:
+    vus: 1
+    iterations: 3
+    steps: { a: { http: "{{ base }}/a" } }
+    provide:
+      first: { to: [Use], value: "{{ vu.iteration }}", pick: first }
+      last: { to: [Use], value: "{{ vu.iteration }}", pick: last }
+  Use:
+    depends: [Count]
+    use: { Count: [first, last] }
+    vus: 1
+    iterations: 1
+    steps: { show: { http: "{{ base }}/{{ first }}/{{ last }}" } }
+"#;
+    run_plan(&target, plan, &[]).result(0);
+    let seen = target.seen();
+    assert_eq!(seen.at("/0/2"), 1, "{:?}", seen.by_path);
+}
+
+#[test]
+fn a_context_beyond_one_mebibyte_fails_its_workflow() {
+    let target = Target::start(&[]);
+    let plan = |bytes: u32| {
+        format!(
+            r#"
+vars: {{ base: "" }}
+workflows:
+  Make:
+    vus: 1
+    iterations: 1
+    steps: {{ big: {{ http: "{{{{ base }}}}/bytes/{bytes}" }} }}
+    provide: {{ text: {{ to: [Use], value: "{{{{ big.body }}}}" }} }}
+  Use:
+    depends: [Make]
+    use: {{ Make: [text] }}
+    vus: 1
+    iterations: 1
+    steps: {{ show: {{ http: "{{{{ base }}}}/{{{{ text | length }}}}" }} }}
+"#
+        )
+    };
+    let result = run_plan(&target, &plan((1 << 20) - 2), &[]).result(0);
+    assert_eq!(status_of(&result, "Use").0, Status::Completed, "with its quotes it is just one mebibyte");
+    let result = run_plan(&target, &plan((1 << 20) - 1), &[]).result(98);
+    assert_eq!(status_of(&result, "Make"), (Status::Failed, Some("context_too_large".to_owned())));
+    assert_eq!(status_of(&result, "Use").0, Status::Skipped);
+}
+
+#[test]
 fn workflows_run_side_by_side_and_are_counted_apart() {
     let target = Target::start(&[]);
     let plan = r#"

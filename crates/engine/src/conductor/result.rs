@@ -192,3 +192,79 @@ fn imbalances(job: &Job) -> Vec<ErrorResult> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use hyperscale_plan::read::{Given, Source, load};
+    use hyperscale_stats::Window;
+    use tokio::sync::mpsc;
+
+    use super::super::workflow::State;
+    use super::*;
+    use crate::core::JobFacts;
+    use crate::run::RunOptions;
+
+    /// A job of one workflow that has completed.
+    fn job() -> Job {
+        let text =
+            "name: t\nworkflows:\n  W: { vus: 1, iterations: 1, steps: { a: { http: 'http://x/' } } }\n";
+        let source = Source { name: "t.yaml", bytes: text.as_bytes(), format: None, folder: "".as_ref() };
+        let plan = Arc::new(load(&source, &Given::default()).expect("the plan is valid").plan);
+        let options = RunOptions {
+            cores: 1,
+            seed: 1,
+            job: "j".into(),
+            worker: "w".into(),
+            started_at: String::new(),
+            environment: BTreeMap::new(),
+            options: BTreeMap::new(),
+        };
+        let facts = JobFacts { id: "j".into(), worker: "w".into(), seed: 1, epoch: Instant::now() };
+        let (messages, _) = mpsc::channel(1);
+        let (events, _) = mpsc::channel(1);
+        let mut job = Job::new(plan, options, Arc::new(facts), Arc::default(), messages, events);
+        job.runs[0].state = State::Ended { status: Status::Completed, reason: None };
+        job
+    }
+
+    fn record(job: &mut Job, what: impl Fn(&mut Window)) {
+        let mut window = Window::new(&job.runs[0].layout);
+        what(&mut window);
+        job.runs[0].totals.add(&window);
+    }
+
+    #[test]
+    fn a_run_whose_books_do_not_balance_fails_loudly() {
+        let mut job = job();
+        record(&mut job, |window| {
+            window.started();
+            window.completed();
+        });
+        assert_eq!(build(&job).status, Status::Completed);
+        record(&mut job, Window::started);
+        let result = build(&job);
+        assert_eq!((result.status, result.reason.as_deref()), (Status::Failed, Some("books")));
+        let [error] = &result.errors[..] else { panic!("{:?}", result.errors) };
+        assert_eq!((error.kind.as_str(), error.workflow.as_str()), ("books", "W"));
+        assert!(error.message.contains("started = completed + failed + interrupted"), "{}", error.message);
+    }
+
+    #[test]
+    fn only_what_the_network_did_makes_a_target_unreachable() {
+        let failed = |error| hyperscale_stats::CallSample { error: Some(error), ..Default::default() };
+        for (error, reason) in [
+            (ErrorKind::Template, None),
+            (ErrorKind::Expr, None),
+            (ErrorKind::ConnectRefused, Some("unreachable")),
+            (ErrorKind::Timeout, Some("unreachable")),
+            (ErrorKind::Cancelled, Some("unreachable")),
+        ] {
+            let mut job = job();
+            record(&mut job, |window| window.call(0, &failed(error)));
+            assert_eq!(build(&job).reason.as_deref(), reason, "{error:?}");
+        }
+    }
+}

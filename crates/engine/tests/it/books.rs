@@ -200,6 +200,15 @@ fn waiting_for_a_free_virtual_user_is_latency_but_not_dispatch_lag() {
 }
 
 #[test]
+fn a_start_whose_virtual_user_is_not_ready_in_time_is_late() {
+    let totals = run(
+        "rate: 10/s\nduration: 100ms\nmax_vus: 10\nvu_setup: [{ name: warm, sleep: 50ms }]\nsteps:\n  a: { http: http://x/a }",
+        OK,
+    );
+    assert_eq!((totals.iterations.started, totals.iterations.late), (1, 1), "it began 50 ms after its time");
+}
+
+#[test]
 fn checks_see_the_latency_that_the_statistics_say() {
     // Every start after the first waits for the one virtual user, which is busy for 50 ms.
     let totals = run(

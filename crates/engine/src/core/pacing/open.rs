@@ -43,9 +43,32 @@ struct Shared {
     /// Virtual users without work, newest last.
     idle: RefCell<Vec<Rc<Post>>>,
     /// Intended times of starts that found no free virtual user.
-    queue: RefCell<VecDeque<Now>>,
+    queue: RefCell<Queue>,
     /// No further start will become due.
     over: Cell<bool>,
+}
+
+/// Starts that wait for a free virtual user, oldest first.
+struct Queue {
+    intended: VecDeque<Now>,
+    max: usize,
+}
+
+impl Queue {
+    /// Whether there was room for one more.
+    fn push(&mut self, intended: Now) -> bool {
+        let fits = self.intended.len() < self.max;
+        if fits {
+            self.intended.push_back(intended);
+        }
+        fits
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Queue { intended: VecDeque::new(), max: limits::QUEUED_STARTS_MAX }
+    }
 }
 
 /// Where an idle virtual user waits for its next start.
@@ -146,10 +169,7 @@ impl<N: Network> Pacer<'_, N> {
     /// No virtual user is free: the start is late, whatever becomes of it.
     fn wait_or_drop(&mut self, intended: Now) {
         self.core.window.borrow_mut().late(1);
-        let mut queue = self.shared.queue.borrow_mut();
-        if self.late == Late::Queue && queue.len() < limits::QUEUED_STARTS_MAX {
-            queue.push_back(intended);
-        } else {
+        if self.late == Late::Drop || !self.shared.queue.borrow_mut().push(intended) {
             self.core.window.borrow_mut().dropped(1);
         }
     }
@@ -191,7 +211,7 @@ impl<N: Network> Pacer<'_, N> {
     }
 
     fn drop_queue(&self) {
-        let dropped = self.shared.queue.take().len();
+        let dropped = self.shared.queue.take().intended.len();
         self.core.window.borrow_mut().dropped(dropped as u64);
     }
 }
@@ -210,7 +230,7 @@ impl<N: Network> Feed<N> for OpenFeed {
         if core.phase.get() != StopPhase::Running {
             return None;
         }
-        if let Some(intended) = self.shared.queue.borrow_mut().pop_front() {
+        if let Some(intended) = self.shared.queue.borrow_mut().intended.pop_front() {
             return Some(Start { intended: Some(intended), queued: true });
         }
         if self.shared.over.get() {
@@ -257,7 +277,21 @@ impl Drop for OpenFeed {
     /// where it is dropped and counted at the end.
     fn drop(&mut self) {
         if let Some(Start { intended: Some(intended), .. }) = self.post.start.take() {
-            self.shared.queue.borrow_mut().push_back(intended);
+            self.shared.queue.borrow_mut().intended.push_back(intended);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_takes_starts_up_to_its_limit() {
+        let mut queue = Queue { max: 2, ..Queue::default() };
+        assert_eq!([1, 2, 3].map(|ns| queue.push(Now(ns))), [true, true, false]);
+        assert_eq!(queue.intended.pop_front(), Some(Now(1)), "the oldest first");
+        assert!(queue.push(Now(4)), "there is room again");
+        assert_eq!(Queue::default().max, 1_000_000);
     }
 }
