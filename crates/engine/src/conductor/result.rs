@@ -199,7 +199,7 @@ mod tests {
     use std::time::Instant;
 
     use hyperscale_plan::read::{Given, Source, load};
-    use hyperscale_stats::Window;
+    use hyperscale_stats::{CallSample, Window};
     use tokio::sync::mpsc;
 
     use super::super::workflow::State;
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn only_what_the_network_did_makes_a_target_unreachable() {
-        let failed = |error| hyperscale_stats::CallSample { error: Some(error), ..Default::default() };
+        let failed = |error| CallSample { error: Some(error), ..CallSample::default() };
         for (error, reason) in [
             (ErrorKind::Template, None),
             (ErrorKind::Expr, None),
