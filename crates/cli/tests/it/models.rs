@@ -165,10 +165,10 @@ fn a_slow_target_is_not_reported_as_a_saturated_generator() {
 vars: { base: "" }
 workflows:
   Load:
-    load: { rate: 500/s, duration: 2s, max_vus: 4 }
+    load: { rate: 500/s, duration: 3s, max_vus: 1 }
     graceful_stop: 100ms
     steps:
-      slow: { http: "{{ base }}/delay/20" }
+      slow: { http: "{{ base }}/delay/5" }
 "#;
     let result = run_plan(&target, plan, &["--cores", "1"]).result(0);
     let load = workflow(&result, "Load");

@@ -68,8 +68,8 @@ workflows:
     graceful_stop: 10ms
     ramp: 0s
     steps:
-      t:
-        http: "{{ base }}/{{ 'status/200' if vu.iteration == 0 else ('delay/60000' if vu.id == 3 else 'status/500') }}"
+      t: { http: "{{ base }}/status/{{ 500 if vu.iteration == 1 and vu.id < 3 else 200 }}" }
+      hang: { when: vu.iteration == 1, http: "{{ base }}/delay/60000" }
     provide:
       every: { to: [Use], value: "{{ vu.id }}-{{ vu.iteration }}-{{ t.status }}", pick: all }
       first: { to: [Use], value: "{{ vu.iteration }}-{{ t.status }}", pick: first }
