@@ -44,7 +44,13 @@ async fn the_plans_fields_replace_the_defaults() {
 #[tokio::test]
 async fn urls_are_filled_and_encoded_where_they_must_be() {
     for (url, target, host) in [
-        ("http://h/{{ word }}?q={{ word }}", "/a%20b%2Fc?q=a%20b%2Fc", "h"),
+        ("http://h/{{ word }}?q={{ word }}", "/a%20b/c?q=a%20b%2Fc", "h"),
+        ("http://h/{{ word | urlencode }}?q={{ word | urlencode }}", "/a%20b%2Fc?q=a%20b%2Fc", "h"),
+        ("http://h/x{{ '/y?z=%20' | safe }}", "/x/y?z=%20", "h"),
+        ("http://h/x?s={{ 'a%20b&c' | safe }}", "/x?s=a%20b&c", "h"),
+        ("http://h/x?j={{ [word] | tojson }}", "/x?j=%5B%22a%20b%2Fc%22%5D", "h"),
+        ("http://{{ 'h:8080' }}/{{ '?#%' }}", "/%3F%23%25", "h:8080"),
+        ("{{ base }}{{ '/a/b?c=d' }}", "/v1/a/b?c=d", "h:8080"),
         ("{{ base }}/users", "/v1/users", "h:8080"),
         ("{{ base }}/users/{{ id }}", "/v1/users/42", "h:8080"),
         ("{{ origin }}&id={{ id }}", "/x?y=z&id=42", "[::1]:9"),
