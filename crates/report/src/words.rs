@@ -1,6 +1,6 @@
 //! What every format says in the same words: warnings, values of thresholds, shares of checks, the verdict.
 
-use hyperscale_stats::result::{CheckResult, Loss, RunResult, Status, ThresholdResult};
+use hyperscale_stats::result::{CheckResult, Loss, RunResult, Status, ThresholdResult, WorkflowResult};
 use hyperscale_types::rule::{Metric, Rule, Stat};
 
 use crate::human;
@@ -29,7 +29,15 @@ pub(crate) fn warnings(result: &RunResult) -> Vec<String> {
     });
     let unfinished =
         (!result.is_final).then(|| "the run had not ended: the numbers are those so far".to_owned());
-    saturated.into_iter().chain(unfinished).chain(losses(&result.loss)).collect()
+    saturated.into_iter().chain(unfinished).chain(losses(&result.loss)).chain(notes(result)).collect()
+}
+
+/// Where workflows did less than their plan says.
+fn notes(result: &RunResult) -> impl Iterator<Item = String> {
+    let of = |workflow: &'_ WorkflowResult| {
+        workflow.notes.iter().map(|note| format!("{}: {}", workflow.name, one_line(note))).collect::<Vec<_>>()
+    };
+    result.workflows.iter().flat_map(of)
 }
 
 fn losses(loss: &Loss) -> Vec<String> {

@@ -6,6 +6,7 @@ mod author;
 mod commands;
 mod compare;
 mod convert;
+mod data;
 mod doctor;
 mod examples;
 mod faults;

@@ -229,11 +229,10 @@ impl Job {
                 let name = self.plan.workflows[workflow].name.clone();
                 self.emit(Event::Workflow { name, state: WorkflowState::Finishing });
             }
-            Message::Done { workflow, provided, vus_failed, vus_started } => {
+            Message::Done { workflow, provided, vus } => {
                 let run = &mut self.runs[workflow];
                 run.provided.extend(provided);
-                run.vus_failed += vus_failed;
-                run.vus_started += vus_started;
+                run.count_vus(&vus);
                 self.core_done(workflow);
             }
             Message::StopTest { workflow, check } => {
@@ -313,7 +312,7 @@ impl Job {
     fn conclude(&mut self, at: usize) {
         let workflow = &self.plan.workflows[at];
         let run = &mut self.runs[at];
-        if run.vus_started > 0 && run.vus_failed == run.vus_started {
+        if run.vus.started > 0 && run.vus.failed == run.vus.started {
             let message = "vu_setup failed for every virtual user".to_owned();
             run.failure.get_or_insert(Failure { reason: "vu_setup", message, step: None });
         }

@@ -10,6 +10,7 @@
 mod commands;
 mod context;
 mod job;
+mod notes;
 mod result;
 mod second;
 mod started;

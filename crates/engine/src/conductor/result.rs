@@ -64,7 +64,12 @@ fn common(job: &Job, elapsed: Duration, allow_empty: bool) -> RunResult {
         is_final: false,
         started_at: job.options.started_at.clone(),
         elapsed_s: (elapsed.as_secs_f64() * 1e3).round() / 1e3,
-        workflows: job.runs.iter().zip(&job.plan.workflows).map(|(run, plan)| run.result(plan)).collect(),
+        workflows: job
+            .runs
+            .iter()
+            .zip(&job.plan.workflows)
+            .map(|(run, workflow)| run.result(&job.plan, workflow))
+            .collect(),
         thresholds_passed: thresholds.iter().all(|threshold| threshold.passed),
         thresholds,
         totals: load_result(&all_load(job), load_time(job)),

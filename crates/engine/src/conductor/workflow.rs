@@ -9,15 +9,16 @@ use std::sync::Arc;
 use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 
-use hyperscale_plan::model::Workflow;
+use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::result::{Status, WorkflowFacts, WorkflowResult, workflow_result};
 use hyperscale_stats::{Layout, Pulse, Totals, Window};
 use minijinja::Value;
 use tokio::sync::watch;
 
+use super::notes;
 use crate::control::{Directive, StopPhase};
-use crate::core::Failure;
 use crate::core::provide::Provided;
+use crate::core::{Failure, VuCounts};
 use crate::layout::{Base, Part, layout};
 
 /// Where a workflow is. Each state carries what only it needs.
@@ -169,7 +170,16 @@ impl WorkflowRun {
         }
     }
 
-    pub(super) fn result(&self, workflow: &Workflow) -> WorkflowResult {
+    /// Adds what became of a core's virtual users.
+    pub(super) fn count_vus(&mut self, of_core: &VuCounts) {
+        self.vus.started += of_core.started;
+        self.vus.failed += of_core.failed;
+        let length = self.vus.out_of_rows.len().max(of_core.out_of_rows.len());
+        self.vus.out_of_rows.resize(length, 0);
+        self.vus.out_of_rows.iter_mut().zip(&of_core.out_of_rows).for_each(|(all, here)| *all += here);
+    }
+
+    pub(super) fn result(&self, plan: &Plan, workflow: &Workflow) -> WorkflowResult {
         let (status, reason) = match &self.state {
             State::Ended { status, reason } => (*status, reason.clone()),
             State::Pending => (Status::Pending, None),
@@ -186,7 +196,7 @@ impl WorkflowRun {
             vus: u64::from(workflow.vus_max()),
             cores: self.cores,
         };
-        workflow_result(facts, &self.totals)
+        WorkflowResult { notes: notes::notes(plan, workflow, self), ..workflow_result(facts, &self.totals) }
     }
 
     fn running_status(&self) -> Status {

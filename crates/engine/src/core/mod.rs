@@ -79,6 +79,11 @@ impl Segment {
     pub(crate) fn vu_id(&self, slot: u32) -> u32 {
         self.vus_before + 1 + slot * self.share.cores + self.share.core
     }
+
+    /// The number of a VU in its workflow, from 0.
+    pub(crate) fn vu_number(&self, id: u32) -> u32 {
+        id - 1 - self.vus_before
+    }
 }
 
 /// What is the same for the whole job.
@@ -104,9 +109,19 @@ pub(crate) enum Message {
     /// The planned load is over; running iterations finish.
     Finishing { workflow: usize },
     /// All its virtual users have ended and its last window is delivered.
-    Done { workflow: usize, provided: Vec<Provided>, vus_failed: u32, vus_started: u32 },
+    Done { workflow: usize, provided: Vec<Provided>, vus: VuCounts },
     /// Set-up or tear-down ended.
     OnceDone { workflow: usize, part: Part, outcome: Result<Vec<Value>, Failure> },
+}
+
+/// What became of the virtual users of a core.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct VuCounts {
+    pub(crate) started: u32,
+    /// Their `vu_setup` failed.
+    pub(crate) failed: u32,
+    /// They ended because a data file had no row for them, by position in the plan's data.
+    pub(crate) out_of_rows: Vec<u32>,
 }
 
 /// Why a workflow cannot run or go on.
@@ -139,6 +154,8 @@ pub(crate) struct Core<N: Network> {
     /// Virtual users whose `vu_setup` failed, and all that were started.
     pub(crate) vus_failed: Cell<u32>,
     pub(crate) vus_started: Cell<u32>,
+    /// Virtual users that a data file had no row for, by position in the plan's data.
+    pub(crate) out_of_rows: RefCell<Vec<u32>>,
     pub(crate) builtins: Builtins,
     /// Rows, by position in the plan's data.
     pub(crate) cursors: RefCell<Vec<Option<Cursor>>>,

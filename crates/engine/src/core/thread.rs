@@ -21,7 +21,7 @@ use super::prepare::{PreparedPart, prepare};
 use super::provide::Providing;
 use super::values::Builtins;
 use super::vu::Vu;
-use super::{Core, Failure, Message, Segment, pacing};
+use super::{Core, Failure, Message, Segment, VuCounts, pacing};
 use crate::control::StopPhase;
 use crate::data::Cursor;
 use crate::layout::Part;
@@ -126,7 +126,7 @@ async fn told_to_stop(segment: &Segment) {
 
 fn stopped_early(workflow: usize, work: Work) -> Message {
     match work {
-        Work::Load => Message::Done { workflow, provided: Vec::new(), vus_failed: 0, vus_started: 0 },
+        Work::Load => Message::Done { workflow, provided: Vec::new(), vus: VuCounts::default() },
         Work::Once(part) => Message::OnceDone { workflow, part, outcome: Err(once_failure(part)) },
     }
 }
@@ -146,6 +146,7 @@ fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -
         vus: Cell::default(),
         vus_failed: Cell::default(),
         vus_started: Cell::default(),
+        out_of_rows: RefCell::default(),
         builtins: Builtins::new(),
         providing: RefCell::new(Providing::default()),
         scratch: RefCell::default(),
@@ -188,8 +189,12 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
     flush(core).await;
     outcome.map_err(|error| engine_failure(&error))?;
     let provided = core.providing.borrow_mut().take();
-    let (vus_failed, vus_started) = (core.vus_failed.get(), core.vus_started.get());
-    send(core, Message::Done { workflow, provided, vus_failed, vus_started }).await;
+    let vus = VuCounts {
+        started: core.vus_started.get(),
+        failed: core.vus_failed.get(),
+        out_of_rows: core.out_of_rows.take(),
+    };
+    send(core, Message::Done { workflow, provided, vus }).await;
     Ok(())
 }
 

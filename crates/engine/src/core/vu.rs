@@ -112,10 +112,15 @@ pub(crate) async fn live<N: Network>(core: Rc<Core<N>>, slot: u32, mut feed: imp
 }
 
 async fn iterate<N: Network>(core: &Core<N>, vu: &Vu<N>, feed: &mut impl Feed<N>) -> VuEnd {
-    while let Some(start) = feed.next(core).await {
-        if !take_rows(core, vu) {
+    loop {
+        // Before a start is taken, so that it goes to somebody who has a row for it.
+        if let Some(at) = without_row(core, vu) {
+            return out_of_rows(core, at);
+        }
+        let Some(start) = feed.next(core).await else { return VuEnd::NoStart };
+        if let Err(at) = take_rows(core, vu) {
             feed.give_back(core, start);
-            return VuEnd::ForGood;
+            return out_of_rows(core, at);
         }
         let running = Running::begin(core, start);
         let end = graph::run(core, vu, Part::Steps, start.intended).await;
@@ -135,23 +140,41 @@ async fn iterate<N: Network>(core: &Core<N>, vu: &Vu<N>, feed: &mut impl Feed<N>
             GraphEnd::Cut => return VuEnd::NoStart,
         }
     }
-    VuEnd::NoStart
 }
 
-/// Takes a row of every data file the workflow uses; `false` when one has run out.
-fn take_rows<N: Network>(core: &Core<N>, vu: &Vu<N>) -> bool {
+/// The data file that has no row for this virtual user any more.
+fn without_row<N: Network>(core: &Core<N>, vu: &Vu<N>) -> Option<usize> {
     let used = &core.workflow().data;
     if used.is_empty() {
-        return true;
+        return None;
+    }
+    let (cursors, number) = (core.cursors.borrow(), core.segment.vu_number(vu.id));
+    let has_row = |at: usize| cursors[at].as_ref().is_none_or(|cursor| cursor.has_next(number));
+    used.iter().copied().find(|at| !has_row(*at))
+}
+
+/// Takes a row of every data file the workflow uses; the error says which has run out.
+fn take_rows<N: Network>(core: &Core<N>, vu: &Vu<N>) -> Result<(), usize> {
+    let used = &core.workflow().data;
+    if used.is_empty() {
+        return Ok(());
     }
     let (mut cursors, mut rows) = (core.cursors.borrow_mut(), vu.rows.borrow_mut());
     rows.resize(core.segment.data.len(), Value::UNDEFINED);
     for &at in used {
         let Some(cursor) = &mut cursors[at] else { continue };
-        let Some(row) = cursor.next(vu.random()) else { return false };
-        rows[at] = row;
+        rows[at] = cursor.next(core.segment.vu_number(vu.id), vu.random()).ok_or(at)?;
     }
-    true
+    Ok(())
+}
+
+/// A virtual user ends because a data file has no row for it; the result will say so.
+#[cold]
+fn out_of_rows<N: Network>(core: &Core<N>, at: usize) -> VuEnd {
+    let mut counts = core.out_of_rows.borrow_mut();
+    counts.resize(core.segment.data.len(), 0);
+    counts[at] += 1;
+    VuEnd::ForGood
 }
 
 /// What follows a completed iteration: kept state, provided values, and the next one starts clean.

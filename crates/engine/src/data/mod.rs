@@ -14,6 +14,7 @@ mod bytes;
 mod csv;
 mod cursor;
 mod error;
+mod files;
 mod json_lines;
 mod lines;
 
@@ -25,6 +26,8 @@ use minijinja::Value;
 
 pub use cursor::{Cursor, share};
 pub use error::{DataError, Problem};
+pub use files::check;
+pub(crate) use files::{limit_vus, open, warnings};
 
 use bytes::Bytes;
 use csv::Columns;

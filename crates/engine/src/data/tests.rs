@@ -30,7 +30,7 @@ fn check(content: &[u8], format: DataFormat) -> Result<DataFile, (Option<u64>, P
 fn rows(file: DataFile, order: DataOrder) -> Vec<Value> {
     let source = DataSource { order, ..source(Path::new("x"), CSV) };
     let mut cursor = Cursor::new(&Arc::new(file), &source, ALL);
-    std::iter::from_fn(|| cursor.next(0)).collect()
+    std::iter::from_fn(|| cursor.next(0, 0)).collect()
 }
 
 /// The rows as JSON, one per line.
@@ -158,10 +158,11 @@ fn unique_rows_differ_between_cores() {
     let file = Arc::new(check(content.as_bytes(), CSV).expect("valid"));
     let source = DataSource { order: DataOrder::Unique, ..source(Path::new("x"), CSV) };
     let mut seen = Vec::new();
-    for core in 0..3 {
-        let mut cursor = Cursor::new(&file, &source, Share { core, cores: 3, vus: 7 });
+    for vu in 0..7 {
+        let mut cursor = Cursor::new(&file, &source, Share { core: vu % 3, cores: 3, vus: 7 });
         seen.extend(
-            std::iter::from_fn(|| cursor.next(0)).map(|row| row.get_attr("a").expect("a map").to_string()),
+            std::iter::from_fn(|| cursor.next(vu, 0))
+                .map(|row| row.get_attr("a").expect("a map").to_string()),
         );
     }
     assert_eq!(seen, (0..10).map(|row| row.to_string()).collect::<Vec<_>>());

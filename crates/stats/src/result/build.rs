@@ -72,6 +72,7 @@ pub fn workflow_result(facts: WorkflowFacts, totals: &Totals) -> WorkflowResult 
         reason: facts.reason,
         vus: facts.vus,
         cores: facts.cores,
+        notes: Vec::new(),
     }
 }
 

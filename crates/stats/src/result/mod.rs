@@ -162,6 +162,9 @@ pub struct WorkflowResult {
     /// Whether its cores or its dispatching were the bottleneck.
     #[serde(default)]
     pub generator_saturated: bool,
+    /// Where it did less than its plan says without failing, in words: rows that ran out, a count not reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Iterations: `started = completed + failed + interrupted`, and `scheduled = started + dropped` where it is there.
