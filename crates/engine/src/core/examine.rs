@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyperscale_clients::http::{Network, Outcome, Response};
 use hyperscale_plan::model::step::{CheckRule, ExtractFrom, Extraction, Stop};
 use hyperscale_plan::model::{Step, StepKind};
-use hyperscale_plan::template::Escape;
+use hyperscale_plan::template::{Escape, FillError, Template};
 use hyperscale_stats::{CallSample, StreamEvent};
 use hyperscale_types::ErrorKind;
 use minijinja::Value;
@@ -76,14 +76,13 @@ pub(crate) fn examine<N: Network>(
     }
     let subject = Subject { status: outcome.status, latency_ns, response: value.response.as_deref() };
     let checked = check_all(core, vu, place, &subject);
-    if checked.stop.is_some() {
-        let kept = verdict.error.is_some().then_some(verdict);
-        return Verdict { stop: checked.stop, ..kept.unwrap_or(checked) };
-    }
-    verdict
+    // What is wrong with the call itself is what people have to know.
+    let kept = verdict.error.is_some().then_some(verdict);
+    Verdict { stop: checked.stop, ..kept.unwrap_or(checked) }
 }
 
-/// Evaluates and counts all checks of a step. The verdict is a failure only if one with `stop` did not hold.
+/// Evaluates and counts all checks of a step. The verdict is a failure if one with `stop` did not hold, or if one could
+/// not be evaluated: an expression that fails is a mistake of the plan or an answer that nobody thought of, not a no.
 pub(crate) fn check_all<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
@@ -93,40 +92,52 @@ pub(crate) fn check_all<N: Network>(
     let mut verdict = Verdict::default();
     let first = core.parts[place.part as usize].checks[place.at];
     for (at, check) in place.step.checks.iter().enumerate() {
-        let passed = holds(&check.rule, subject, &VuScope { core, vu });
+        let held = holds(&check.rule, subject, &VuScope { core, vu });
+        let passed = matches!(held, Ok(true));
         core.window.borrow_mut().check(first + at, passed);
-        if !passed && check.stop > verdict.stop {
-            verdict = Verdict::failed(ErrorKind::Check, format!("check `{}` did not hold", check.name));
-            verdict.stop = check.stop;
+        if passed {
+            continue;
         }
+        let stop = verdict.stop.max(check.stop);
+        if let Err((kind, error)) = held {
+            verdict = Verdict::failed(kind, format!("check `{}`: {error}", check.name));
+        } else if check.stop > verdict.stop && verdict.error.is_none_or(|kind| kind == ErrorKind::Check) {
+            verdict = Verdict::failed(ErrorKind::Check, format!("check `{}` did not hold", check.name));
+        }
+        verdict.stop = stop;
     }
     verdict
 }
 
-/// Whether a check holds. What cannot be evaluated does not hold.
-fn holds<N: Network>(rule: &CheckRule, subject: &Subject<'_>, scope: &VuScope<'_, N>) -> bool {
-    match rule {
+/// Whether a check holds. The error is of the rule itself, which could not be evaluated.
+fn holds<N: Network>(
+    rule: &CheckRule,
+    subject: &Subject<'_>,
+    scope: &VuScope<'_, N>,
+) -> Result<bool, (ErrorKind, FillError)> {
+    let filled = |wanted: &Template, escape| {
+        let mut text = Vec::new();
+        wanted.fill(scope, escape, &mut text).map(|()| text).map_err(|error| (ErrorKind::Template, error))
+    };
+    Ok(match rule {
         CheckRule::Status(set) => set.contains(subject.status),
         CheckRule::Latency(op, span) => {
             subject.status != 0 && op.holds(subject.latency_ns as f64, span.as_nanos() as f64)
         }
-        CheckRule::Expr(expr) => expr.is_true(scope).unwrap_or(false),
+        CheckRule::Expr(expr) => expr.is_true(scope).map_err(|error| (ErrorKind::Expr, error))?,
         CheckRule::BodyContains(wanted) => {
-            let mut text = Vec::new();
-            let Some(response) = subject.response else { return false };
-            wanted.fill(scope, Escape::None, &mut text).is_ok()
-                && memchr::memmem::find(&response.body, &text).is_some()
+            let Some(response) = subject.response else { return Ok(false) };
+            memchr::memmem::find(&response.body, &filled(wanted, Escape::None)?).is_some()
         }
         CheckRule::BodyMatches(regex) => subject.response.is_some_and(|r| regex.is_match(&r.body)),
         CheckRule::Header(name, wanted) => {
             let Some(found) = subject.response.and_then(|response| response.header(name)) else {
-                return false;
+                return Ok(false);
             };
-            let Some(wanted) = wanted else { return true };
-            let mut text = Vec::new();
-            wanted.fill(scope, Escape::Header, &mut text).is_ok() && found == text
+            let Some(wanted) = wanted else { return Ok(true) };
+            found == filled(wanted, Escape::Header)?
         }
-    }
+    })
 }
 
 /// Reads all extractions into the result, or says which one found nothing.
