@@ -111,6 +111,11 @@ impl Window {
         self.metrics[metric].record(value);
     }
 
+    /// Records the same value once more under its tags (`k=v,k2=v2`, sorted by key).
+    pub fn tagged_metric(&mut self, metric: usize, tags: &str, value: f64) {
+        self.metrics[metric].tagged(tags, value);
+    }
+
     /// Notes the message of a failed call that was recorded with [`Window::call`].
     #[cold]
     pub fn error_message(&mut self, step: usize, kind: ErrorKind, message: &str) {

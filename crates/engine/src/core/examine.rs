@@ -191,16 +191,21 @@ pub(crate) fn note<N: Network>(
         }
     }
     if !place.step.tags.is_empty() {
-        let mut tags = core.scratch.borrow_mut();
-        tags.clear();
-        write_tags(&place, &VuScope { core, vu }, &mut tags);
-        window.tagged(place.number, &String::from_utf8_lossy(&tags), sample);
+        with_tags(core, vu, place, |tags| window.tagged(place.number, tags, sample));
     }
     if let Some(stream) = &outcome.stream {
         let later = stream.gaps_ns.iter().map(|gap| StreamEvent::Next(*gap));
         let first = stream.first_event_ns.map(StreamEvent::First);
         first.into_iter().chain(later).for_each(|event| window.stream_event(place.number, event));
     }
+}
+
+/// Hands over the tags of a step as they are in this iteration.
+pub(crate) fn with_tags<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>, record: impl FnOnce(&str)) {
+    let mut tags = core.scratch.borrow_mut();
+    tags.clear();
+    write_tags(&place, &VuScope { core, vu }, &mut tags);
+    record(&String::from_utf8_lossy(&tags));
 }
 
 /// Writes `k=v,k2=v2`, sorted by key as the plan's reader left them; what cannot be filled is an empty value.

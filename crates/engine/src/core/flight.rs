@@ -7,8 +7,8 @@ use hyperscale_types::{ErrorKind, Now};
 
 use super::Core;
 
-/// A call that has begun. If it is dropped before it is landed, the call was cut off: it is recorded as `cancelled`
-/// with what had happened so far, so that the books balance whatever ends a run.
+/// A call that has begun. If it is dropped before it is landed, the call was cut off: it is recorded with what had
+/// happened so far, so that the books balance whatever ends a run: as `cancelled`, or as [`Core::cut_as`] says.
 pub(crate) struct Flight<'a, N: Network> {
     core: &'a Core<N>,
     step: usize,
@@ -52,7 +52,7 @@ impl<N: Network> Drop for Flight<'_, N> {
         let sample = CallSample {
             latency_ns: now.nanos_since(self.intended.unwrap_or(began)),
             service_ns: now.nanos_since(began),
-            error: Some(ErrorKind::Cancelled),
+            error: Some(self.core.cut_as.get()),
             requests: self.progress.requests(),
             bytes_sent: self.progress.bytes_sent(),
             bytes_received: self.progress.bytes_received(),

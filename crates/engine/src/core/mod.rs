@@ -7,6 +7,7 @@
 //! ```
 //! Nothing is shared with other cores while it runs. What leaves the core goes through one bounded channel.
 
+mod bounded;
 pub(crate) mod examine;
 pub(crate) mod flight;
 mod forks;
@@ -31,7 +32,7 @@ use hyperscale_clients::http::{HttpCore, Network};
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::{Layout, Window};
-use hyperscale_types::{Name, Rate};
+use hyperscale_types::{ErrorKind, Name, Rate};
 use minijinja::Value;
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -149,6 +150,8 @@ pub(crate) struct Core<N: Network> {
     pub(crate) rate_override: Cell<Option<Rate>>,
     /// Woken when any of the four above changes.
     pub(crate) changed: Notify,
+    /// What calls are recorded as that are cut off right now: `cancelled`, unless the time of their step is over.
+    pub(crate) cut_as: Cell<ErrorKind>,
     /// Virtual users that are alive.
     pub(crate) vus: Cell<u32>,
     /// Virtual users whose `vu_setup` failed, and all that were started.

@@ -8,6 +8,7 @@ use hyperscale_types::{ErrorKind, Now, Span};
 use minijinja::Value;
 
 use super::Core;
+use super::bounded;
 use super::examine::{self, Subject, Verdict};
 use super::flight::Flight;
 use super::scope::VuScope;
@@ -77,23 +78,14 @@ pub(crate) async fn run<N: Network>(
     {
         return end;
     }
+    if let Some(limit) = bounded::limit(step) {
+        return Box::pin(bounded::run(core, vu, place, intended, limit)).await;
+    }
     for _ in 0..step.repeat {
         if core.phase.get() >= StopPhase::Cancelling {
             return StepEnd::Cut;
         }
-        let end = match &step.kind {
-            StepKind::Http(_) => call_http(core, vu, place, intended.take()).await,
-            StepKind::Action(Action::Sleep(pause)) => {
-                if !think(core, vu, *pause).await {
-                    return StepEnd::Cut;
-                }
-                land_local(core, place, &Verdict::default())
-            }
-            StepKind::Check | StepKind::Metric(_) | StepKind::Action(Action::Set(_)) => {
-                let verdict = run_local(core, vu, place);
-                land_local(core, place, &verdict)
-            }
-        };
+        let end = once(core, vu, place, intended.take()).await;
         if end != StepEnd::Ok {
             return end;
         }
@@ -104,6 +96,28 @@ pub(crate) async fn run<N: Network>(
         }
     }
     StepEnd::Ok
+}
+
+/// Runs a step one time.
+pub(super) async fn once<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    intended: Option<Now>,
+) -> StepEnd {
+    match &place.step.kind {
+        StepKind::Http(_) => call_http(core, vu, place, intended).await,
+        StepKind::Action(Action::Sleep(pause)) => {
+            if !think(core, vu, *pause).await {
+                return StepEnd::Cut;
+            }
+            land_local(core, place, &Verdict::default())
+        }
+        StepKind::Check | StepKind::Metric(_) | StepKind::Action(Action::Set(_)) => {
+            let verdict = run_local(core, vu, place);
+            land_local(core, place, &verdict)
+        }
+    }
 }
 
 /// `Some` if the step is not to run: its `when` is false or failed.
@@ -181,6 +195,11 @@ fn record_metric<N: Network>(
     })?;
     let index = core.parts[place.part as usize].metrics[place.at].expect("every metric step has a number");
     core.window.borrow_mut().metric(index, number);
+    if !place.step.tags.is_empty() {
+        examine::with_tags(core, vu, place, |tags| {
+            core.window.borrow_mut().tagged_metric(index, tags, number)
+        });
+    }
     vu.keep_result(place.at, value);
     Ok(())
 }
@@ -199,7 +218,7 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// Records the end of a step that made no call.
-fn land_local<N: Network>(core: &Core<N>, place: Place<'_>, verdict: &Verdict) -> StepEnd {
+pub(super) fn land_local<N: Network>(core: &Core<N>, place: Place<'_>, verdict: &Verdict) -> StepEnd {
     let mut window = core.window.borrow_mut();
     window.call(place.number, &CallSample { error: verdict.error, ..CallSample::default() });
     if let Some(kind) = verdict.error {

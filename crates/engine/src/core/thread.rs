@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hyperscale_clients::clock::Anchor;
 use hyperscale_clients::http::{CoreOptions, HttpCore, Network, TokioNetwork};
 use hyperscale_stats::Window;
-use hyperscale_types::{Span, limits};
+use hyperscale_types::{ErrorKind, Span, limits};
 use tokio::runtime::{self, LocalOptions};
 use tokio::time;
 
@@ -143,6 +143,7 @@ fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -
         vus_override: Cell::default(),
         rate_override: Cell::default(),
         changed: tokio::sync::Notify::new(),
+        cut_as: Cell::new(ErrorKind::Cancelled),
         vus: Cell::default(),
         vus_failed: Cell::default(),
         vus_started: Cell::default(),

@@ -7,8 +7,8 @@ use hyperscale_types::{ErrorKind, Name};
 
 use super::buckets::bucket_results;
 use super::{
-    BytesResult, CheckResult, ErrorResult, IterationsResult, LoadResult, MetricResult, PhasesResult, Status,
-    StepResult, StreamResult, TagResult, TimingResult, ValuesResult, WorkflowResult,
+    BytesResult, CheckResult, ErrorResult, IterationsResult, LoadResult, MetricResult, MetricTagResult,
+    PhasesResult, Status, StepResult, StreamResult, TagResult, TimingResult, ValuesResult, WorkflowResult,
 };
 use crate::buckets::Count;
 use crate::distribution::Distribution;
@@ -186,13 +186,29 @@ fn iterations_result(iterations: &Iterations) -> IterationsResult {
 }
 
 fn metric_result(name: Name, step: Name, kind: MetricKind, stats: &MetricStats) -> MetricResult {
-    let distribution = matches!(kind, MetricKind::Sample | MetricKind::Distribution | MetricKind::Timing);
+    let other = stats.other_tags().map(|other| (OTHER, other));
+    let tags = stats.tags().chain(other).map(|(tags, stats)| metric_tag_result(tags, kind, stats));
+    let all = metric_tag_result("", kind, stats);
     MetricResult {
         name,
         step,
         kind,
-        count: stats.count(),
+        count: all.count,
         refused: stats.refused(),
+        sum: all.sum,
+        rate: all.rate,
+        last: all.last,
+        values: all.values,
+        tags: tags.collect(),
+    }
+}
+
+/// The numbers that a kind of metric has.
+fn metric_tag_result(tags: &str, kind: MetricKind, stats: &MetricStats) -> MetricTagResult {
+    let distribution = matches!(kind, MetricKind::Sample | MetricKind::Distribution | MetricKind::Timing);
+    MetricTagResult {
+        tags: tags.to_owned(),
+        count: stats.count(),
         sum: (kind == MetricKind::Count).then(|| stats.sum()),
         rate: stats.rate().filter(|_| kind == MetricKind::Rate),
         last: stats.last().filter(|_| kind == MetricKind::Sample),

@@ -343,6 +343,30 @@ pub struct MetricResult {
     /// The values (`sample`, `distribution`; `timing` in seconds).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<ValuesResult>,
+    /// The same values by the tags of their step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<MetricTagResult>,
+}
+
+/// Values of a metric that carry the same tags. Which numbers are there depends on the metric's kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricTagResult {
+    /// `k=v,k2=v2`, or `other` for all sets beyond the limit.
+    pub tags: String,
+    /// How many values were recorded.
+    pub count: u64,
+    /// All values added up (`count`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<f64>,
+    /// The share of values that are not zero (`rate`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// The newest value (`sample`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<f64>,
+    /// The values (`sample`, `distribution`; `timing` in seconds).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<ValuesResult>,
 }
 
 /// A distribution of arbitrary numbers.
