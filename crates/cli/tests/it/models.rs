@@ -221,3 +221,27 @@ fn a_url_is_loaded_without_a_plan() {
         assert!(result.totals.ok > 0, "{args:?}");
     }
 }
+
+#[test]
+fn a_load_that_does_less_than_it_says_is_told_before_and_after() {
+    let target = Target::start(&[]);
+    for (load, before, after) in [
+        ("rate: 1/m\n    duration: 1s", "this load starts nothing", "no iteration was started"),
+        ("vus: 10\n    duration: 1s\n    ramp: 5s", "the ramp of 5s is longer", "virtual users were started"),
+        (
+            "vus: 1\n    iterations: 100000000\n    max_duration: 200ms",
+            "",
+            "of 100000000 iterations were started",
+        ),
+    ] {
+        let plan = format!(
+            "vars: {{ base: \"\" }}\nworkflows:\n  W:\n    {load}\n    steps: {{ get: {{ http: \"{{{{ base }}}}/\" }} }}\n"
+        );
+        let outcome = run_plan(&target, &plan, &[]);
+        outcome.assert_told(0, &[before]);
+        let notes = workflow(&outcome.result(0), "W").notes.join("\n");
+        assert!(notes.contains(after), "{load}: {notes}");
+    }
+    let plan = "vars: { base: \"\" }\nworkflows: { W: { vus: 2, iterations: 4, steps: { get: { http: \"{{ base }}/\" } } } }";
+    assert!(workflow(&run_plan(&target, plan, &[]).result(0), "W").notes.is_empty());
+}
