@@ -137,3 +137,37 @@ fn a_unix_socket_stands_in_for_host_and_port() {
     let result = run_plan(&target, &plan(&steps), &[]).result(0);
     assert_witnessed(&result, &target.seen(), &[("a", "/a")]);
 }
+
+#[test]
+fn a_host_and_a_path_from_variables_reach_what_they_name() {
+    let target = Target::start(&[]);
+    let steps =
+        "      users: { http: \"http://{{ host }}/{{ prefix }}/users/{{ name }}?like={{ name }}\" }\n";
+    let vars = format!("vars: {{ base: \"\", host: \"{}\", prefix: api/v1, name: a b }}", target.listen);
+    let result = run_plan(&target, &plan(steps).replace("vars: { base: \"\" }", &vars), &[]).result(0);
+    assert_witnessed(&result, &target.seen(), &[("users", "/api/v1/users/a%20b")]);
+}
+
+#[test]
+fn cookies_of_header_plan_and_jar_stand_in_one_field() {
+    let target = Target::start(&[]);
+    let steps = r#"      set: { http: "{{ base }}/cookies/set?jar=1" }
+      get:
+        http: { url: "{{ base }}/echo", headers: { cookie: header=2 }, cookies: { plan: "3" } }
+        check: { body: { contains: "header=2; plan=3; jar=1" } }
+"#;
+    let result = run_plan(&target, &plan(steps), &[]).result(0);
+    let check = &workflow(&result, "W").checks[0];
+    assert_eq!((check.passed, check.failed), (12, 0), "{:?}", result.errors);
+}
+
+#[test]
+fn events_that_come_compressed_are_no_success() {
+    let target = Target::start(&[]);
+    let steps = "      events: { http: { url: \"{{ base }}/gzip\", stream: lines } }\n";
+    let result = run_plan(&target, &plan(steps), &[]).result(0);
+    let events = step(workflow(&result, "W"), "events");
+    assert_eq!((events.ok, errors(events, "protocol")), (0, 12));
+    let message = &result.errors[0].message;
+    assert!(message.contains("compressed (gzip)"), "{message}");
+}

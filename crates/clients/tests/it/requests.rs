@@ -129,4 +129,10 @@ async fn cookies_of_the_plan_stand_in_one_field() {
         ("b".parse().expect("a name"), template("{{ id }}")),
     ];
     assert!(written(&request).await.ends_with("\r\ncookie: a=1; b=42\r\n\r\n"));
+    request.headers.push(("cookie".to_owned(), template("c={{ id }}; d=2")));
+    let text = written(&request).await;
+    assert!(text.ends_with("\r\ncookie: c=42; d=2; a=1; b=42\r\n\r\n"), "{text}");
+    assert_eq!(text.matches("cookie:").count(), 1);
+    request.cookies.clear();
+    assert!(written(&request).await.ends_with("\r\ncookie: c=42; d=2\r\n\r\n"));
 }
