@@ -147,11 +147,13 @@ fn headers(given: &[String]) -> Result<Map<String, Value>, Vec<Problem>> {
             let problem = Problem::general(COMMAND_LINE, format!("`{header}` is not a header"));
             return Err(vec![problem.with_hint("write `name: value`")]);
         };
-        let value = Value::from(value.trim());
-        match headers.get_mut(name.trim()) {
+        let (name, value) = (name.trim(), Value::from(value.trim()));
+        // Names are the same in any case, and one name may come several times.
+        let known = headers.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned();
+        match known.and_then(|known| headers.get_mut(&known)) {
             Some(Value::Array(values)) => values.push(value),
             _ => {
-                headers.insert(name.trim().to_owned(), Value::Array(vec![value]));
+                headers.insert(name.to_owned(), Value::Array(vec![value]));
             }
         }
     }
