@@ -18,6 +18,18 @@ const PREFIX: &str = "HYPERSCALE_";
 /// Names the settings file; only a variable, for a file cannot say where it is.
 const FILE_VARIABLE: &str = "HYPERSCALE_CONFIG";
 
+/// Further variables that commands read where they need them; some are secrets, and none may stand in the file.
+const VARIABLES: [&str; 8] = [
+    "config",
+    "server",
+    "api_token",
+    "auth_secret",
+    "auth_secret_previous",
+    "database_url",
+    "node_role",
+    "tls_verify_hostname",
+];
+
 /// How results and messages are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own, independent of the others")]
@@ -178,9 +190,17 @@ fn environment_layer(environment: &[(OsString, OsString)]) -> Result<Layer, Sett
     let mut layer = Layer::default();
     for (name, value) in environment {
         let Some(key) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        if name != FILE_VARIABLE {
-            layer.set("the environment", &key.to_ascii_lowercase(), &value.to_string_lossy())?;
+        let key = key.to_ascii_lowercase();
+        if VARIABLES.contains(&key.as_str()) {
+            continue;
         }
+        layer.set("the environment", &key, &value.to_string_lossy()).map_err(|error| match error {
+            SettingError::Unknown { origin, key, .. } => {
+                let nearest = nearest(&key, Layer::KEYS.into_iter().chain(VARIABLES));
+                SettingError::Unknown { origin, key, nearest }
+            }
+            other => other,
+        })?;
     }
     Ok(layer)
 }
@@ -243,6 +263,17 @@ mod tests {
         assert!(matches!(in_file, SettingError::Unknown { nearest: Some("cores"), .. }), "{in_file:?}");
         let in_env = environment_layer(&environment(&[("HYPERSCALE_SED", "3")])).unwrap_err();
         assert!(matches!(in_env, SettingError::Unknown { nearest: Some("seed"), .. }), "{in_env:?}");
+    }
+
+    #[test]
+    fn variables_of_other_commands_are_known_in_the_environment_only() {
+        let all: Vec<String> =
+            VARIABLES.iter().map(|name| format!("{PREFIX}{}", name.to_ascii_uppercase())).collect();
+        let pairs: Vec<(&str, &str)> = all.iter().map(|name| (name.as_str(), "x")).collect();
+        assert_eq!(environment_layer(&environment(&pairs)).unwrap(), Layer::default());
+        let wrong = environment_layer(&environment(&[("HYPERSCALE_SERVR", "x")])).unwrap_err();
+        assert!(matches!(wrong, SettingError::Unknown { nearest: Some("server"), .. }), "{wrong:?}");
+        assert!(parse_file("f", "api_token = \"x\"").is_err(), "a secret does not belong into a file");
     }
 
     #[test]

@@ -245,3 +245,16 @@ fn target_tells_why_it_cannot_listen() {
     snapshot!("target_cert_unreadable", run(&["target", "--cert", "a.pem", "--key", "b.pem"]));
     snapshot!("target_ca_without_tls", run(&["target", "--ca-out", "a.pem"]));
 }
+
+#[test]
+fn variables_of_other_commands_break_nothing() {
+    let mut command = hyperscale();
+    command.args(["schema", "--plan"]);
+    for name in ["SERVER", "API_TOKEN", "AUTH_SECRET", "DATABASE_URL", "NODE_ROLE"] {
+        command.env(format!("HYPERSCALE_{name}"), "x");
+    }
+    assert_eq!(Process::spawn(&mut command).wait().code, 0);
+    Process::spawn(command.env("HYPERSCALE_SERVR", "x"))
+        .wait()
+        .assert_told(2, &["unknown setting", "server"]);
+}
