@@ -223,6 +223,7 @@ impl State {
         let name = self.started.as_ref().and_then(|started| started.workflows.get(at)).map(|plan| &plan.name);
         match name.and_then(|name| self.words.get(name)) {
             None => Status::Pending,
+            Some(WorkflowState::Waiting { .. }) => Status::Ready,
             Some(WorkflowState::Preparing { .. }) => Status::Assigned,
             Some(WorkflowState::Running) => Status::Running,
             Some(WorkflowState::Finishing) => Status::Completing,

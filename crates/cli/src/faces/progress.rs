@@ -38,6 +38,10 @@ impl ProgressLog {
 
     fn workflow(&mut self, name: &Name, state: &WorkflowState) {
         let (status, text) = match state {
+            WorkflowState::Waiting { cores } => {
+                let cores = count(*cores, "free core");
+                (Status::Ready, format!("waits for {cores}; it begins when another workflow has ended"))
+            }
             WorkflowState::Preparing { cores } => {
                 (Status::Assigned, format!("preparing on {}", count(*cores, "core")))
             }

@@ -45,7 +45,7 @@ fn recording_holds_every_second_and_the_result() {
     let recorded = record();
     let lines = recorded.lines();
     let header: Value = serde_json::from_str(&lines[0]).unwrap();
-    assert_eq!((&header["recording"], &header["events"]), (&1.into(), &1.into()));
+    assert_eq!((&header["recording"], &header["events"]), (&1.into(), &2.into()));
     assert!(header["environment"]["version"].is_string(), "{header}");
     let events: Vec<Event> = lines[1..]
         .iter()

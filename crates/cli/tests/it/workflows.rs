@@ -2,7 +2,9 @@
 
 use hyperscale_stats::result::{RunResult, Status};
 
-use crate::support::{Target, assert_books, assert_witnessed, run_plan, step, workflow};
+use crate::support::{
+    PlanFile, Process, Target, assert_books, assert_witnessed, hyperscale, run, run_plan, step, workflow,
+};
 
 fn status_of(result: &RunResult, name: &str) -> (Status, Option<String>) {
     let workflow = workflow(result, name);
@@ -223,5 +225,22 @@ workflows:
         assert_eq!(step(workflow(&result, "C"), "c").ok, 10);
         let sum: u64 = result.workflows.iter().map(|w| w.totals.requests).sum();
         assert_eq!(result.totals.requests, sum);
+    }
+}
+
+#[test]
+fn a_workflow_without_a_free_core_says_that_it_waits() {
+    let target = Target::start(&[]);
+    let one = "{ vus: 1, iterations: 3, steps: { get: { http: \"{{ base }}/\" } } }";
+    let plan = format!("vars: {{ base: \"\" }}\nworkflows:\n  A: {one}\n  B: {one}\n  C: {one}\n");
+    let file = PlanFile::new(&plan);
+    let base = format!("base={}", target.base);
+    let outcome = run(&["run", &file.path(), "--no-ui", "--cores", "2", "--var", &base]);
+    outcome.assert_told(0, &["C: waits for 1 free core; it begins when another workflow has ended"]);
+    for (cores, waiting) in [("2", 1), ("3", 0)] {
+        let mut command = hyperscale();
+        command.args(["validate", &file.path(), "--explain", "--var", &base]).env("HYPERSCALE_CORES", cores);
+        let explained = Process::spawn(&mut command).wait().stdout;
+        assert_eq!(explained.matches("waits until others have ended").count(), waiting, "{explained}");
     }
 }

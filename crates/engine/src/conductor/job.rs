@@ -120,6 +120,18 @@ impl Job {
         for grant in cores::plan_batch(&claims, self.options.cores, self.free.len() as u32) {
             self.begin(ready[grant.index], grant);
         }
+        for (at, claim) in ready.into_iter().zip(&claims) {
+            self.tell_waiting(at, claim);
+        }
+    }
+
+    /// Says once that a workflow which could begin has to wait for cores.
+    fn tell_waiting(&mut self, at: usize, claim: &Claim) {
+        let run = &mut self.runs[at];
+        if matches!(run.state, State::Delayed { .. }) && !std::mem::replace(&mut run.told_waiting, true) {
+            let cores = claim.bounds(self.options.cores).least;
+            self.emit(Event::Workflow { name: claim.name.clone(), state: WorkflowState::Waiting { cores } });
+        }
     }
 
     /// A pending workflow: skipped, failed, or on its way.

@@ -66,8 +66,10 @@ pub(super) struct WorkflowRun {
     pub(super) stopped: bool,
     /// People were told that no iteration starts any more.
     pub(super) finishing: bool,
-    pub(super) vus_started: u32,
-    pub(super) vus_failed: u32,
+    /// People were told that it waits for cores.
+    pub(super) told_waiting: bool,
+    /// What became of its virtual users, of all cores that have ended.
+    pub(super) vus: VuCounts,
     pub(super) load_began: Option<Instant>,
     pub(super) load_ended: Option<Instant>,
     /// How long its load stood still, pauses that are over.
@@ -98,8 +100,8 @@ impl WorkflowRun {
             failure: None,
             stopped: false,
             finishing: false,
-            vus_started: 0,
-            vus_failed: 0,
+            told_waiting: false,
+            vus: VuCounts::default(),
             load_began: None,
             load_ended: None,
             paused_for: Duration::ZERO,

@@ -23,7 +23,8 @@ pub use live::{Generator, NEWEST_POINTS_MAX, Snapshot, StepLive, Target, Workflo
 use crate::result::{RunResult, Status};
 
 /// The version of the stream. Fields are added without a new one, never renamed.
-pub const VERSION: u32 = 1;
+/// 2: workflows can wait for cores.
+pub const VERSION: u32 = 2;
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -95,6 +96,11 @@ pub struct WorkflowPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum WorkflowState {
+    /// It could begin, but others have the cores that it needs.
+    Waiting {
+        /// How many it needs at least.
+        cores: u32,
+    },
     /// It resolves names, makes TLS configurations, reads files, runs its set-up.
     Preparing {
         /// On how many cores.
