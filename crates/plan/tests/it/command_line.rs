@@ -83,6 +83,17 @@ fn wrong_options_are_problems_without_a_line() {
     }
 }
 
+#[test]
+fn a_number_of_iterations_begins_with_all_its_vus() {
+    let counted = UrlOptions { vus: Some(50), iterations: Some(1000), ..url("http://x") };
+    assert_eq!(url_plan(&counted).workflows[0].ramp, Span::ZERO);
+    let bounded = UrlOptions { duration: Some("5s".to_owned()), ..counted };
+    assert_eq!(url_plan(&bounded).workflows[0].ramp, Span::ZERO, "an upper bound is not a duration");
+    assert_eq!(url_plan(&url("http://x")).workflows[0].ramp, Span::from_secs(1));
+    assert_eq!(plan("vus: 5, iterations_per_vu: 10").workflows[0].ramp, Span::ZERO);
+    assert_eq!(plan("vus: 5, iterations: 10, ramp: 2s").workflows[0].ramp, Span::from_secs(2));
+}
+
 fn plan(load_keys: &str) -> Plan {
     let text =
         format!("workflows: {{ A: {{ {load_keys}, steps: {{ a: {{ http: http://localhost/ }} }} }} }}");

@@ -166,14 +166,14 @@ impl Reader<'_> {
     }
 }
 
-/// The ramp of a plan that says nothing; without a planned end, as if it were long.
+/// The ramp of a plan that says nothing. A number of iterations has no duration of which a ramp could be a part: it may
+/// be over before a ramp would be, and its rate would be that of the ramp.
 pub(super) fn default_ramp(load: &Load) -> Span {
-    let planned = match load {
-        Load::Closed { vus: curve } | Load::Open { rate: curve, .. } => Some(curve.length()),
-        Load::Iterations { max_duration, .. } => *max_duration,
-        Load::Paced { duration, .. } => Some(*duration),
-    };
-    closed::default_ramp(planned.unwrap_or(Span::MAX))
+    match load {
+        Load::Closed { vus: curve } | Load::Open { rate: curve, .. } => closed::default_ramp(curve.length()),
+        Load::Paced { duration, .. } => closed::default_ramp(*duration),
+        Load::Iterations { .. } => Span::ZERO,
+    }
 }
 
 fn instead(key: &str, model: Model) -> String {
