@@ -11,6 +11,7 @@ pub(crate) mod new;
 mod ping;
 mod replay;
 mod run;
+mod said;
 mod schema;
 mod session;
 mod target;

@@ -19,6 +19,7 @@ mod reports;
 mod schema;
 mod screen;
 mod stall;
+mod secrets;
 mod steps;
 mod support;
 mod thresholds;

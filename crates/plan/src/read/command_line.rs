@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hyperscale_types::secret::masked;
 use serde_json::{Map, Value, json};
 
 use super::{Given, Loaded, Source, load};
@@ -11,6 +12,10 @@ use crate::problem::Problem;
 
 /// What problems call the command line.
 const COMMAND_LINE: &str = "command line";
+/// The workflow of a URL.
+pub const URL_WORKFLOW: &str = "main";
+/// The step of a URL.
+pub const URL_STEP: &str = "request";
 /// Load of a URL when nothing is said.
 const DURATION: &str = "10s";
 const VUS: u32 = 10;
@@ -53,13 +58,20 @@ pub struct UrlOptions {
     pub unix: Option<String>,
 }
 
-/// The plan of a URL: one workflow `main` with one step `request`.
-pub fn from_url(options: &UrlOptions) -> Result<Loaded, Vec<Problem>> {
+/// The document of a URL's plan: one workflow [`URL_WORKFLOW`] with one step [`URL_STEP`]. Headers and body are as they
+/// are sent; whoever shows the document masks them.
+pub fn url_document(options: &UrlOptions) -> Result<Value, Vec<Problem>> {
     let headers = headers(&options.headers)?;
-    let plan = json!({
-        "name": options.url.chars().filter(|c| !c.is_control()).take(200).collect::<String>(),
-        "workflows": { "main": workflow(options, headers) },
-    });
+    let shown = masked(&with_scheme(&options.url));
+    Ok(json!({
+        "name": shown.chars().filter(|c| !c.is_control()).take(200).collect::<String>(),
+        "workflows": { URL_WORKFLOW: workflow(options, headers) },
+    }))
+}
+
+/// The plan of a URL.
+pub fn from_url(options: &UrlOptions) -> Result<Loaded, Vec<Problem>> {
+    let plan = url_document(options)?;
     let bytes = serde_json::to_vec(&plan).map_err(|e| vec![Problem::general(COMMAND_LINE, e.to_string())])?;
     let source =
         Source { name: COMMAND_LINE, bytes: &bytes, format: Some(Format::Json), folder: Path::new("") };
@@ -77,7 +89,7 @@ pub fn from_url(options: &UrlOptions) -> Result<Loaded, Vec<Problem>> {
 
 fn workflow(options: &UrlOptions, headers: Map<String, Value>) -> Value {
     let mut workflow = load_keys(options);
-    workflow.insert("steps".to_owned(), json!({ "request": { "http": http(options, headers) } }));
+    workflow.insert("steps".to_owned(), json!({ URL_STEP: { "http": http(options, headers) } }));
     Value::Object(workflow)
 }
 
@@ -136,7 +148,7 @@ fn http(options: &UrlOptions, headers: Map<String, Value>) -> Value {
 }
 
 /// `localhost:8080/x` is understood as HTTP, like other tools do.
-fn with_scheme(url: &str) -> String {
+pub fn with_scheme(url: &str) -> String {
     if url.contains("://") || url.starts_with("{{") { url.to_owned() } else { format!("http://{url}") }
 }
 
