@@ -1,9 +1,9 @@
 //! One run from its start to its result: events go to the faces, signals become commands.
 //!
 //! ```text
-//! SIGINT, SIGTERM ──┐              first: Finish, second: Abort ──► engine
-//!                   ├─► one loop ──┤
-//! events of the run ┘              faces: lines, recording, …
+//! SIGINT, SIGTERM, SIGHUP ──┐              first: Finish, second: Abort ──► engine
+//!                           ├─► one loop ──┤
+//! events of the run ────────┘              faces: lines, recording, …
 //! ```
 
 use std::collections::BTreeMap;
@@ -196,6 +196,9 @@ fn exit_code(result: &RunResult) -> ExitCode {
 pub(super) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
+    /// The terminal is gone. `None` once that is known, and where nobody is to mind it (`nohup`): a hang-up is one wish,
+    /// however often the kernel and the shell say it.
+    hangup: Option<Signal>,
     presses: u32,
 }
 
@@ -203,9 +206,12 @@ impl Interrupts {
     /// Listens from now on.
     pub(super) fn listen() -> Result<Self, CommandError> {
         let listen = |kind| signal(kind).map_err(CommandError::System);
+        // Asked before listening, which would undo it.
+        let is_minded = !identity::ignores_hangups();
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
+            hangup: if is_minded { Some(listen(SignalKind::hangup())?) } else { None },
             presses: 0,
         })
     }
@@ -221,7 +227,16 @@ impl Interrupts {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            () = hung_up(&mut self.hangup) => self.hangup = None,
         }
         self.count()
+    }
+}
+
+/// Waits for the terminal to go away; for ever, where that means nothing.
+async fn hung_up(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }
