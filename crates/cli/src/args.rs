@@ -229,6 +229,9 @@ impl RequestArgs {
 pub(crate) struct ReplayArgs {
     /// A file written by `run --record FILE` or `demo --record FILE`
     pub(crate) file: PathBuf,
+#[command(after_help = "\
+A recording that was cut off (the run was killed, the disk was full) is shown up to its last second.
+Exit codes: 0 shown, 2 not a recording, 97 interrupted, 98 shown, but the recording was cut off")]
     /// How many times faster than it was, or `max`
     #[arg(long, value_name = "X", default_value = "1", value_parser = speed)]
     pub(crate) speed: Speed,

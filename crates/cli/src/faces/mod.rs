@@ -6,7 +6,7 @@
 //!                    └─ 16 events ─► thread ─► …
 //! ```
 //! Every face has a thread and a short queue of its own. Where the queue is full, snapshots are left out and counted;
-//! other events are few and wait.
+//! other events are few and wait. A recording that is shown again slows nothing down: there the faces are waited for.
 
 mod progress;
 mod recorder;
@@ -79,6 +79,13 @@ impl Faces {
     pub(crate) fn show(&mut self, event: Event) {
         let event = Arc::new(event);
         self.seats.iter_mut().for_each(|seat| seat.hand(&event));
+    }
+
+    /// Hands an event to everybody, and waits for those whose queue is full.
+    pub(crate) fn show_all(&mut self, event: Event) {
+        let event = Arc::new(event);
+        // A face that has crashed gets nothing more; its thread says so.
+        self.seats.iter().for_each(|seat| drop(seat.sender.send(Arc::clone(&event))));
     }
 
     /// Waits until everybody has seen everything.
@@ -228,6 +235,19 @@ mod tests {
         let after = |word: &String| word.trim_start_matches("snapshot after ").parse::<u64>().unwrap();
         assert!(after(&seen[seen.len() - 1]) > 0, "{seen:?}");
         assert_eq!(seen.iter().map(after).sum::<u64>() + seen.len() as u64, 101, "{seen:?}");
+    }
+
+    #[test]
+    fn a_recording_that_is_shown_again_waits_for_slow_faces() {
+        let (permit, permits) = mpsc::channel();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let mut faces = Faces::default();
+        faces.add("slow", Slow { permits, seen: Arc::clone(&seen) }).unwrap();
+        let permits = thread::spawn(move || (0..100).try_for_each(|_| permit.send(())));
+        (0..100).for_each(|_| faces.show_all(snapshot()));
+        permits.join().unwrap().unwrap();
+        assert_eq!(faces.close()[0].missed, 0);
+        assert_eq!(seen.lock().unwrap().len(), 100);
     }
 
     /// Crashes at once.
