@@ -8,6 +8,7 @@ use hyperscale_engine::StartError;
 use hyperscale_plan::{Problem, render};
 use hyperscale_report::{CompareFormat, ReadError, ReportFormat};
 use hyperscale_stats::compare::FailRuleError;
+use hyperscale_stats::result::VERSION;
 use hyperscale_target::BindError;
 use hyperscale_types::ExitCode;
 
@@ -199,6 +200,9 @@ impl CommandError {
             Self::Misplaced { .. } => "leave it out, or see --help".to_owned(),
             Self::ReportFormat(_) => ends_in(ReportFormat::ALL.map(ReportFormat::extension).as_slice()),
             Self::CompareFormat(_) => ends_in(CompareFormat::ALL.map(CompareFormat::extension).as_slice()),
+            Self::NotAResult { source: ReadError::Version { found }, .. } if *found > u64::from(VERSION) => {
+                "use a newer hyperscale: at least the version that wrote the file".to_owned()
+            }
             Self::NotAResult { .. } => {
                 "name files that `hyperscale run --report FILE.json` or `run --json` wrote".to_owned()
             }
