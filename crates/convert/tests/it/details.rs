@@ -1,0 +1,77 @@
+//! What is easily lost on the way from another tool to a plan, one thing each.
+
+use hyperscale_convert::{Converted, Options, convert};
+use serde_json::{Value, json};
+
+use crate::support::{assert_valid, converted};
+
+fn from(text: &str) -> Converted {
+    let converted = converted("input", text.as_bytes());
+    assert_valid(&converted);
+    converted
+}
+
+/// A step, by its place in the plan.
+fn step(converted: &Converted, at: usize) -> Value {
+    let steps = converted.plan["workflows"]["Main"]["steps"].as_object().unwrap();
+    steps.values().nth(at).unwrap_or_else(|| panic!("no step {at}: {}", converted.plan)).clone()
+}
+
+#[track_caller]
+fn assert_note(converted: &Converted, part: &str) {
+    assert!(converted.notes.iter().any(|note| note.message.contains(part)), "{part}: {:?}", converted.notes);
+}
+
+#[test]
+fn a_host_that_differs_from_the_url_is_kept() {
+    let other = from("curl http://127.0.0.1:8080/ -H 'Host: shop.example.com'");
+    assert_eq!(step(&other, 0)["http"]["headers"]["Host"], "shop.example.com");
+    let same = from("curl http://127.0.0.1:8080/ -H 'Host: 127.0.0.1:8080' -H 'x-a: 1'");
+    assert_eq!(step(&same, 0)["http"]["headers"], json!({ "x-a": "1" }));
+}
+
+#[test]
+fn bodies_from_standard_input_are_left_out_and_the_method_stays() {
+    for command in [
+        "curl http://h/ --data-binary @-",
+        "curl http://h/ -d @- <<EOF\n{ \"it's\": 1 }\nEOF",
+        "curl http://h/ --json @- < body.json",
+    ] {
+        let converted = from(command);
+        assert_note(&converted, "standard input");
+        let http = &step(&converted, 0)["http"];
+        assert_eq!(
+            (&http["method"], http.get("file"), http.get("body")),
+            (&json!("POST"), None, None),
+            "{http}"
+        );
+        assert_eq!(converted.requests, 1, "{}", converted.plan);
+    }
+}
+
+#[test]
+fn variables_of_steps_that_were_left_out_are_forgotten() {
+    let converted = from("curl http://h/\ncurl 'http://a b/' -H \"x: $GONE\"");
+    assert_note(&converted, "left out");
+    assert_eq!(converted.plan["vars"], json!({ "base": "http://h" }));
+}
+
+#[test]
+fn commands_inside_of_commands_become_variables_with_a_note() {
+    let converted = from("curl http://h/ -H \"x-key: $(cat token)\" -H 'x-when: `date`' -H x-now:`date`");
+    let http = &step(&converted, 0)["http"];
+    assert_eq!(
+        http["headers"],
+        json!({ "x-key": "{{ cat_token }}", "x-when": "`date`", "x-now": "{{ date }}" })
+    );
+    assert_note(&converted, "the shell would run `cat token`: set CAT_TOKEN, or give --var cat_token=…");
+}
+
+#[test]
+fn commands_copied_for_windows_are_understood() {
+    let text = "curl ^\"http://h/a?b=1^&c=^%^20^\" ^\r\n  -H ^\"accept: */*^\" ^\r\n  --data-raw ^\"^{^\\^\"a^\\^\":1^}^\" ^\r\n  -H ^\"content-type: application/json^\"";
+    let converted = from(text);
+    let http = &step(&converted, 0)["http"];
+    assert_eq!((&http["url"], &http["json"]), (&json!("{{ base }}/a?b=1&c=%20"), &json!({ "a": 1 })));
+    assert_eq!(http["headers"], json!({ "accept": "*/*" }));
+}
