@@ -75,3 +75,52 @@ fn commands_copied_for_windows_are_understood() {
     assert_eq!((&http["url"], &http["json"]), (&json!("{{ base }}/a?b=1&c=%20"), &json!({ "a": 1 })));
     assert_eq!(http["headers"], json!({ "accept": "*/*" }));
 }
+
+fn har(entries: &Value) -> String {
+    json!({ "log": { "entries": entries } }).to_string()
+}
+
+fn entry(url: &str, post: &Value) -> Value {
+    json!({ "request": { "method": "POST", "url": url, "headers": [], "postData": post }, "response": { "status": 200 } })
+}
+
+#[test]
+fn multipart_bodies_recorded_as_text_are_sent_as_recorded() {
+    let text = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--b--\r\n";
+    let post = json!({ "mimeType": "multipart/form-data; boundary=b", "params": [], "text": text });
+    let converted = from(&har(&json!([entry("http://h/", &post)])));
+    let http = &step(&converted, 0)["http"];
+    assert_eq!(http["body"], text);
+    assert_eq!(http["headers"]["content-type"], "multipart/form-data; boundary=b");
+}
+
+#[test]
+fn bodies_in_base64_are_decoded_and_what_is_no_text_is_said() {
+    let post = |text: &str| json!({ "mimeType": "text/plain", "encoding": "base64", "text": text });
+    let entries = json!([entry("http://h/", &post("aGVsbG8=")), entry("http://h/", &post("/////w=="))]);
+    let converted = from(&har(&entries));
+    assert_eq!(step(&converted, 0)["http"]["body"], "hello");
+    assert_eq!(step(&converted, 1)["http"].get("body"), None);
+    assert_note(&converted, "the body is not a text");
+}
+
+#[test]
+fn third_parties_of_a_recording_are_listed_and_can_be_left_out() {
+    let urls = [
+        "http://shop.example:80/",
+        "http://api.shop.example/",
+        "https://count.example/",
+        "http://notshop.example/",
+    ];
+    let text = har(&urls.iter().map(|url| entry(url, &Value::Null)).collect::<Value>());
+    let all = from(&text);
+    assert_eq!(all.requests, 4);
+    assert_note(
+        &all,
+        "load goes to several hosts: api.shop.example (1), count.example (1), notshop.example (1), shop.example (1)",
+    );
+    let options = Options { only: vec!["Shop.example".to_owned()], ..Options::default() };
+    let own = convert("input", text.as_bytes(), None, options).unwrap();
+    assert_eq!(own.requests, 2);
+    assert_note(&own, "requests to other hosts are left out: count.example (1), notshop.example (1)");
+}
