@@ -124,3 +124,52 @@ fn third_parties_of_a_recording_are_listed_and_can_be_left_out() {
     assert_eq!(own.requests, 2);
     assert_note(&own, "requests to other hosts are left out: count.example (1), notshop.example (1)");
 }
+
+fn openapi(path: &str, operation: &Value) -> Converted {
+    let document = json!({
+        "openapi": "3.0.0",
+        "servers": [{ "url": "http://h" }],
+        "paths": { path: { "post": operation }, "/later": { "get": {} } },
+    });
+    from(&document.to_string())
+}
+
+fn with_body(media_type: &str, schema: &Value) -> Converted {
+    openapi("/form", &json!({ "requestBody": { "content": { media_type: { "schema": schema } } } }))
+}
+
+#[test]
+fn parts_of_a_path_that_nobody_declares_get_a_value_and_a_note() {
+    let converted = openapi("/users/{id}", &json!({}));
+    assert_eq!(step(&converted, 0)["http"]["url"], "{{ base }}/users/1");
+    assert_note(&converted, "id=1 (of the path, declared nowhere)");
+}
+
+#[test]
+fn optional_properties_with_an_example_are_sent() {
+    let schema = json!({
+        "required": ["a"],
+        "properties": { "a": { "type": "integer" }, "b": { "type": "string", "example": "x" }, "c": { "type": "string" } },
+    });
+    assert_eq!(step(&with_body("application/json", &schema), 0)["http"]["json"], json!({ "a": 1, "b": "x" }));
+}
+
+#[test]
+fn forms_in_which_nothing_is_required_are_filled() {
+    let schema = json!({ "properties": { "name": { "type": "string" }, "file": { "type": "string", "format": "binary" } } });
+    let form = with_body("application/x-www-form-urlencoded", &schema);
+    assert_eq!(step(&form, 0)["http"]["form"], json!({ "name": "text", "file": "text" }));
+    let upload = with_body("multipart/form-data", &schema);
+    assert_eq!(step(&upload, 0)["http"]["multipart"], json!({ "name": "text", "file": { "file": "file" } }));
+}
+
+#[test]
+fn a_refused_operation_does_not_skip_the_next_one() {
+    let converted = openapi("/users/{id}", &json!({}));
+    for at in 0..2 {
+        let step = step(&converted, at);
+        assert_eq!(step["expect"], json!({ "status": ["2xx", "3xx", "4xx"] }));
+        assert_eq!(step["check"], json!({ "status": ["2xx", "3xx"] }));
+    }
+    assert_note(&converted, "4xx are taken as answers");
+}
