@@ -173,3 +173,44 @@ fn a_refused_operation_does_not_skip_the_next_one() {
     }
     assert_note(&converted, "4xx are taken as answers");
 }
+
+fn postman(variables: &Value, items: &Value) -> Converted {
+    let document = json!({
+        "info": { "name": "x", "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json" },
+        "variable": variables,
+        "item": items,
+    });
+    from(&document.to_string())
+}
+
+#[test]
+fn values_that_scripts_keep_reach_later_requests() {
+    let script = [
+        "const json = pm.response.json();",
+        "pm.environment.set('token', json.token);",
+        "pm.test('ok', function () {",
+        "  pm.response.to.have.status(200);",
+        "});",
+    ];
+    let login = json!({ "name": "Log in", "request": { "method": "POST", "url": "http://h/login" },
+        "event": [{ "listen": "test", "script": { "exec": script } }] });
+    let auth = json!({ "type": "bearer", "bearer": [{ "key": "token", "value": "{{token}}" }] });
+    let page = json!({ "name": "Page", "request": { "url": "http://h/page", "auth": auth } });
+    let converted = postman(&json!([{ "key": "token", "value": "" }]), &json!([login, page]));
+    let login = step(&converted, 0);
+    assert_eq!(
+        (&login["extract"], &login["check"]),
+        (&json!({ "token": "$.token" }), &json!({ "status": 200 }))
+    );
+    assert_eq!(step(&converted, 1)["http"]["auth"]["bearer"], "{{ Log_in.token }}");
+    assert!(converted.notes.is_empty(), "{:?}", converted.notes);
+    assert_eq!(converted.plan["vars"], json!({ "base": "http://h" }));
+}
+
+#[test]
+fn a_bearer_token_that_is_empty_is_said() {
+    let auth = json!({ "type": "bearer", "bearer": [{ "key": "token", "value": "{{mine}}" }] });
+    let page = json!({ "name": "Page", "request": { "url": "http://h/page", "auth": auth } });
+    let converted = postman(&json!([{ "key": "mine", "value": "" }]), &json!([page]));
+    assert_note(&converted, "the bearer token `{{mine}}` is empty in the collection");
+}
