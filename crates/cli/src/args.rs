@@ -101,6 +101,9 @@ pub(crate) enum Command {
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    /// Write a report, by extension: .html, .json, .xml (JUnit), .csv, .md or .txt (may be repeated)
+    #[arg(long = "report", value_name = "FILE")]
+    pub(crate) reports: Vec<PathBuf>,
     /// Record every event of the run into this file, for `hyperscale replay`
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
