@@ -126,7 +126,7 @@ pub(crate) struct EngineArgs {
 /// `hyperscale run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A plan file (YAML, TOML or JSON), `-` for stdin, or an http:// or https:// URL
+    /// A plan file (YAML, TOML or JSON), `-` for stdin, or a URL; localhost and host:port are URLs too
     #[arg(value_name = "PLAN|URL")]
     pub(crate) plan: String,
     #[command(flatten)]
@@ -229,12 +229,12 @@ impl RequestArgs {
 
 /// `hyperscale replay`.
 #[derive(Debug, Args)]
-pub(crate) struct ReplayArgs {
-    /// A file written by `run --record FILE` or `demo --record FILE`
-    pub(crate) file: PathBuf,
 #[command(after_help = "\
 A recording that was cut off (the run was killed, the disk was full) is shown up to its last second.
 Exit codes: 0 shown, 2 not a recording, 97 interrupted, 98 shown, but the recording was cut off")]
+pub(crate) struct ReplayArgs {
+    /// A file written by `run --record FILE` or `demo --record FILE`
+    pub(crate) file: PathBuf,
     /// How many times faster than it was, or `max`
     #[arg(long, value_name = "X", default_value = "1", value_parser = speed)]
     pub(crate) speed: Speed,

@@ -21,7 +21,7 @@ pub(crate) fn masked() -> insta::Settings {
 }
 
 /// Masks measured numbers too, and the columns they shift. A busy machine may be the bottleneck; that is not the point.
-fn measured() -> insta::Settings {
+pub(crate) fn measured() -> insta::Settings {
     let mut settings = masked();
     for (pattern, mask) in [
         (r"(?s)\n\n! warning.*?\n--- stderr", "\n--- stderr"),
@@ -69,7 +69,7 @@ fn usage_errors_are_exit_code_2() {
     snapshot!("usage_report_without_extension", run(&["run", "http://h/", "--report", "out"]));
     snapshot!("usage_report_folder", run(&["run", "http://h/", "--report", "no/such/folder/out.json"]));
     snapshot!("usage_plan_missing", run(&["run", "missing.yaml"]));
-    snapshot!("usage_host_without_scheme", run(&["run", "localhost:8080"]));
+    snapshot!("usage_host_without_scheme", run(&["run", "shop.example"]));
     snapshot!("usage_plan_is_a_folder", run(&["validate", "examples"]));
     snapshot!("usage_request_flag_with_plan", run(&["run", "examples/quick.yaml", "-X", "POST"]));
     snapshot!("usage_var_with_url", run(&["run", "http://h/", "--var", "a=b"]));
