@@ -98,6 +98,7 @@ fn live(run: &WorkflowRun, plan: &Workflow, elapsed: Duration) -> WorkflowLive {
         progress: progress(run, plan),
         vus: run.totals.vus(),
         target: matches!(run.state, State::Running).then(|| target(run, plan)),
+        starts_per_s: run.pulse.starts_per_s(elapsed).filter(|_| matches!(plan.load, Load::Open { .. })),
         series: run.pulse.newest(elapsed),
         shape: Shape::of(load().map(|(_, step)| &step.latency)),
         steps: load().map(step).collect(),

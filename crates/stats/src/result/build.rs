@@ -67,10 +67,12 @@ pub fn workflow_result(facts: WorkflowFacts, totals: &Totals) -> WorkflowResult 
         totals: load_result(&totals.load(), facts.elapsed),
         lag_us: (!totals.lag.is_empty()).then(|| timing_result(&totals.lag)),
         generator_saturated: totals.generator_saturated(),
+        busiest_core: totals.busiest_core().map(|busy| (busy * 1e3).round() / 1e3),
         name: facts.name,
         status: facts.status,
         reason: facts.reason,
         vus: facts.vus,
+        vus_peak: totals.vus_peak(),
         cores: facts.cores,
     }
 }

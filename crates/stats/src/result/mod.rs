@@ -141,6 +141,9 @@ pub struct WorkflowResult {
     pub elapsed_s: f64,
     /// Its VUs: `max_vus` in open models.
     pub vus: u64,
+    /// The most VUs that were active: how many an open model needed of `vus`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vus_peak: Option<u64>,
     /// Cores it ran on.
     pub cores: u32,
     /// Its iterations.
@@ -159,9 +162,13 @@ pub struct WorkflowResult {
     /// How long after their intended times starts were dispatched (open models).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_us: Option<TimingResult>,
-    /// Whether its cores or its dispatching were the bottleneck.
+    /// Whether its cores or its dispatching were the bottleneck: `busiest_core` above 0.95, or the 99th percentile of
+    /// `lag_us` above 10 ms.
     #[serde(default)]
     pub generator_saturated: bool,
+    /// Share of its time, 0 … 1, that the busiest of its cores was busy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest_core: Option<f64>,
 }
 
 /// Iterations: `started = completed + failed + interrupted`, and `scheduled = started + dropped` where it is there.
