@@ -4,7 +4,7 @@ mod rules;
 mod steps;
 mod workflow;
 
-use hyperscale_stats::result::{ErrorResult, RunResult};
+use hyperscale_stats::result::{ErrorResult, RunResult, Status};
 
 use crate::human;
 use crate::style::{Role, Style};
@@ -65,6 +65,19 @@ impl Page {
         format!("  {label} {}\n", wrap(text, "  ", LABEL + 3, self.width))
     }
 
+    /// Parts with two spaces between them, on as many lines as they need; the first is indented too.
+    pub(crate) fn parts(self, indent: usize, parts: &[String]) -> String {
+        format!("{}{}\n", " ".repeat(indent), wrap(&parts.join("  "), "  ", 2, self.width))
+    }
+
+    /// How something ended, and why.
+    pub(crate) fn status(self, status: Status, reason: Option<&str>) -> String {
+        let word = self.style.paint(Role::of_status(status), status.as_str());
+        let reason =
+            reason.map(|reason| format!(" ({})", self.shorten(&one_line(reason), status.as_str().len() + 5)));
+        word + &reason.unwrap_or_default()
+    }
+
     pub(crate) fn title(self, text: &str) -> String {
         self.style.paint(Role::Title, text)
     }
@@ -75,22 +88,20 @@ impl Page {
 }
 
 fn heading(result: &RunResult, page: Page) -> String {
-    let status = page.style.paint(Role::of_status(result.status), result.status.as_str());
-    let reason = result.reason.as_ref().map(|reason| format!(" ({})", one_line(reason))).unwrap_or_default();
     let totals = &result.totals;
-    let failed = page
-        .style
-        .paint(Role::of_failures(totals.failed), &format!("{} failed", human::count(totals.failed)));
-    format!(
-        "{}  {status}{reason}  after {}\n  {} requests  {} ok  {failed}  {}  sent {}  received {}\n",
-        page.title(&one_line(&result.name)),
-        human::seconds(result.elapsed_s),
-        human::count(totals.requests),
-        human::count(totals.ok),
+    let failed = format!("{} failed", human::count(totals.failed));
+    let counts = [
+        format!("{} requests", human::count(totals.requests)),
+        format!("{} ok", human::count(totals.ok)),
+        page.style.paint(Role::of_failures(totals.failed), &failed),
         human::rate(totals.rate),
-        human::bytes(totals.bytes.sent),
-        human::bytes(totals.bytes.received),
-    )
+        format!("sent {}", human::bytes(totals.bytes.sent)),
+        format!("received {}", human::bytes(totals.bytes.received)),
+    ];
+    let name = page.title(&page.shorten(&one_line(&result.name), 0));
+    let status = page.status(result.status, result.reason.as_deref());
+    let after = format!("after {}", human::seconds(result.elapsed_s));
+    page.parts(0, &[name, status, after]) + &page.parts(2, &counts)
 }
 
 fn errors(errors: &[ErrorResult], page: Page) -> String {
