@@ -1,9 +1,8 @@
-//! Lists beside the histogram: errors by kind, checks, thresholds; and the health of the generator.
+//! Lists beside the histogram: errors by kind, checks, thresholds.
 
 use std::collections::BTreeMap;
 
-use hyperscale_report::human;
-use hyperscale_stats::event::Generator;
+use hyperscale_report::{human, threshold_value};
 use hyperscale_stats::result::ThresholdResult;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -11,7 +10,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::{cut, panel};
+use super::fit::cut_line;
+use super::panel;
 use crate::state::State;
 use crate::theme::Theme;
 
@@ -51,7 +51,7 @@ fn threshold_line(threshold: &ThresholdResult, theme: Theme) -> Line<'static> {
         (_, true) => ("✓", theme.good()),
         (_, false) => ("✗", theme.bad()),
     };
-    let value = threshold.value.map(|value| format!(" ({})", human::number(value))).unwrap_or_default();
+    let value = threshold.value.map(|_| format!(" ({})", threshold_value(threshold))).unwrap_or_default();
     let rule_style = if threshold.passed { Style::default() } else { theme.bad() };
     Line::from(vec![
         Span::styled(format!(" {mark} "), style),
@@ -120,33 +120,8 @@ fn list(frame: &mut Frame<'_>, area: Rect, title: &'static str, mut lines: Vec<L
         lines.truncate(room - 1);
         lines.push(Line::styled(format!(" … {more} more"), theme.faint()));
     }
+    // A space stays free at the end, so that neighbours do not run into each other.
+    let width = usize::from(area.width.saturating_sub(1));
+    let lines: Vec<Line<'_>> = lines.into_iter().map(|line| cut_line(line, width)).collect();
     frame.render_widget(Paragraph::new(lines).block(panel(title, theme)), area);
-}
-
-/// How the generator is doing, on one line.
-pub(super) fn health(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let generator = state.shown().map(|shown| shown.generator).unwrap_or_default();
-    let saturated = generator.saturated;
-    let style = if saturated { theme.bad() } else { theme.faint() };
-    let word = if saturated { " generator is the bottleneck: " } else { " generator: " };
-    let text = cut(&format!("{word}{}", health_text(&generator)), usize::from(area.width));
-    frame.render_widget(Paragraph::new(Line::styled(text, style)), area);
-}
-
-fn health_text(generator: &Generator) -> String {
-    let mut parts = Vec::new();
-    let cores = if generator.cores == 1 { "core" } else { "cores" };
-    parts.push(format!("{} {cores}", generator.cores));
-    if let Some(busy) = generator.busiest_core {
-        parts.push(format!("busiest {:.0}%", busy * 100.0));
-    }
-    if let Some(lag) = generator.lag_p99_us {
-        parts.push(format!("lag p99 {}", human::micros(lag)));
-    }
-    parts.push(format!("late {}", human::count(generator.late)));
-    parts.push(format!("dropped {}", human::count(generator.dropped)));
-    if let Some(memory) = generator.memory_bytes {
-        parts.push(format!("memory {}", human::bytes(memory)));
-    }
-    parts.join("  ")
 }

@@ -7,7 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::panel;
+use super::{panel, waiting};
 use crate::state::State;
 use crate::theme::Theme;
 
@@ -21,7 +21,7 @@ pub(super) fn histogram(frame: &mut Frame<'_>, area: Rect, state: &State, theme:
     frame.render_widget(block, area);
     let shapes = chosen(state);
     let Some((from_us, to_us)) = ends(&shapes) else {
-        return frame.render_widget(Paragraph::new(Line::styled(" no data yet", theme.faint())), inner);
+        return frame.render_widget(waiting(state, theme), inner);
     };
     let [bars, axis] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
     let width = usize::from(bars.width.saturating_sub(2)).max(1);
