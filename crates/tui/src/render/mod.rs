@@ -98,8 +98,10 @@ fn over_time(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
 
 /// Histogram, errors, checks and thresholds side by side; in narrow terminals errors and checks share a column.
 fn lists(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let columns = if area.width >= WIDE { 4 } else { 3 };
-    let areas = Layout::horizontal(vec![Constraint::Fill(1); columns]).split(area);
+    // Rules are the longest texts.
+    let shares: &[u16] = if area.width >= WIDE { &[4, 5, 4, 7] } else { &[1, 1, 1] };
+    let columns = shares.len();
+    let areas = Layout::horizontal(shares.iter().map(|share| Constraint::Fill(*share))).split(area);
     shape::histogram(frame, areas[0], state, theme);
     if columns == 4 {
         panels::errors(frame, areas[1], state, theme);
