@@ -55,7 +55,7 @@ const IDLE: f64 = 0.5;
 
 fn too_busy(workflow: &WorkflowResult) -> Option<Bottleneck> {
     let busy = workflow.busiest_core.filter(|busy| *busy > SATURATED_BUSY)?;
-    let measure = format!("a core {:.0} % busy > {:.0} %", busy * 100.0, SATURATED_BUSY * 100.0);
+    let measure = format!("busiest core {:.1} % > {:.0} %", busy * 100.0, SATURATED_BUSY * 100.0);
     Some(Bottleneck { measure: Some(measure), advice: LESS_LOAD })
 }
 

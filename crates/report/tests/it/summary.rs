@@ -71,7 +71,7 @@ fn generator_that_was_the_bottleneck_says_by_what_measure() {
     result.workflows[0].busiest_core = Some(0.982);
     assert!(
         warning(&result).ends_with(
-            "(a core 98 % busy > 95 %): latencies are partly its own; use more cores or less load"
+            "(busiest core 98.2 % > 95 %): latencies are partly its own; use more cores or less load"
         ),
         "{}",
         warning(&result)

@@ -161,7 +161,9 @@ fn frozen_screen_stays_when_the_run_ends_until_a_key_leaves_it() {
 #[test]
 fn replay_shows_its_end_until_a_key_leaves_it() {
     let mut state = State::new(Mode::Replay);
-    events(&[&BROWSE], 5).iter().for_each(|event| state.event(event));
+    for event in &events(&[&BROWSE], 5) {
+        state.event(event);
+    }
     state.event(&finished());
     assert!(shown(&state).contains("completed") && shown(&state).contains("the run is over"));
     assert_eq!(state.key(Key::Char('?')), None);
