@@ -83,8 +83,11 @@ fn a_run_that_never_began_is_still_a_page() {
     assert!(!page.contains("<svg") && !page.contains("NaN"), "{}", said(&page));
 }
 
+/// A place in a chart.
+type Place = (f64, f64);
+
 /// Numbers of a path of `M` and `L`, and of the dots of the same class, in the chart of percentiles.
-fn line_and_dots(page: &str) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+fn line_and_dots(page: &str) -> (Vec<Place>, Vec<Place>) {
     let chart = page.split("id=\"chart-percentiles\"").nth(1).unwrap().split("</svg>").next().unwrap();
     let path = chart.split("class=\"line s0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
     let pair = |text: &str| {
