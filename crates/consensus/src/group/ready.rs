@@ -35,6 +35,8 @@ impl<M: Machine> RaftGroup<M> {
             self.leadership_changed();
         }
         for read in ready.take_read_states() {
+            // A majority answered: the circuit may have let just this read through.
+            self.circuit.succeeded();
             self.reads.proven(&read.request_ctx, read.index);
         }
         let messages = self.outgoing(now, ready.take_messages());
