@@ -82,7 +82,13 @@ const ROOMS: &[Room] = &[
     Room {
         name: "hyperscale-sim",
         kind: Kind::Tool,
-        may_use: &["hyperscale-types", "hyperscale-swim", "hyperscale-wire", "hyperscale-codec"],
+        may_use: &[
+            "hyperscale-types",
+            "hyperscale-swim",
+            "hyperscale-wire",
+            "hyperscale-codec",
+            "hyperscale-consensus",
+        ],
     },
     Room { name: "xtask", kind: Kind::Tool, may_use: &[] },
 ];
