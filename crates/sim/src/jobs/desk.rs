@@ -77,7 +77,7 @@ impl Office {
         let command = Command { token, body };
         self.desk.waiting.insert(request, (purpose, now));
         if leader == self.me {
-            self.propose_for(now, self.me, request, command, out);
+            self.propose_for(now, self.me, request, &command, out);
         } else {
             out.push(Order::Send { to: leader, letter: Letter::Propose { request, command } });
         }
@@ -88,7 +88,7 @@ impl Office {
         now: Now,
         from: NodeId,
         request: u64,
-        command: Command,
+        command: &Command,
         out: &mut Vec<Order>,
     ) {
         let proposal = ProposalId(self.desk.number());

@@ -25,6 +25,7 @@ const HERE_EVERY: Duration = Duration::from_secs(1);
 
 /// What a manager wants of the world.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "orders are followed at once")]
 pub enum Order {
     /// Send a letter.
     Send {
@@ -157,7 +158,7 @@ impl Office {
     /// A letter of the application; those of the group go to the group.
     pub fn letter(&mut self, now: Now, at: Moment, from: NodeId, letter: Letter, out: &mut Vec<Order>) {
         match letter {
-            Letter::Propose { request, command } => self.propose_for(now, from, request, command, out),
+            Letter::Propose { request, command } => self.propose_for(now, from, request, &command, out),
             Letter::Proposed { request, outcome } => self.answered(now, request, outcome, out),
             Letter::Here => self.chair.heard(now, from),
             Letter::RollCall => out.push(Order::Send { to: from, letter: Letter::Here }),
@@ -172,8 +173,10 @@ impl Office {
                 self.renewals_answered(batch, &answers, arrived, out);
             }
             Letter::Dispatched { segment, attempt, taken } => {
-                self.driver.taken(&segment, attempt);
-                if !taken {
+                if taken {
+                    self.driver.taken(&segment, attempt);
+                } else {
+                    // Dispatched again until the log shows that it was refused.
                     self.end_attempt(now, from, segment, attempt, EndStatus::Refused, out);
                 }
             }
@@ -207,7 +210,7 @@ impl Office {
             Action::ReadFailed { read, .. } => self.read_failed(*read),
             Action::Event(Event::Established { .. }) => self.take_the_chair(now, out),
             Action::Event(Event::LeaderChanged { role, .. }) if *role != Role::Leader => {
-                self.leave_the_chair()
+                self.leave_the_chair();
             }
             Action::Event(Event::SnapshotRestored { .. }) => self.reload_leases(now),
             Action::Event(_) | Action::Persist(_) | Action::Send(_) => {}
@@ -297,10 +300,11 @@ impl Office {
                 let lease = (grant.0 == index).then_some(LEASE);
                 out.push(Order::Send { to: worker, letter: Letter::Registered { grant, lease, sent } });
             }
-            (Purpose::End { worker, segment, attempt }, Some((_, outcome))) => {
-                if !matches!(outcome, Outcome::Refused(Refusal::StaleToken { .. })) {
-                    out.push(Order::Send { to: worker, letter: Letter::Confirmed { segment, attempt } });
-                }
+            // A stale token decides nothing: the worker tells the new job leader.
+            (Purpose::End { worker, segment, attempt }, Some((_, outcome)))
+                if !matches!(outcome, Outcome::Refused(Refusal::StaleToken { .. })) =>
+            {
+                out.push(Order::Send { to: worker, letter: Letter::Confirmed { segment, attempt } });
             }
             // What was refused is tried again after a while only.
             (Purpose::Step { .. }, Some((_, Outcome::Refused(_)))) => {}

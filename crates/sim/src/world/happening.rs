@@ -192,7 +192,7 @@ impl Happening {
                 [9 | (*from as u64) << 8, *to as u64, tag]
             }
             Happening::Letter { from, to, letter, .. } => {
-                [10 | (*from as u64) << 8, *to as u64, letter.fingerprint()]
+                [0xa | (*from as u64) << 8, *to as u64, letter.fingerprint()]
             }
             Happening::Tick { node, .. } => [11, *node as u64, 0],
             Happening::Duty { node, .. } => [12, *node as u64, 0],

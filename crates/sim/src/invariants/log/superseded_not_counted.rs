@@ -52,9 +52,13 @@ impl Invariant for SupersededNotCounted {
                     }
                 }
             }
-            (Body::WorkerGone { worker, .. }, Outcome::Done) => self.lose(cluster, *worker),
+            (Body::WorkerGone { worker, .. }, Outcome::Done) => {
+                self.lose(cluster, *worker);
+                Ok(())
+            }
             (Body::WorkerGrant { worker, .. }, Outcome::Granted(grant)) if grant.0 == written.index => {
-                self.lose(cluster, *worker)
+                self.lose(cluster, *worker);
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -62,10 +66,9 @@ impl Invariant for SupersededNotCounted {
 }
 
 impl SupersededNotCounted {
-    fn lose(&mut self, cluster: u8, worker: NodeId) -> Verdict {
+    fn lose(&mut self, cluster: u8, worker: NodeId) {
         let of_worker =
             self.last.iter_mut().filter(|((group, _), last)| *group == cluster && last.worker == worker);
         of_worker.for_each(|(_, last)| last.runs = false);
-        Ok(())
     }
 }

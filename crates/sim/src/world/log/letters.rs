@@ -50,7 +50,7 @@ impl World {
             Letter::Report(report) => self.reported(to, report),
             letter if self.nodes[to].worker.is_some() => self.worker_letter(to, sender, letter),
             letter => {
-                self.at_work(to, |office, local, orders| office.letter(local, now, sender, letter, orders))
+                self.at_work(to, |office, local, orders| office.letter(local, now, sender, letter, orders));
             }
         }
     }

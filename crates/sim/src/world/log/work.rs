@@ -192,7 +192,7 @@ impl World {
         let group = &office.group;
         match action {
             Action::Persist(batch) => {
-                self.show_log(index, Logged::Persists { batch, durable: disk.durable() })
+                self.show_log(index, Logged::Persists { batch, durable: disk.durable() });
             }
             Action::Send(message) => self.show_log(index, Logged::Sends { message, durable: disk.durable() }),
             Action::Applied(it) => {
