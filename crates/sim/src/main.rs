@@ -135,7 +135,8 @@ fn search(arguments: &Arguments, options: Options) -> Result<()> {
 }
 
 fn hunt(arguments: &Arguments) -> Result<()> {
-    let bugs: Vec<Bug> = Bug::all().filter(|bug| arguments.bug.is_none_or(|only| only == *bug)).collect();
+    let bugs: Vec<Bug> =
+        Bug::all().filter(|bug| arguments.bug.map_or(bug.is_hunted(), |only| only == *bug)).collect();
     let hunted = search::each(arguments.jobs.max(1), &bugs, |bug| {
         let caught = teeth::hunt(*bug);
         match &caught {

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn every_bug_has_its_recorded_seed() {
         let recorded = recorded().unwrap();
-        for bug in Bug::all() {
+        for bug in Bug::all().filter(|bug| bug.is_hunted()) {
             let count = recorded.iter().filter(|it| it.bug == bug).count();
             assert_eq!(count, 1, "{bug}: run 'cargo xtask sim --teeth'");
         }

@@ -24,7 +24,7 @@ fn leased() -> Worker {
 }
 
 fn dispatch(worker: &mut Worker, second: u64, attempt: u32, grant: u64) -> Vec<Deed> {
-    let (length, token) = (Duration::from_secs(60), Token(7));
+    let (length, token) = (Duration::from_mins(1), Token(7));
     let it = Dispatch { segment: segment(), attempt, token, grant: Token(grant), cores: 1, length };
     let mut out = Vec::new();
     worker.letter(at(second), node(1), Letter::Dispatch(it), &mut out);
