@@ -2,6 +2,8 @@
 
 mod author;
 mod compare;
+mod export;
+mod jobs;
 mod look;
 mod schema;
 
@@ -11,9 +13,11 @@ use std::path::PathBuf;
 pub(crate) use author::{CompletionsArgs, ConvertArgs, Cookies, ImportOrigin, ManArgs, NewArgs};
 use clap::{Args, Parser, Subcommand};
 pub(crate) use compare::CompareArgs;
+pub(crate) use export::ExportArgs;
 use hyperscale_target::{ErrorRate, Latency, Stall};
 use hyperscale_types::rate::RateError;
 use hyperscale_types::{ByteSize, ExitCode, Rate, Span};
+pub(crate) use jobs::{ChangeArgs, ControlArgs, StatusArgs};
 pub(crate) use look::{DoctorArgs, PingArgs, PingHttpArgs, PingProtocol};
 pub(crate) use schema::SchemaArgs;
 
@@ -72,6 +76,12 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run a plan, or put load on a URL, from this machine
     Run(Box<RunArgs>),
+    /// List the runs of this user on this machine
+    Jobs,
+    /// Show the result so far of a run
+    Status(StatusArgs),
+    /// Change a run while it runs: virtual users, rate, pause, resume, cancel
+    Control(ControlArgs),
     /// Show a recorded run again, as it was or faster
     Replay(ReplayArgs),
     /// Check a plan and say everything that is wrong with it
@@ -96,14 +106,31 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+impl Command {
+    /// Where it exports to, if it shows a run.
+    pub(crate) fn export(&mut self) -> Option<&mut ExportArgs> {
+        match self {
+            Self::Run(args) => Some(&mut args.export),
+            Self::Demo(args) => Some(&mut args.export),
+            Self::Replay(args) => Some(&mut args.export),
+            _ => None,
+        }
+    }
+}
+
 /// `hyperscale demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    /// Write a report, by extension: .html, .json, .xml (JUnit), .csv, .md or .txt (may be repeated)
+    #[arg(long = "report", value_name = "FILE")]
+    pub(crate) reports: Vec<PathBuf>,
     /// Record every event of the run into this file, for `hyperscale replay`
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: ExportArgs,
 }
 
 /// How much of this machine a run takes, and what it draws from.
@@ -118,12 +145,15 @@ pub(crate) struct EngineArgs {
     /// Plain progress lines, never a live screen
     #[arg(long)]
     pub(crate) no_ui: bool,
+    /// Do not listen for `hyperscale control`, `jobs` and `status`
+    #[arg(long)]
+    pub(crate) no_control: bool,
 }
 
 /// `hyperscale run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A plan file (YAML, TOML or JSON), `-` for stdin, or an http:// or https:// URL
+    /// A plan file (YAML, TOML or JSON), `-` for stdin, or a URL; localhost and host:port are URLs too
     #[arg(value_name = "PLAN|URL")]
     pub(crate) plan: String,
     #[command(flatten)]
@@ -137,6 +167,8 @@ pub(crate) struct RunArgs {
     /// Record every event of the run into this file, for `hyperscale replay`
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: ExportArgs,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
@@ -175,7 +207,7 @@ pub(crate) struct RequestArgs {
     /// Header field, `Name: value` (may be repeated)
     #[arg(long = "header", short = 'H', value_name = "HEADER")]
     pub(crate) headers: Vec<String>,
-    /// Body; @FILE reads it from a file
+    /// Body; @FILE sends the bytes of a file as they are
     #[arg(long, short = 'b', value_name = "TEXT|@FILE")]
     pub(crate) body: Option<String>,
     /// Speak HTTP/2 only (with prior knowledge on http://)
@@ -226,6 +258,9 @@ impl RequestArgs {
 
 /// `hyperscale replay`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+A recording that was cut off (the run was killed, the disk was full) is shown up to its last second.
+Exit codes: 0 shown, 2 not a recording, 97 interrupted, 98 shown, but the recording was cut off")]
 pub(crate) struct ReplayArgs {
     /// A file written by `run --record FILE` or `demo --record FILE`
     pub(crate) file: PathBuf,
@@ -235,6 +270,8 @@ pub(crate) struct ReplayArgs {
     /// Write a report of the recorded result (may be repeated)
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: ExportArgs,
     /// Plain progress lines, never a live screen
     #[arg(long)]
     pub(crate) no_ui: bool,

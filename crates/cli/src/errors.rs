@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 
 use hyperscale_convert::ConvertError;
 use hyperscale_engine::StartError;
+use hyperscale_export::place::SCHEMES;
+use hyperscale_export::{OpenError, PlaceError};
 use hyperscale_plan::{Problem, render};
 use hyperscale_report::{CompareFormat, ReadError, ReportFormat};
 use hyperscale_stats::compare::FailRuleError;
+use hyperscale_stats::result::VERSION;
 use hyperscale_target::BindError;
 use hyperscale_types::ExitCode;
 
 use crate::commands::new::NewError;
+use crate::local::LocalError;
 use crate::printer::Printer;
 use crate::recording::RecordingError;
 use crate::settings::SettingError;
@@ -79,6 +83,12 @@ pub(crate) enum CommandError {
         /// What the system said.
         source: io::Error,
     },
+    /// A place that nothing can be exported to.
+    #[error("the run cannot be exported")]
+    Export(#[from] PlaceError),
+    /// An exporter that cannot begin. Nothing was sent.
+    #[error(transparent)]
+    ExportOpen(#[from] OpenError),
     /// Not an address.
     #[error("cannot listen on `{text}`")]
     Address {
@@ -87,6 +97,9 @@ pub(crate) enum CommandError {
         /// What is wrong with it.
         source: io::Error,
     },
+    /// A local run cannot be found, asked or changed.
+    #[error(transparent)]
+    Local(#[from] LocalError),
     /// No starter plan was written.
     #[error(transparent)]
     New(#[from] NewError),
@@ -133,13 +146,17 @@ impl CommandError {
             | Self::ReportFormat(_)
             | Self::CompareFormat(_)
             | Self::FailRule(_)
+            | Self::Export(_)
+            | Self::ExportOpen(OpenError::Twice { .. })
             | Self::Address { .. } => ExitCode::Usage,
+            Self::Local(error) => error.exit_code(),
             Self::New(error) => error.exit_code(),
             Self::Plan(_) | Self::Start(StartError::Data(_)) => ExitCode::PlanInvalid,
             Self::Convert { .. }
             | Self::Ping(_)
             | Self::Unwritable { .. }
             | Self::NotAResult { .. }
+            | Self::ExportOpen(_)
             | Self::Bind(_)
             | Self::Start(StartError::System(_))
             | Self::Face(_)
@@ -177,6 +194,9 @@ impl CommandError {
             },
             Self::NotAResult { source, .. } => source.to_string(),
             Self::FailRule(_) => "only steps and quantities of both runs can be compared".to_owned(),
+            Self::Local(error) => error.why(),
+            Self::Export(error) => error.to_string(),
+            Self::ExportOpen(error) => open_why(error),
             Self::New(error) => error.why(),
             Self::Convert { source, .. } => source.to_string().replace('\n', "\n       "),
             Self::Ping(why) => why.clone(),
@@ -199,12 +219,18 @@ impl CommandError {
             Self::Misplaced { .. } => "leave it out, or see --help".to_owned(),
             Self::ReportFormat(_) => ends_in(ReportFormat::ALL.map(ReportFormat::extension).as_slice()),
             Self::CompareFormat(_) => ends_in(CompareFormat::ALL.map(CompareFormat::extension).as_slice()),
+            Self::NotAResult { source: ReadError::Version { found }, .. } if *found > u64::from(VERSION) => {
+                "use a newer hyperscale: at least the version that wrote the file".to_owned()
+            }
             Self::NotAResult { .. } => {
                 "name files that `hyperscale run --report FILE.json` or `run --json` wrote".to_owned()
             }
             Self::FailRule(_) => "name a step as WORKFLOW.STEP, or leave it out for all steps".to_owned(),
             Self::Unwritable { .. } => "name a file in a folder that exists and may be written".to_owned(),
             Self::Address { .. } => "write it as host:port, for example 127.0.0.1:8080 or [::1]:0".to_owned(),
+            Self::Local(error) => error.fix(),
+            Self::Export(error) => export_fix(error),
+            Self::ExportOpen(error) => open_fix(error).to_owned(),
             Self::New(error) => error.fix(),
             Self::Convert { source, .. } => convert_fix(source).to_owned(),
             Self::Ping(_) => "correct the flags of the request; files must be there and readable".to_owned(),
@@ -218,6 +244,41 @@ impl CommandError {
             Self::Terminal(_) => "run it again with --no-ui".to_owned(),
             Self::Face(_) => "run it again with --no-ui, and report the message above".to_owned(),
             Self::Output(_) => "check where stdout goes: is the disk full?".to_owned(),
+        }
+    }
+}
+
+fn export_fix(error: &PlaceError) -> String {
+    match error {
+        PlaceError::Scheme { nearest: Some(nearest), .. } => format!("did you mean `{nearest}`?"),
+        PlaceError::Scheme { .. } => format!("begin with one of {}", SCHEMES.join(", ")),
+        PlaceError::Url { .. } => "write it as otlp+http://host:4318, for example".to_owned(),
+        PlaceError::Address { scheme } => format!("write it as {scheme}://127.0.0.1:8125, for example"),
+        PlaceError::NoFile => "write it as csv:run.csv, for example".to_owned(),
+        PlaceError::NoDatabase { .. } | PlaceError::Option { .. } | PlaceError::Field(_) => {
+            "correct what follows the host".to_owned()
+        }
+    }
+}
+
+fn open_why(error: &OpenError) -> String {
+    match error {
+        OpenError::Listen { source, .. }
+        | OpenError::Resolve { source, .. }
+        | OpenError::File { source, .. }
+        | OpenError::Thread(source) => source.to_string(),
+        OpenError::Twice { .. } => "its receiver would see every number twice".to_owned(),
+    }
+}
+
+fn open_fix(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Listen { .. } => "choose a free address of this machine; port 0 picks a free port",
+        OpenError::Resolve { .. } => "name a host that can be resolved, and a port",
+        OpenError::File { .. } => "name a file in a folder that exists and may be written",
+        OpenError::Twice { .. } => "name it once",
+        OpenError::Thread(_) => {
+            "check the limits of this machine (`ulimit -a`): open files, processes, memory"
         }
     }
 }

@@ -43,6 +43,17 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
     facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect()
 }
 
+/// Whether whoever started this process said that a closed terminal does not matter to it, as `nohup` does.
+pub(crate) fn ignores_hangups() -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| is_hangup_ignored(&status))
+}
+
+/// The mask of ignored signals is hexadecimal, signal 1 its lowest bit.
+fn is_hangup_ignored(status: &str) -> bool {
+    let mask = field(status, "SigIgn").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    mask.is_some_and(|mask| mask & 1 == 1)
+}
+
 fn os() -> String {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let pretty = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
@@ -76,6 +87,13 @@ mod tests {
     fn begin_is_rfc_3339_in_utc() {
         let now = now();
         assert!(now.ends_with('Z') && now.contains('T'), "{now}");
+    }
+
+    #[test]
+    fn ignored_hangups_are_seen() {
+        assert!(is_hangup_ignored("SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n"));
+        assert!(!is_hangup_ignored("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n"));
+        assert!(!is_hangup_ignored(""));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod commands;
 mod errors;
 mod faces;
 mod identity;
+mod local;
 mod plan_file;
 mod printer;
 mod recording;

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use hyperscale_plan::{Environment, Loaded, Problem, Source, load};
@@ -13,9 +14,14 @@ use crate::errors::CommandError;
 /// What stands for stdin where something is read, and for stdout where something is written.
 pub(crate) const STDIN_OR_STDOUT: &str = "-";
 
-/// Whether a text names something to send requests to and not a file.
+/// Whether a text names something to send requests to and not a file: it has a scheme, or begins like `localhost`,
+/// `host:port` or an address.
 pub(crate) fn is_url(text: &str) -> bool {
-    text.contains("://")
+    let authority = text.split(['/', '?']).next().unwrap_or_default();
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && is_port(port));
+    let is_address = authority.parse::<IpAddr>().is_ok() || authority.starts_with('[');
+    text.contains("://") || authority == "localhost" || has_port || is_address
 }
 
 /// Reads and checks a plan file, or stdin.
@@ -82,11 +88,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_texts_with_a_scheme_are_urls() {
-        assert!(is_url("http://localhost/"));
-        assert!(is_url("https://example.com"));
-        assert!(!is_url("plan.yaml"));
-        assert!(!is_url("dir/http"));
+    fn urls_have_a_scheme_or_begin_like_a_host() {
+        for url in ["http://localhost/", "https://example.com", "localhost", "localhost:8080/x?y"] {
+            assert!(is_url(url), "{url}");
+        }
+        for url in ["shop.example:80", "127.0.0.1/x", "[::1]:8080", "me:pw@host:80"] {
+            assert!(is_url(url), "{url}");
+        }
+        for file in ["plan.yaml", "dir/http", "localhost.yaml", "dir/a:80", "-", "shop.example", "c:x"] {
+            assert!(!is_url(file), "{file}");
+        }
     }
 
     #[test]

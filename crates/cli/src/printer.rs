@@ -6,6 +6,8 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
+use serde::Serialize;
+
 use crate::settings::Output;
 
 const RED: &str = "\x1b[1;31m";
@@ -48,6 +50,11 @@ impl Printer {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written,
         }
+    }
+
+    /// Data as one line of JSON.
+    pub(crate) fn json(self, value: &impl Serialize) -> io::Result<()> {
+        self.data(&format!("{}\n", serde_json::to_string(value)?))
     }
 
     /// Progress and notes; silent when asked to be quiet.

@@ -179,6 +179,17 @@ impl<R: BufRead> Reader<R> {
 mod tests {
     use super::*;
 
+    /// Whatever a file says: it is refused, or its events come one after the other until the file is over.
+    #[test]
+    fn fuzz_recording() {
+        bolero::check!(name = "recording").for_each(|bytes: &[u8]| {
+            let Ok((_, mut reader)) = Reader::open(bytes) else { return };
+            let lines = bytes.split(|byte| *byte == b'\n').count();
+            let events = std::iter::from_fn(|| reader.next().ok()).take(lines + 1).count();
+            assert!(events < lines, "an event is a line, and the first line is none");
+        });
+    }
+
     const SNAPSHOT: &str = include_str!("faces/snapshot.test.json");
 
     fn started() -> Started {

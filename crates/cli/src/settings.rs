@@ -18,6 +18,18 @@ const PREFIX: &str = "HYPERSCALE_";
 /// Names the settings file; only a variable, for a file cannot say where it is.
 const FILE_VARIABLE: &str = "HYPERSCALE_CONFIG";
 
+/// Further variables that commands read where they need them; some are secrets, and none may stand in the file.
+const VARIABLES: [&str; 8] = [
+    "config",
+    "server",
+    "api_token",
+    "auth_secret",
+    "auth_secret_previous",
+    "database_url",
+    "node_role",
+    "tls_verify_hostname",
+];
+
 /// How results and messages are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own, independent of the others")]
@@ -41,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) cores: Option<NonZeroU32>,
     /// Seed of a run; `None`: drawn anew.
     pub(crate) seed: Option<u64>,
+    /// Whether a run can be controlled from outside.
+    pub(crate) control: bool,
 }
 
 /// Why settings cannot be used. The variants say where they came from.
@@ -87,18 +101,20 @@ pub(crate) enum SettingError {
 }
 
 /// One origin's say. `None` leaves it to the next origin.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Layer {
     json: Option<bool>,
     quiet: Option<bool>,
     no_color: Option<bool>,
     no_ui: Option<bool>,
+    no_control: Option<bool>,
     cores: Option<NonZeroU32>,
     seed: Option<u64>,
+    export: Option<Vec<String>>,
 }
 
 impl Layer {
-    const KEYS: [&str; 6] = ["json", "quiet", "no_color", "no_ui", "cores", "seed"];
+    const KEYS: [&str; 8] = ["json", "quiet", "no_color", "no_ui", "no_control", "cores", "seed", "export"];
 
     fn of_flags(global: &GlobalArgs, engine: EngineArgs) -> Self {
         let said = |flag: bool| flag.then_some(true);
@@ -107,8 +123,10 @@ impl Layer {
             quiet: said(global.quiet),
             no_color: said(global.no_color),
             no_ui: said(engine.no_ui),
+            no_control: said(engine.no_control),
             cores: engine.cores,
             seed: engine.seed,
+            export: None, // read by the commands that have it, for what stands there may be secret
         }
     }
 
@@ -129,8 +147,10 @@ impl Layer {
             "quiet" => self.quiet = truth()?,
             "no_color" => self.no_color = truth()?,
             "no_ui" => self.no_ui = truth()?,
+            "no_control" => self.no_control = truth()?,
             "cores" => self.cores = Some(value.parse().map_err(|_| wrong("a number of cores from 1"))?),
             "seed" => self.seed = Some(value.parse().map_err(|_| wrong("a whole number"))?),
+            "export" => self.export = Some(value.split_whitespace().map(str::to_owned).collect()),
             _ => {
                 return Err(SettingError::Unknown {
                     origin: origin.to_owned(),
@@ -148,20 +168,26 @@ impl Layer {
             quiet: self.quiet.or(under.quiet),
             no_color: self.no_color.or(under.no_color),
             no_ui: self.no_ui.or(under.no_ui),
+            no_control: self.no_control.or(under.no_control),
             cores: self.cores.or(under.cores),
             seed: self.seed.or(under.seed),
+            export: self.export.or(under.export),
         }
     }
 }
 
 impl Settings {
-    /// Resolves flags, the environment of this process and the settings file.
-    pub(crate) fn resolve(global: &GlobalArgs, engine: EngineArgs) -> Result<Self, SettingError> {
+    /// Resolves flags, the environment of this process and the settings file. Beside the settings come the places that
+    /// runs are exported to where the command line names none.
+    pub(crate) fn resolve(
+        global: &GlobalArgs,
+        engine: EngineArgs,
+    ) -> Result<(Self, Vec<String>), SettingError> {
         let environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let file = file_layer(global.config.as_deref(), &environment)?;
         let layer = Layer::of_flags(global, engine).over(environment_layer(&environment)?).over(file);
         let no_color_asked = environment.iter().any(|(name, value)| name == "NO_COLOR" && !value.is_empty());
-        Ok(Self {
+        let settings = Self {
             output: Output {
                 json: layer.json.unwrap_or(false),
                 quiet: layer.quiet.unwrap_or(false),
@@ -170,7 +196,9 @@ impl Settings {
             },
             cores: layer.cores,
             seed: layer.seed,
-        })
+            control: !layer.no_control.unwrap_or(false),
+        };
+        Ok((settings, layer.export.unwrap_or_default()))
     }
 }
 
@@ -178,9 +206,17 @@ fn environment_layer(environment: &[(OsString, OsString)]) -> Result<Layer, Sett
     let mut layer = Layer::default();
     for (name, value) in environment {
         let Some(key) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        if name != FILE_VARIABLE {
-            layer.set("the environment", &key.to_ascii_lowercase(), &value.to_string_lossy())?;
+        let key = key.to_ascii_lowercase();
+        if VARIABLES.contains(&key.as_str()) {
+            continue;
         }
+        layer.set("the environment", &key, &value.to_string_lossy()).map_err(|error| match error {
+            SettingError::Unknown { origin, key, .. } => {
+                let nearest = nearest(&key, Layer::KEYS.into_iter().chain(VARIABLES));
+                SettingError::Unknown { origin, key, nearest }
+            }
+            other => other,
+        })?;
     }
     Ok(layer)
 }
@@ -202,7 +238,12 @@ fn parse_file(path: &str, text: &str) -> Result<Layer, SettingError> {
         .map_err(|error| SettingError::Syntax { path: path.to_owned(), message: error.to_string() })?;
     let mut layer = Layer::default();
     for (key, value) in &table {
-        layer.set(path, key, &as_text(value))?;
+        match value {
+            toml::Value::Array(list) if key == "export" => {
+                layer.export = Some(list.iter().map(as_text).collect());
+            }
+            value => layer.set(path, key, &as_text(value))?,
+        }
     }
     Ok(layer)
 }
@@ -243,6 +284,17 @@ mod tests {
         assert!(matches!(in_file, SettingError::Unknown { nearest: Some("cores"), .. }), "{in_file:?}");
         let in_env = environment_layer(&environment(&[("HYPERSCALE_SED", "3")])).unwrap_err();
         assert!(matches!(in_env, SettingError::Unknown { nearest: Some("seed"), .. }), "{in_env:?}");
+    }
+
+    #[test]
+    fn variables_of_other_commands_are_known_in_the_environment_only() {
+        let all: Vec<String> =
+            VARIABLES.iter().map(|name| format!("{PREFIX}{}", name.to_ascii_uppercase())).collect();
+        let pairs: Vec<(&str, &str)> = all.iter().map(|name| (name.as_str(), "x")).collect();
+        assert_eq!(environment_layer(&environment(&pairs)).unwrap(), Layer::default());
+        let wrong = environment_layer(&environment(&[("HYPERSCALE_SERVR", "x")])).unwrap_err();
+        assert!(matches!(wrong, SettingError::Unknown { nearest: Some("server"), .. }), "{wrong:?}");
+        assert!(parse_file("f", "api_token = \"x\"").is_err(), "a secret does not belong into a file");
     }
 
     #[test]

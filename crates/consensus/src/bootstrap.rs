@@ -8,7 +8,7 @@
 //! | has a log      | whatever                                               | resume; `--peers` is a hint           |
 //! | empty          | one is not reached yet                                 | ask on                                |
 //! | empty          | all reached, all empty                                 | found                                 |
-//! | empty          | one has founded with this node *in this directory*     | found the same: the others were first |
+//! | empty          | one has founded with this node *in this directory* and changed nothing since | found the same: the others were first |
 //! | empty          | one has a log that does not know this directory        | wait for `cluster add`                |
 //!
 //! A voter that lost its disk has a new directory: it falls into the last row, and is removed and added as new.
@@ -54,6 +54,8 @@ pub struct Report {
     pub directory: DirectoryId,
     /// Its members, if it has a log.
     pub members: Option<Vec<Member>>,
+    /// Whether some of them only listen.
+    pub has_learners: bool,
 }
 
 /// What a node does at its start.
@@ -112,7 +114,7 @@ impl Bootstrap {
         if !(1..=FOUNDERS_MAX).contains(&peers) {
             return Err(BootstrapError::PeerCount);
         }
-        let own = Report { node, directory, members: None };
+        let own = Report { node, directory, members: None, has_learners: false };
         Ok(Self { own, is_empty: loaded.is_empty(), peers, reports: BTreeMap::new() })
     }
 
@@ -147,7 +149,11 @@ impl Bootstrap {
         let is_ours =
             |member: &Member| member.node == self.own.node && member.directory == self.own.directory;
         let founders: BTreeMap<_, _> = members.iter().map(|member| (member.node, member.directory)).collect();
-        let is_founding = Roster::founding(&founders).members().eq(members.iter());
+        // One that was added may look like a founder: members are numbered in the order they come. But it is not among
+        // the peers that the others were started with, or it still listens; once it votes it has a log.
+        let is_founding = Roster::founding(&founders).members().eq(members.iter())
+            && members.len() == self.peers
+            && !founded.has_learners;
         if is_founding && members.iter().any(is_ours) {
             self.found(founders)
         } else {
@@ -171,7 +177,8 @@ mod tests {
     }
 
     fn report(number: u64, members: Option<Vec<Member>>) -> Report {
-        Report { node: node(number), directory: DirectoryId([number as u8; 16]), members }
+        let directory = DirectoryId([number as u8; 16]);
+        Report { node: node(number), directory, members, has_learners: false }
     }
 
     fn founders(numbers: &[u64]) -> BTreeMap<NodeId, DirectoryId> {
@@ -214,6 +221,21 @@ mod tests {
         bootstrap.heard(report(1, Some(members(&[1, 2, 3])))).unwrap();
         let found = Decision::Found { founders: founders(&[1, 2, 3]), raft_id: RaftId::new(2).unwrap() };
         assert_eq!(bootstrap.decide(), found);
+    }
+
+    #[test]
+    fn member_that_was_added_before_it_started_does_not_found() {
+        let mut newcomer = empty(2);
+        let added = Report { has_learners: true, ..report(1, Some(members(&[1, 2]))) };
+        newcomer.heard(added).unwrap();
+        assert_eq!(newcomer.decide(), Decision::Wait { known_by: node(1) });
+    }
+
+    #[test]
+    fn founder_that_comes_after_others_were_added_does_not_found() {
+        let mut late = empty(3);
+        late.heard(report(1, Some(members(&[1, 2, 3, 4])))).unwrap();
+        assert_eq!(late.decide(), Decision::Wait { known_by: node(1) });
     }
 
     #[test]

@@ -8,9 +8,11 @@
 //! | hand-over by somebody who does not lead            | anybody could start elections                             |
 //! | heartbeat that commits beyond the log              | this disk lost what was acknowledged; raft-rs would panic |
 //! | entries with gaps, or against committed ones       | two histories; raft-rs would panic                        |
+//! | entries without a term, or after one without        | raft-rs takes it for a match beyond its log, and panics   |
 //! | answer about entries that do not exist             | the peer has another history                              |
-//! | snapshot with an impossible configuration          | raft-rs would panic                                       |
+//! | snapshot without a term, or with an impossible configuration | raft-rs would panic                             |
 //! | terms and indexes near overflow                    | raft-rs adds one                                          |
+//! | no term                                            | raft-rs takes it for a message of its own and obeys it    |
 //!
 //! An id that is newer than everything this replica has applied is let through: a replica that is behind has to listen to a
 //! leader that joined meanwhile, and to vote for it.
@@ -77,7 +79,8 @@ impl View<'_> {
         require(self.knows(message), Refusal::UnknownSender)?;
         let last = self.log.last_index();
         let numbers = [message.term, message.log_term, message.index, message.commit, message.commit_term];
-        require(numbers.iter().all(|number| *number < NUMBER_MAX), Refusal::BadNumber)?;
+        let in_range = message.term > 0 && numbers.iter().all(|number| *number < NUMBER_MAX);
+        require(in_range, Refusal::BadNumber)?;
         match message.kind {
             MessageKind::TimeoutNow => require(self.leader == Some(message.from), Refusal::NotFromLeader),
             MessageKind::Heartbeat => require(message.commit <= last, Refusal::CommitBeyondLog),
@@ -101,16 +104,20 @@ impl View<'_> {
     }
 
     fn is_consistent(&self, message: &Message) -> bool {
+        // raft-rs takes entries it does not have for entries of term 0, and would append behind a gap.
+        let has_terms = (message.index == 0) == (message.log_term == 0)
+            && message.entries.iter().all(|entry| entry.term > 0);
         let in_order =
             message.entries.iter().zip(message.index + 1..).all(|(entry, index)| entry.index == index);
         let terms = std::iter::once(message.log_term).chain(message.entries.iter().map(|entry| entry.term));
-        let settled = message.entries.iter().take_while(|entry| entry.index <= self.log.committed);
-        in_order
+        // What was compacted cannot be compared; raft-rs answers it with how far this log is.
+        let known = self.log.first_index()..=self.log.committed;
+        let mut settled = message.entries.iter().filter(|entry| known.contains(&entry.index));
+        has_terms
+            && in_order
             && terms.is_sorted()
             && message.entries.last().is_none_or(|entry| entry.term <= message.term)
-            && settled
-                .filter_map(|entry| Some(self.log.term(entry.index).ok()? == entry.term))
-                .all(|same| same)
+            && settled.all(|entry| self.log.term(entry.index).is_ok_and(|term| term == entry.term))
     }
 }
 
@@ -123,7 +130,7 @@ fn is_sound(snapshot: &Snapshot) -> bool {
         |id: &RaftId| configuration.voters_outgoing.contains(id) && !configuration.voters.contains(id);
     snapshot.index > 0
         && snapshot.index < NUMBER_MAX
-        && snapshot.term < NUMBER_MAX
+        && (1..NUMBER_MAX).contains(&snapshot.term)
         && !configuration.voters.is_empty()
         && distinct(&configuration.voters)
         && distinct(&configuration.learners)

@@ -152,6 +152,18 @@ mod tests {
     }
 
     #[test]
+    fn profiles_have_the_times_of_the_ladder_and_the_sizes_of_snapshots() {
+        let times = |config: &Config| {
+            [config.heartbeat, config.election_min, config.election_max].map(|time| time.as_millis())
+        };
+        assert_eq!(times(&Config::lan()), [100, 1000, 2000]);
+        assert_eq!(times(&Config::wan()), [300, 3000, 6000]);
+        for config in [Config::lan(), Config::wan()] {
+            assert_eq!((config.snapshot_entries, config.snapshot_bytes), (10_000, 64 << 20));
+        }
+    }
+
+    #[test]
     fn each_broken_rule_is_named() {
         let broken = |change: fn(&mut Config)| {
             let mut config = Config::lan();

@@ -17,7 +17,7 @@
 //! | `quorum`                      | what callers are told when the voters do not answer                         |
 //! | `token`, `lease`              | who may write, and until when                                               |
 //! | `blob`                        | values too large for the log                                                |
-//! | `register`                    | the machine: what managers have decided about jobs                          |
+//! | `register`                    | the machine: what managers, or gates, have decided about jobs               |
 //! | `bootstrap`                   | how a group begins                                                          |
 //!
 //! This crate must never depend on an async runtime or sockets, read a clock, or apply an entry in a way that depends on

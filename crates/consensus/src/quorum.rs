@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! closed ── 3 failures within 30 s ──► open ── 10 s ──► half-open ── a success ──► closed
-//!                                       ▲                   │
-//!                                       └──── a failure ────┘
+//!                                       ▲                   │ ▲
+//!                                       └──── a failure ────┘ └── 10 s without either: another attempt
 //! ```
 //!
 //! Whoever is refused may try again with the same idempotency key; that never makes a second job.
@@ -72,8 +72,8 @@ enum State {
     /// With the times of recent failures.
     Closed(VecDeque<Now>),
     Open(Now),
-    /// One attempt is under way.
-    HalfOpen,
+    /// One attempt is under way since then. It may end without a word: refused for another reason, or with its leader.
+    HalfOpen(Now),
 }
 
 impl Default for State {
@@ -87,8 +87,10 @@ impl Circuit {
     pub fn admit(&mut self, now: Now, reach: Reach) -> Result<(), QuorumError> {
         match &self.state {
             State::Closed(_) => {}
-            State::Open(since) if now.since(*since) >= HALF_OPEN_AFTER => self.state = State::HalfOpen,
-            State::Open(_) | State::HalfOpen => return Err(QuorumError::CircuitOpen(reach)),
+            State::Open(since) | State::HalfOpen(since) if now.since(*since) >= HALF_OPEN_AFTER => {
+                self.state = State::HalfOpen(now);
+            }
+            State::Open(_) | State::HalfOpen(_) => return Err(QuorumError::CircuitOpen(reach)),
         }
         if reach.is_enough() {
             return Ok(());
@@ -115,7 +117,7 @@ impl Circuit {
                     self.state = State::Open(now);
                 }
             }
-            State::HalfOpen => self.state = State::Open(now),
+            State::HalfOpen(_) => self.state = State::Open(now),
             State::Open(_) => {}
         }
     }
@@ -164,6 +166,17 @@ mod tests {
         assert_eq!(circuit.admit(at(23), ENOUGH), Ok(()));
         circuit.succeeded();
         assert_eq!(circuit.admit(at(23), ENOUGH), Ok(()));
+    }
+
+    #[test]
+    fn attempt_that_ends_without_a_word_does_not_keep_the_circuit_half_open() {
+        let mut circuit = Circuit::default();
+        (0..3).for_each(|second| circuit.failed(at(second)));
+        assert_eq!(circuit.admit(at(12), ENOUGH), Ok(()));
+        assert!(circuit.admit(at(21), ENOUGH).is_err());
+        assert_eq!(circuit.admit(at(22), ENOUGH), Ok(()));
+        circuit.succeeded();
+        assert_eq!(circuit.admit(at(22), ENOUGH), Ok(()));
     }
 
     #[test]

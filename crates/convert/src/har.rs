@@ -1,5 +1,9 @@
 //! HTTP archives (HAR 1.2): what a browser or proxy recorded, in the order in which it was sent.
 
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -48,6 +52,7 @@ pub(crate) fn decode(root: &Value, draft: &mut Draft) -> Result<(), ConvertError
     }
     draft.name(first_title(log).unwrap_or("Recorded session"));
     let mut statics = 0;
+    let mut hosts = Hosts::default();
     let mut left_cookies = false;
     let mut before_end: Option<i64> = None;
     let titles = titles(log);
@@ -55,6 +60,9 @@ pub(crate) fn decode(root: &Value, draft: &mut Draft) -> Result<(), ConvertError
         let place = format!("entry {}", entry.number);
         if draft.options().no_static && is_static(entry.value) {
             statics += 1;
+            continue;
+        }
+        if !hosts.take(entry.value, &draft.options().only) {
             continue;
         }
         let Some(mut request) = request(&place, entry.value, draft) else { continue };
@@ -75,6 +83,7 @@ pub(crate) fn decode(root: &Value, draft: &mut Draft) -> Result<(), ConvertError
             format!("{statics} static files are left out (images, styles, scripts, fonts)"),
         );
     }
+    hosts.tell(draft);
     if left_cookies {
         draft.note(
             "log.entries",
@@ -82,6 +91,60 @@ pub(crate) fn decode(root: &Value, draft: &mut Draft) -> Result<(), ConvertError
         );
     }
     Ok(())
+}
+
+/// How many requests there are to which host, those that are left out apart.
+#[derive(Default)]
+struct Hosts {
+    taken: BTreeMap<String, usize>,
+    left: BTreeMap<String, usize>,
+}
+
+impl Hosts {
+    /// Whether an entry is wanted: its host is one of these or below one of them, or none is named.
+    fn take(&mut self, entry: &Value, only: &[String]) -> bool {
+        let url = entry.pointer("/request/url").and_then(Value::as_str).unwrap_or_default();
+        let host = host(url);
+        let is_wanted = |wanted: &String| {
+            let wanted = wanted.to_ascii_lowercase();
+            host == wanted || host.strip_suffix(&wanted).is_some_and(|below| below.ends_with('.'))
+        };
+        let is_taken = only.is_empty() || only.iter().any(is_wanted);
+        let counts = if is_taken { &mut self.taken } else { &mut self.left };
+        *counts.entry(host).or_default() += 1;
+        is_taken
+    }
+
+    fn tell(&self, draft: &mut Draft) {
+        let listed = |hosts: &BTreeMap<String, usize>| {
+            let mut hosts: Vec<(&String, &usize)> = hosts.iter().collect();
+            hosts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let hosts: Vec<String> = hosts.iter().map(|(host, count)| format!("{host} ({count})")).collect();
+            hosts.join(", ")
+        };
+        if !self.left.is_empty() {
+            draft
+                .note("log.entries", format!("requests to other hosts are left out: {}", listed(&self.left)));
+        }
+        if self.taken.len() > 1 {
+            let hosts = listed(&self.taken);
+            draft.note(
+                "log.entries",
+                format!(
+                    "load goes to several hosts: {hosts}; whose are they? --only HOST takes those of one"
+                ),
+            );
+        }
+    }
+}
+
+/// The host of a URL, in lower case and without its port.
+fn host(url: &str) -> String {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let end = if host.starts_with('[') { host.find(']').map(|at| at + 1) } else { host.find(':') };
+    host[..end.unwrap_or(host.len())].to_ascii_lowercase()
 }
 
 /// Milliseconds since 1970 of a time as recordings write it (RFC 3339).
@@ -197,7 +260,10 @@ fn drop_cookies(request: &mut Request, draft: &Draft) -> bool {
 fn body(place: &str, recorded: &Value, request: &mut Request, draft: &mut Draft) {
     let Some(data) = recorded.get("postData").filter(|data| data.is_object()) else { return };
     let media_type = text(data, "mimeType").unwrap_or_default().to_owned();
-    let content = clean(text(data, "text").unwrap_or_default());
+    let Some(content) = recorded_text(data) else {
+        draft.note(place, "the body is not a text; it is sent without one (see `file` of a request)");
+        return;
+    };
     let params = data.get("params").and_then(Value::as_array).filter(|params| !params.is_empty());
     if media_type.starts_with("multipart/form-data") {
         request.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
@@ -205,6 +271,11 @@ fn body(place: &str, recorded: &Value, request: &mut Request, draft: &mut Draft)
             Some(params) => {
                 request.body =
                     Body::Multipart(params.iter().map(|param| part(place, param, draft)).collect());
+            }
+            // Some browsers write the body as it was sent, boundaries included.
+            None if !content.is_empty() => {
+                request.headers.push(("content-type".to_owned(), media_type));
+                request.body = Body::Text(content);
             }
             None => draft
                 .note(place, "the parts of the multipart body were not recorded; it is sent without a body"),
@@ -235,6 +306,16 @@ fn body(place: &str, recorded: &Value, request: &mut Request, draft: &mut Draft)
         request.headers.push(("content-type".to_owned(), media_type));
     }
     request.set_text(content);
+}
+
+/// The body as text; `None` if it is something else.
+fn recorded_text(data: &Value) -> Option<String> {
+    let content = text(data, "text").unwrap_or_default();
+    if !text(data, "encoding").is_some_and(|encoding| encoding.eq_ignore_ascii_case("base64")) {
+        return Some(clean(content));
+    }
+    let bytes = BASE64_STANDARD.decode(content.trim()).ok()?;
+    String::from_utf8(bytes).ok().map(|text| clean(&text))
 }
 
 fn part(place: &str, param: &Value, draft: &mut Draft) -> Part {

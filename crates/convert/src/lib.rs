@@ -57,11 +57,13 @@ impl fmt::Display for Origin {
 }
 
 /// What may be chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Options {
     /// HAR: leave out images, styles, scripts and fonts.
     pub no_static: bool,
+    /// HAR: take requests to these hosts and hosts below them; all, if there is none.
+    pub only: Vec<String>,
     /// HAR: wait between requests as it was recorded.
     pub think: bool,
     /// HAR: send the cookies that were recorded, instead of those that the answers set.

@@ -68,8 +68,8 @@ impl Draft {
         }
     }
 
-    pub(crate) fn options(&self) -> Options {
-        self.options
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
     }
 
     /// What the plan is called.
@@ -133,6 +133,16 @@ impl Draft {
         name
     }
 
+    /// A variable for the output of a command, and the variable of the environment it is read from.
+    pub(crate) fn command_var(&mut self, command: &str) -> (String, String) {
+        if let Some(name) = self.shared.get(command) {
+            return (name.clone(), name.to_ascii_uppercase());
+        }
+        let (name, variable) = self.env_var(command);
+        self.shared.insert(command.to_owned(), name.clone());
+        (name, variable)
+    }
+
     /// The raw text that stands for a URL's origin: a hole with a variable.
     pub(crate) fn base(&mut self, origin: &str) -> String {
         if let Some((_, name)) = self.bases.iter().find(|(known, _)| known == origin) {
@@ -143,8 +153,9 @@ impl Draft {
         hole(&name)
     }
 
-    /// Takes a request as the next step. One that no plan could express is left out, with a note.
-    pub(crate) fn push(&mut self, place: &str, request: Request) -> Result<(), ConvertError> {
+    /// Takes a request as the next step and says what it is called. One that no plan could express is left out, with a
+    /// note.
+    pub(crate) fn push(&mut self, place: &str, request: Request) -> Result<Option<String>, ConvertError> {
         if self.steps.len() >= REQUESTS_MAX {
             return Err(ConvertError::TooMany);
         }
@@ -153,11 +164,11 @@ impl Draft {
         let step = self.step(place, request);
         if let Err(problem) = self.check(&step) {
             self.note(place, format!("left out: {problem}"));
-            return Ok(());
+            return Ok(None);
         }
         let name = self.unique(&wish);
-        self.steps.push((name, step));
-        Ok(())
+        self.steps.push((name.clone(), step));
+        Ok(Some(name))
     }
 
     /// The step before the next one, for what is only known later.
@@ -189,11 +200,39 @@ impl Draft {
 
     /// Whether a step is valid, by the only authority on that.
     fn check(&self, step: &Map<String, Value>) -> Result<(), String> {
+        // Those that others can refer to.
+        let before = self.steps.iter().filter(|(_, step)| step.contains_key("extract"));
+        let mut steps: Map<String, Value> =
+            before.map(|(name, step)| (name.clone(), step.clone().into())).collect();
+        steps.insert(self.candidate(), step.clone().into());
         let plan = json!({
             "vars": self.vars,
-            "workflows": { "W": { "vus": 1, "iterations": 1, "steps": { "candidate": step } } },
+            "workflows": { "W": { "vus": 1, "iterations": 1, "steps": steps } },
         });
         validate(&plan, &self.url_variables)
+    }
+
+    /// A name for a step that is only looked at.
+    fn candidate(&self) -> String {
+        let mut names = (0..).map(|n| format!("candidate_{n}"));
+        names.find(|name| !self.names.contains(name)).expect("numbers do not end")
+    }
+
+    /// Variables that only steps would have used that were left out: the environment would be asked for them in vain.
+    fn forget_unused(&mut self) {
+        let steps: Value = self.steps.iter().map(|(_, step)| Value::from(step.clone())).collect();
+        let steps = steps.to_string();
+        loop {
+            let values: String = self.vars.values().map(Value::to_string).collect();
+            let used = |name: &str| mentions(&steps, name) || mentions(&values, name);
+            let unused: Vec<String> = self.vars.keys().filter(|name| !used(name)).cloned().collect();
+            if unused.is_empty() {
+                return;
+            }
+            for name in unused {
+                self.vars.shift_remove(&name);
+            }
+        }
     }
 
     /// The whole plan.
@@ -203,6 +242,7 @@ impl Draft {
             return Err(ConvertError::Empty(reason.unwrap_or_default()));
         }
         let requests = self.steps.len();
+        self.forget_unused();
         let plan = shape::plan(self.plan_name.take(), &self.vars, std::mem::take(&mut self.steps));
         let bytes = plan.to_string().len() as u64;
         if bytes > PLAN_BYTES_MAX / 2 {
@@ -220,6 +260,13 @@ impl Draft {
             url_variables,
         })
     }
+}
+
+/// Whether a hole of a text has this name in it.
+fn mentions(text: &str, name: &str) -> bool {
+    let holes = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    holes.flat_map(|hole| hole.split(|c| !is_letter(c))).any(|word| word == name)
 }
 
 fn validate(plan: &Value, urls: &BTreeSet<String>) -> Result<(), String> {

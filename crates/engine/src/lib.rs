@@ -20,7 +20,7 @@ mod machine;
 pub mod memory;
 mod run;
 
-pub use control::{Command, Control};
+pub use control::{Command, Control, Refusal, View};
 pub use event::Event;
 pub use machine::available_cores;
 pub use run::{Run, RunOptions, StartError};

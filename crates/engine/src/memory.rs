@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use hyperscale_clients::http::MemoryNetwork;
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::Plan;
-use hyperscale_stats::Totals;
-use tokio::runtime::{self, LocalOptions};
+use hyperscale_stats::{Totals, Window};
+use tokio::runtime::{self, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 
 use crate::control::Directive;
@@ -43,15 +43,45 @@ pub enum MemoryError {
 
 /// Runs the first workflow of a plan to its end and returns its statistics. Data files and contexts are not supported.
 pub fn run(plan: Plan, network: MemoryNetwork, seed: u64) -> Result<Totals, MemoryError> {
-    let workflow = &plan.workflows[0];
-    let (numbering, bases) = layout(workflow);
-    let numbering = Arc::new(numbering);
-    let directive = watch::Sender::new(Directive { go: Some(Instant::now()), ..Directive::default() });
+    let runtime = runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
+    run_in(&runtime, plan, network, seed)
+}
+
+/// The same in a runtime of the caller, whose clock may be a model too: models in which virtual users loop keep time by
+/// the runtime's clock alone.
+pub fn run_in(
+    runtime: &LocalRuntime,
+    plan: Plan,
+    network: MemoryNetwork,
+    seed: u64,
+) -> Result<Totals, MemoryError> {
     let (messages, received) = mpsc::channel(MESSAGES_MAX);
     let (spare_sender, spare) = std_mpsc::channel();
-    let segment = Segment {
+    let directive = watch::Sender::new(Directive { go: Some(Instant::now()), ..Directive::default() });
+    let segment = segment(plan, seed, directive.subscribe(), messages, spare);
+    let totals = Totals::new(&segment.layout);
+    runtime.block_on(async {
+        let gathering = tokio::task::spawn_local(gather(received, totals, spare_sender));
+        let outcome = thread::run(segment, network, Work::Load).await;
+        outcome
+            .map_err(|failure| MemoryError::Failed { reason: failure.reason, message: failure.message })?;
+        Ok(gathering.await.expect("the gathering task neither panics nor is cut off"))
+    })
+}
+
+/// The first workflow of a plan, all of it.
+fn segment(
+    plan: Plan,
+    seed: u64,
+    directive: watch::Receiver<Directive>,
+    messages: mpsc::Sender<Message>,
+    spare: std_mpsc::Receiver<Box<Window>>,
+) -> Segment {
+    let workflow = &plan.workflows[0];
+    let (layout, bases) = layout(workflow);
+    Segment {
         workflow: 0,
-        layout: Arc::clone(&numbering),
+        layout: Arc::new(layout),
         bases,
         share: Share { core: 0, cores: 1, vus: workflow.vus_max() },
         cpu: None,
@@ -60,26 +90,18 @@ pub fn run(plan: Plan, network: MemoryNetwork, seed: u64) -> Result<Totals, Memo
         context: Arc::default(),
         setup: Arc::default(),
         data: plan.data.iter().map(|_| None).collect(),
-        directive: directive.subscribe(),
+        directive,
         messages,
         tick: NEVER,
         spare,
         plan: Arc::new(plan),
-    };
-    let runtime = runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
-    runtime.block_on(async {
-        let gathering = tokio::task::spawn_local(gather(received, Totals::new(&numbering), spare_sender));
-        let outcome = thread::run(segment, network, Work::Load).await;
-        outcome
-            .map_err(|failure| MemoryError::Failed { reason: failure.reason, message: failure.message })?;
-        Ok(gathering.await.expect("the gathering task neither panics nor is cut off"))
-    })
+    }
 }
 
 async fn gather(
     mut messages: mpsc::Receiver<Message>,
     mut totals: Totals,
-    spare: std_mpsc::Sender<Box<hyperscale_stats::Window>>,
+    spare: std_mpsc::Sender<Box<Window>>,
 ) -> Totals {
     while let Some(message) = messages.recv().await {
         if let Message::Window { mut window, .. } = message {
@@ -90,4 +112,52 @@ async fn gather(
         }
     }
     totals
+}
+
+#[cfg(test)]
+mod tests {
+    use hyperscale_plan::read::{Given, Source, load};
+
+    use super::*;
+
+    /// Turns of the runtime in which a workflow of a few calls in memory has certainly ended.
+    const TURNS: usize = 200_000;
+
+    #[test]
+    fn a_check_that_stops_the_test_is_reported_also_to_a_conductor_that_is_behind() {
+        let text = "name: t\nworkflows:\n  W: { vus: 1, duration: 1h, ramp: 0s, steps: { a: { http: 'http://x/', \
+                    check: [{ name: mine, status: 404, stop: test }] } } }\n";
+        let source = Source { name: "t.yaml", bytes: text.as_bytes(), format: None, folder: "".as_ref() };
+        let plan = load(&source, &Given::default()).expect("the plan is valid").plan;
+        // Room for `Prepared` only: the word of the check finds the queue full.
+        let (messages, mut received) = mpsc::channel(1);
+        let (_spare_sender, spare) = std_mpsc::channel();
+        let directive = watch::Sender::new(Directive { go: Some(Instant::now()), ..Directive::default() });
+        let segment = segment(plan, 1, directive.subscribe(), messages, spare);
+        let network = MemoryNetwork::waiting("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build_local(LocalOptions::default())
+            .expect("a runtime");
+        let ending = runtime.block_on(async {
+            let reading = tokio::task::spawn_local(async move {
+                for _ in 0..TURNS {
+                    tokio::task::yield_now().await;
+                }
+                let mut ending = None;
+                while let Some(message) = received.recv().await {
+                    match message {
+                        Message::Done { ending: last, .. } => ending = Some(last),
+                        Message::StopTest { .. } => panic!("there was no room for it"),
+                        _ => {}
+                    }
+                }
+                ending
+            });
+            thread::run(segment, network, Work::Load).await.expect("the workflow runs");
+            reading.await.expect("the reader ends").expect("the core is done")
+        });
+        let stopped = ending.stopped.expect("the check is not lost");
+        assert!(stopped.message.contains("`mine`") && stopped.message.contains("`a`"), "{}", stopped.message);
+    }
 }

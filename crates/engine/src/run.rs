@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::conductor::{self, Job};
 use crate::control::{Command, Control};
 use crate::core::{JobFacts, Message};
-use crate::data::{DataError, DataFile};
+use crate::data::{self, DataError};
 use crate::event::{EVENTS_MAX, Event};
 use crate::machine;
 
@@ -62,11 +62,13 @@ pub struct Run {
 
 impl Run {
     /// Opens the data files and starts the run.
-    pub fn start(plan: Arc<Plan>, options: RunOptions) -> Result<Run, StartError> {
-        let data = open_data(&plan)?;
+    pub fn start(mut plan: Arc<Plan>, options: RunOptions) -> Result<Run, StartError> {
+        let data = data::open(&plan)?;
+        let mut warnings = data::warnings(&plan, &data);
+        data::limit_vus(&mut plan, &data);
         let vus = plan.workflows.iter().map(|workflow| u64::from(workflow.vus_max())).sum();
-        let warnings = machine::raise_file_limit(vus).into_iter().collect();
-        let (control, commands) = Control::new();
+        warnings.extend(machine::raise_file_limit(vus));
+        let (control, orders) = Control::new();
         let (event_sender, events) = mpsc::channel(EVENTS_MAX);
         let (messages, received) = mpsc::channel::<Message>(MESSAGES_MAX);
         let facts = Arc::new(JobFacts {
@@ -81,7 +83,7 @@ impl Run {
                 .enable_time()
                 .build()
                 .expect("a runtime without I/O needs nothing that the system could refuse");
-            runtime.block_on(conductor::conduct(job, commands, received))
+            runtime.block_on(conductor::conduct(job, orders, received))
         })?;
         Ok(Run { control, events, warnings, conductor })
     }
@@ -114,12 +116,4 @@ impl Run {
     pub fn abort(&self) {
         self.control.send(Command::Abort);
     }
-}
-
-fn open_data(plan: &Plan) -> Result<Arc<[Option<Arc<DataFile>>]>, DataError> {
-    let used = |at: usize| plan.workflows.iter().any(|workflow| workflow.data.contains(&at));
-    let open = |(at, source)| {
-        if used(at) { DataFile::open(source).map(|file| Some(Arc::new(file))) } else { Ok(None) }
-    };
-    plan.data.iter().enumerate().map(open).collect()
 }

@@ -15,8 +15,6 @@ use std::cmp::Reverse;
 
 use hyperscale_types::{Name, Priority};
 
-use crate::load::Share;
-
 /// A workflow that is ready to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
@@ -141,16 +139,6 @@ fn spread_left_over(priorities: &[Priority], bounds: &[Bounds], mut left: u32) -
         begin = end;
     }
     cores
-}
-
-/// VUs of each core: ⌊vus/cores⌋, and the remainder one each to the first cores.
-pub fn split_vus(vus: u32, cores: u32) -> impl Iterator<Item = u32> {
-    (0..cores).map(move |core| Share { core, cores, vus }.own_vus())
-}
-
-/// Rates of each core, in proportion to its VUs.
-pub fn split_rate(rate: f64, vus: u32, cores: u32) -> impl Iterator<Item = f64> {
-    split_vus(vus, cores).map(move |own| rate * f64::from(own) / f64::from(vus.max(1)))
 }
 
 #[cfg(test)]

@@ -242,6 +242,21 @@ mod tests {
         assert_eq!(found, Some(Value::from(vec![Value::from(1), Value::from("x")])));
     }
 
+    /// Whatever a server answers: the short way finds what the long way finds, and neither fails. The first line is
+    /// the path, the rest the document.
+    #[test]
+    fn fuzz_json_lookup() {
+        bolero::check!(name = "json_lookup").for_each(|bytes: &[u8]| {
+            let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { return };
+            let (path, json) = (String::from_utf8_lossy(&bytes[..end]), &bytes[end + 1..]);
+            let Ok(query) = JsonQuery::parse(&path) else { return };
+            let short = query.find(json, &mut None);
+            if let Ok(document) = serde_json::from_slice(json) {
+                assert_eq!(short, query.find(json, &mut Some(document)));
+            }
+        });
+    }
+
     proptest! {
         #[test]
         fn both_ways_find_the_same_in_any_document(

@@ -100,6 +100,20 @@ impl Problem {
         self
     }
 
+    /// The same about a line, from 1, of a file that is not the plan.
+    #[must_use]
+    pub fn at_line(mut self, line: u64) -> Self {
+        (self.line, self.column) = (line as usize, usize::from(line > 0));
+        self
+    }
+
+    /// The same as a warning.
+    #[must_use]
+    pub fn as_warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
     fn write(&self, out: &mut String) {
         let severity = match self.severity {
             Severity::Error => "error",

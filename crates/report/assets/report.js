@@ -36,7 +36,9 @@
     const fields = svg.dataset.fields.split(" ").map((pair) => pair.split(":"));
     const [from, to, left, right, top, bottom] =
       ["from", "to", "left", "right", "top", "bottom"].map((name) => Number(svg.dataset[name]));
-    const longest = runs.reduce((a, b) => (b.series.length > a.series.length ? b : a)).series;
+    // The last point of a run is cut off where the run ended; it is not drawn.
+    const drawn = runs.map((run) => run.series.filter((point) => point.t_s <= to));
+    const longest = drawn.reduce((a, b) => (b.length > a.length ? b : a));
     if (longest.length === 0) return;
     const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
     line.setAttribute("class", "cursor");
@@ -52,9 +54,9 @@
       const x = left + ((t - from) / (to - from || 1)) * (right - left);
       line.setAttribute("d", `M${x} ${top}V${bottom}`);
       svg.append(line);
-      const lines = runs.flatMap((run, number) => {
+      const lines = drawn.flatMap((series, number) => {
         const name = runs.length > 1 ? "AB"[number] + " " : "";
-        const point = run.series[nearest(run.series, t)];
+        const point = series[nearest(series, t)];
         return point ? fields.map(([title, field]) => `${name}${title}  ${shown(field, point)}`) : [];
       });
       tip.textContent = [seconds(t), ...lines].join("\n");

@@ -12,6 +12,9 @@ use crate::words::{self, Outcome};
 /// Errors that are listed: a comment is not a log.
 const ERRORS_SHOWN: usize = 20;
 
+/// Changes that are listed.
+const CHANGES_SHOWN: usize = 20;
+
 /// The result as GitHub-flavoured Markdown.
 pub fn to_markdown(result: &RunResult) -> String {
     let parts = [
@@ -20,6 +23,7 @@ pub fn to_markdown(result: &RunResult) -> String {
         thresholds(result),
         steps(result),
         checks(result),
+        changes(result),
         errors(&result.errors),
         environment(result),
     ];
@@ -74,6 +78,22 @@ fn thresholds(result: &RunResult) -> String {
             text(&threshold.rule),
             text(&words::threshold_value(threshold))
         );
+    }
+    out
+}
+
+fn changes(result: &RunResult) -> String {
+    if result.changes.is_empty() {
+        return String::new();
+    }
+    let mut out = "Changed while it ran:\n\n".to_owned();
+    for change in result.changes.iter().take(CHANGES_SHOWN) {
+        let at = human::seconds(change.t_s);
+        let _ = writeln!(out, "- at {at}: {} (by {})", text(&change.to_string()), change.by.as_str());
+    }
+    let more = result.changes.len().saturating_sub(CHANGES_SHOWN) as u64 + result.changes_left_out;
+    if more > 0 {
+        let _ = writeln!(out, "- and {} more", human::count(more));
     }
     out
 }

@@ -52,7 +52,8 @@ impl Table {
         let mut shown: Vec<usize> =
             (0..self.columns.len()).filter(|column| self.says_something(*column)).collect();
         let total = |shown: &[usize], widths: &[usize]| {
-            indent + shown.iter().map(|column| widths[*column] + GAP.len()).sum::<usize>() - GAP.len()
+            let with_gaps: usize = shown.iter().map(|column| widths[*column] + GAP.len()).sum();
+            indent + with_gaps.saturating_sub(GAP.len())
         };
         while total(&shown, &widths) > width {
             let Some(least) = shown
@@ -106,7 +107,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
 }
 
 /// Breaks a text between its parts so that lines after the first are indented by `indent` and none is longer than
-/// `width`, unless a part alone is.
+/// `width`. A part that is too long alone is broken anywhere, unless it is painted.
 pub(crate) fn wrap(text: &str, between: &str, indent: usize, width: usize) -> String {
     let mut wrapped = String::with_capacity(text.len());
     let mut at = indent;
@@ -120,8 +121,21 @@ pub(crate) fn wrap(text: &str, between: &str, indent: usize, width: usize) -> St
             wrapped.push_str(between);
             at += between.len();
         }
-        wrapped.push_str(part);
-        at += length;
+        let room = width.saturating_sub(at);
+        if length <= room || room == 0 || part.contains('\x1b') {
+            wrapped.push_str(part);
+            at += length;
+            continue;
+        }
+        for (place, c) in part.chars().enumerate() {
+            if at == width && place > 0 {
+                wrapped.push('\n');
+                wrapped.extend(std::iter::repeat_n(' ', indent));
+                at = indent;
+            }
+            wrapped.push(c);
+            at += 1;
+        }
     }
     wrapped
 }
@@ -174,7 +188,14 @@ mod tests {
     fn long_texts_break_between_their_parts() {
         assert_eq!(wrap("aa bb cc dd", " ", 3, 9), "aa bb\n   cc dd");
         assert_eq!(wrap("\x1b[31maa\x1b[0m bb cc", " ", 3, 9), "\x1b[31maa\x1b[0m bb\n   cc");
-        assert_eq!(wrap("much-too-long a", " ", 0, 5), "much-too-long\na");
+        assert_eq!(wrap("much-too-long a", " ", 0, 5), "much-\ntoo-l\nong a", "none is longer");
+    }
+
+    #[test]
+    fn table_whose_cells_say_nothing_is_blank() {
+        let mut table = Table::new(vec![Column { title: "step", rank: 0, left: true }]);
+        table.row(vec!["".into()]);
+        assert_eq!(table.render(2, 80, Style::Plain), "\n\n");
     }
 
     #[test]

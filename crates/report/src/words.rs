@@ -1,6 +1,9 @@
 //! What every format says in the same words: warnings, values of thresholds, shares of checks, the verdict.
 
-use hyperscale_stats::result::{CheckResult, Loss, RunResult, Status, ThresholdResult};
+use hyperscale_stats::result::{
+    CheckResult, ExportResult, Loss, RunResult, Status, ThresholdResult, WorkflowResult,
+};
+use hyperscale_stats::totals::{SATURATED_BUSY, SATURATED_LAG_NS};
 use hyperscale_types::rule::{Metric, Rule, Stat};
 
 use crate::human;
@@ -21,15 +24,95 @@ pub(crate) fn one_line(message: &str) -> String {
     message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// Why the generator counts as the bottleneck.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bottleneck {
+    /// What was measured and where its limit is; unknown in results that were written without it.
+    pub measure: Option<String>,
+    /// What helps.
+    pub advice: &'static str,
+}
+
+/// By which measure the generator of a saturated run is the bottleneck. A core that is too busy explains late starts too,
+/// so it comes first.
+pub fn bottleneck(result: &RunResult) -> Bottleneck {
+    let several = result.workflows.len() > 1;
+    let measured = |of: fn(&WorkflowResult) -> Option<Bottleneck>| {
+        result.workflows.iter().find_map(|workflow| {
+            let mut found = of(workflow)?;
+            found.measure = found
+                .measure
+                .map(|measure| if several { format!("{}: {measure}", workflow.name) } else { measure });
+            Some(found)
+        })
+    };
+    let unknown = Bottleneck { measure: None, advice: LESS_LOAD };
+    measured(too_busy).or_else(|| measured(too_late)).unwrap_or(unknown)
+}
+
+const LESS_LOAD: &str = "use more cores or less load";
+const OTHERS: &str = "something else uses this machine";
+/// A core that is idle for more than this is not what makes starts late.
+const IDLE: f64 = 0.5;
+
+fn too_busy(workflow: &WorkflowResult) -> Option<Bottleneck> {
+    let busy = workflow.busiest_core.filter(|busy| *busy > SATURATED_BUSY)?;
+    let measure = format!("busiest core {:.1} % > {:.0} %", busy * 100.0, SATURATED_BUSY * 100.0);
+    Some(Bottleneck { measure: Some(measure), advice: LESS_LOAD })
+}
+
+fn too_late(workflow: &WorkflowResult) -> Option<Bottleneck> {
+    let limit_us = SATURATED_LAG_NS as f64 / 1e3;
+    let lag = workflow.lag_us.filter(|lag| lag.p99 > limit_us)?;
+    let busy = workflow.busiest_core.map(|busy| format!(", own cores {:.0} % busy", busy * 100.0));
+    let measure = format!(
+        "start lag p99 {} > {}{}",
+        human::micros(lag.p99),
+        human::micros(limit_us),
+        busy.unwrap_or_default()
+    );
+    let idle = workflow.busiest_core.is_some_and(|busy| busy < IDLE);
+    Some(Bottleneck { measure: Some(measure), advice: if idle { OTHERS } else { LESS_LOAD } })
+}
+
+/// `64 VUs`, or `peak 7 of 120 VUs` where fewer were needed than there could be.
+pub(crate) fn users(workflow: &WorkflowResult) -> String {
+    let all = human::count(workflow.vus);
+    match workflow.vus_peak {
+        Some(peak) if peak != workflow.vus => format!("peak {} of {all} VUs", human::count(peak)),
+        _ if workflow.vus == 1 => "1 VU".to_owned(),
+        _ => format!("{all} VUs"),
+    }
+}
+
 /// What limits the trust in the numbers.
 pub(crate) fn warnings(result: &RunResult) -> Vec<String> {
     let saturated = result.generator_saturated.then(|| {
-        "the load generator itself was the bottleneck: latencies are partly its own; use more cores or less load"
-            .to_owned()
+        let Bottleneck { measure, advice } = bottleneck(result);
+        let measure = measure.map(|measure| format!(" ({measure})")).unwrap_or_default();
+        format!(
+            "the load generator itself was the bottleneck{measure}: latencies are partly its own; {advice}"
+        )
     });
     let unfinished =
         (!result.is_final).then(|| "the run had not ended: the numbers are those so far".to_owned());
-    saturated.into_iter().chain(unfinished).chain(losses(&result.loss)).collect()
+    let exports = result.exports.iter().filter(|export| export.lost > 0).map(not_exported);
+    let told = saturated.into_iter().chain(unfinished).chain(losses(&result.loss));
+    told.chain(notes(result)).chain(exports).collect()
+}
+
+fn not_exported(export: &ExportResult) -> String {
+    let why = export.error.as_ref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+    let (lost, target) = (human::count(export.lost), one_line(&export.target));
+    format!("{lost} states of the run were not exported to {} {target}{why}", one_line(&export.kind))
+}
+
+/// Where workflows did less than their plan says.
+fn notes(result: &RunResult) -> impl Iterator<Item = String> {
+    let of = |workflow: &'_ WorkflowResult| {
+        workflow.notes.iter().map(|note| format!("{}: {}", workflow.name, one_line(note))).collect::<Vec<_>>()
+    };
+    result.workflows.iter().flat_map(of)
 }
 
 fn losses(loss: &Loss) -> Vec<String> {
@@ -58,7 +141,7 @@ fn losses(loss: &Loss) -> Vec<String> {
 }
 
 /// What a threshold was held against, in the unit of its rule.
-pub(crate) fn threshold_value(threshold: &ThresholdResult) -> String {
+pub fn threshold_value(threshold: &ThresholdResult) -> String {
     match (threshold.value, &threshold.reason) {
         (Some(value), _) => with_unit(&threshold.rule, value),
         (None, Some(reason)) if reason == "no_samples" => "no samples".to_owned(),

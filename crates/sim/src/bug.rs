@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use hyperscale_consensus::bugs as consensus;
 use hyperscale_swim as swim;
 
 /// A deliberate bug.
@@ -10,6 +11,8 @@ use hyperscale_swim as swim;
 pub enum Bug {
     /// Of the membership core.
     Swim(swim::Bug),
+    /// Of the replicated log.
+    Consensus(consensus::Bug),
 }
 
 /// A name that no bug has.
@@ -19,14 +22,23 @@ pub struct UnknownBug(String);
 impl Bug {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Bug> {
-        swim::Bug::ALL.into_iter().map(Bug::Swim)
+        let swim = swim::Bug::ALL.into_iter().map(Bug::Swim);
+        swim.chain(consensus::Bug::ALL.into_iter().map(Bug::Consensus))
     }
 
     /// The bug for the membership core.
     pub fn swim(bug: Option<Bug>) -> swim::Bugs {
         match bug {
             Some(Bug::Swim(bug)) => swim::Bugs::one(bug),
-            None => swim::Bugs::NONE,
+            Some(Bug::Consensus(_)) | None => swim::Bugs::NONE,
+        }
+    }
+
+    /// The bug for the log.
+    pub fn consensus(bug: Option<Bug>) -> consensus::Bugs {
+        match bug {
+            Some(Bug::Consensus(bug)) => [bug].into_iter().collect(),
+            Some(Bug::Swim(_)) | None => consensus::Bugs::default(),
         }
     }
 }
@@ -35,6 +47,7 @@ impl fmt::Display for Bug {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Bug::Swim(bug) => write!(f, "swim:{bug:?}"),
+            Bug::Consensus(bug) => write!(f, "consensus:{bug:?}"),
         }
     }
 }

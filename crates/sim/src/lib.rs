@@ -1,6 +1,7 @@
 //! Discrete-event simulator of whole clusters: one thread, one seed decides everything.
 //!
-//! The production cores run unchanged; only clock, processor, disk, network and process are models. A seed draws a
+//! The production cores of membership and log run unchanged; only clock, processor, disk, network and process are models, and the
+//! jobs on the log are a small driver until the role cores take its place. A seed draws a
 //! cluster, a subset of all kinds of trouble and the times they come, and runs two phases: *safety*, with faults and
 //! every invariant checked after every event, then *liveness*, without faults, in which the cluster must find itself again.
 //!
@@ -8,6 +9,8 @@
 //! | -------------- | ------------------------------------------------------------------------------- |
 //! | `kernel`       | the queue of events, true time, the trace hash                                  |
 //! | `clock`, `cpu`, `process`, `network` | models of a machine and of what lies between machines     |
+//! | `log`          | the replicated log: hosts, disks, letters                                       |
+//! | `jobs`         | a small application on it: clients, job leaders, workers under leases           |
 //! | `faults`       | what goes wrong: kinds, swarm, schedule F                                       |
 //! | `world`        | nodes: the cores on their models, the wire between them in every fourth seed    |
 //! | `invariants`   | what must hold, one file each                                                   |
@@ -24,7 +27,9 @@ pub mod clock;
 pub mod cpu;
 pub mod faults;
 pub mod invariants;
+pub mod jobs;
 pub mod kernel;
+pub mod log;
 pub mod measure;
 pub mod moment;
 pub mod network;

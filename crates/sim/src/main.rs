@@ -44,7 +44,8 @@ struct Arguments {
     /// Run the recorded seed of every deliberate bug: each must be caught.
     #[arg(long)]
     replay: bool,
-    /// Measure the goals: all of them, or these topics (detection, deaths, starvation, rounds, bytes, health).
+    /// Measure the goals: all of them, or these topics (detection, deaths, starvation, rounds, bytes, health,
+    /// leadership, commits).
     #[arg(long, value_name = "TOPIC", num_args = 0..)]
     measure: Option<Vec<String>>,
     /// Smaller clusters and shorter times when measuring.

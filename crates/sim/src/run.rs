@@ -9,16 +9,18 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use hyperscale_consensus::Config as LogConfig;
 use hyperscale_swim::{Command, Config, Limits};
 use hyperscale_types::Role;
 
 use crate::bug::Bug;
 use crate::faults::{Fault, FaultPlan, Kind, Kinds};
-use crate::invariants::{Judges, Violation, ghosts, strangers, workers_differ};
+use crate::invariants::{Judges, Violation, ghosts, jobs_open, replicas_differ, strangers, workers_differ};
+use crate::log::disk::Frailty;
 use crate::moment::Moment;
 use crate::process::Version;
 use crate::recorder::Recorder;
-use crate::world::{Setup, Shape, Size, World};
+use crate::world::{LogSetup, Setup, Shape, Size, World};
 
 /// How long a datacenter may take to find itself again once all trouble is over.
 const CONVERGE_WITHIN: Duration = Duration::from_mins(1);
@@ -27,6 +29,14 @@ const MOURN_WITHIN: Duration = Duration::from_secs(90);
 /// What gates may take on top, as periods and suspicions of wide areas are five times as long, and what hearsay about
 /// nodes that are gone may take to be given up.
 const GATES_WITHIN: Duration = Duration::from_mins(4);
+/// How long groups may take to find leaders and replicas to catch up, once views have converged.
+const LOG_WITHIN: Duration = Duration::from_mins(1);
+/// How long jobs may take to end from then on.
+const JOBS_WITHIN: Duration = Duration::from_mins(3);
+/// The clock of the groups of managers.
+const LOG_TICK: Duration = Duration::from_millis(50);
+/// When the first job is ordered.
+const ORDERS_FROM: Duration = Duration::from_secs(5);
 /// Nodes of a datacenter.
 const DATACENTER: [Role; 2] = [Role::Manager, Role::Worker];
 /// Quiet before the epilogue: what came from earlier trouble has passed.
@@ -134,27 +144,62 @@ fn setup(rng: &mut Rng, shape: &Shape, plan: &FaultPlan, options: Options) -> Se
         weather: plan.weather.clone(),
         skewed_clocks: plan.kinds.has(Kind::SkewedClocks),
         registers: true,
+        log: Some(log_setup(rng, plan, options)),
         version: if plan.kinds.has(Kind::Upgrade) { Version::Old } else { Version::New },
         start_within: Duration::from_secs(2),
     }
+}
+
+/// The log of a seed: short ones, so that snapshots are made and sent, and ticks a little longer than in production, as most
+/// of them pass without anything to do.
+fn log_setup(rng: &mut Rng, plan: &FaultPlan, options: Options) -> LogSetup {
+    let snapshot_entries = rng.u64(40..400);
+    let config = LogConfig {
+        seed: rng.u64(..),
+        tick: LOG_TICK,
+        snapshot_entries,
+        trailing_entries: snapshot_entries / 4,
+        learner_lag_max: 20,
+        bugs: Bug::consensus(options.bug),
+        ..LogConfig::lan()
+    };
+    let frailty = Frailty { loses: plan.kinds.has(Kind::LostWrites), tears: plan.kinds.has(Kind::TornTail) };
+    let jobs = match options.size {
+        Size::Small => rng.usize(6..=16),
+        Size::Large => 60,
+    };
+    let ordered = (Moment::ZERO.plus(ORDERS_FROM), safety(options.size).saturating_sub(ORDERS_FROM * 3));
+    LogSetup { config, frailty, jobs, ordered }
 }
 
 /// Everything heals; how long it took to converge.
 fn liveness(world: &mut World) -> Option<Duration> {
     world.plan(world.kernel.now(), Fault::Heal);
     world.run(Duration::from_millis(1));
-    converge(world, CONVERGE_WITHIN)
+    let took = converge(world, CONVERGE_WITHIN)?;
+    conclude(world)?;
+    Some(took)
 }
 
 fn converge(world: &mut World, within: Duration) -> Option<Duration> {
     let difference = |world: &World| strangers(world, &DATACENTER).or_else(|| workers_differ(world));
-    let took = settle(world, within, difference)?;
-    settle(world, GATES_WITHIN, |world| strangers(world, &[Role::Gate]).or_else(|| ghosts(world)))?;
+    let took = settle(world, "views_converge", within, difference)?;
+    settle(world, "views_converge", GATES_WITHIN, |world| {
+        strangers(world, &[Role::Gate]).or_else(|| ghosts(world))
+    })?;
     Some(took)
+}
+
+/// Every group has a leader, its replicas agree, and every acknowledged job ends.
+fn conclude(world: &mut World) -> Option<()> {
+    settle(world, "log_settles", LOG_WITHIN, replicas_differ)?;
+    settle(world, "jobs_end", JOBS_WITHIN, |world| jobs_open(world).or_else(|| replicas_differ(world)))?;
+    Some(())
 }
 
 fn settle(
     world: &mut World,
+    promise: &'static str,
     within: Duration,
     difference: impl Fn(&World) -> Option<String>,
 ) -> Option<Duration> {
@@ -162,7 +207,7 @@ fn settle(
     if took.is_none()
         && let Some(difference) = difference(world)
     {
-        object(world, "views_converge", format!("after {within:?} {difference}"));
+        object(world, promise, format!("after {within:?} {difference}"));
     }
     took
 }
@@ -191,7 +236,9 @@ fn epilogue(world: &mut World, rng: &mut Rng) {
         }
     }
     world.run(Duration::from_secs(1));
-    converge(world, MOURN_WITHIN);
+    if converge(world, MOURN_WITHIN).is_some() {
+        conclude(world);
+    }
 }
 
 fn object(world: &mut World, invariant: &'static str, what: String) {

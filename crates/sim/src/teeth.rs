@@ -50,7 +50,7 @@ pub fn write(catches: &[Catch]) -> String {
     let mut text = HEAD.to_owned();
     for Catch { bug, seed, invariant } in catches {
         let name = bug.to_string();
-        let _ = writeln!(text, "{name:<32} {seed:>4} {invariant}");
+        let _ = writeln!(text, "{name:<40} {seed:>4} {invariant}");
     }
     text
 }

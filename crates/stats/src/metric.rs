@@ -1,7 +1,9 @@
 //! Values of the user's own: counts, rates, samples, distributions and timings.
 
+use hyperscale_types::limits;
 use hyperscale_types::rule::Stat;
 
+use crate::bounded::{Bounded, Entry};
 use crate::buckets::Count;
 use crate::distribution::Distribution;
 use crate::layout::MetricKind;
@@ -14,7 +16,12 @@ pub struct MetricStats<C: Count = u64> {
     non_zero: u64,
     refused: u64,
     last: Option<Last>,
+    /// The same values by their tags; not there before the first value that has any.
+    tags: Option<Box<Tags<C>>>,
 }
+
+/// Values by their tags (`k=v,k2=v2`).
+type Tags<C> = Bounded<MetricStats<C>, { limits::TAG_SETS_MAX }>;
 
 /// The newest value, and where it comes from, so that "newest" does not depend on the order of merging.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,18 +50,31 @@ impl<C: Count> MetricStats<C> {
         self.last = Some(Last { at_ns: 0, core: 0, value });
     }
 
+    /// Records the same value once more under its tags.
+    pub(crate) fn tagged(&mut self, tags: &str, value: f64) {
+        self.tags.get_or_insert_default().entry(tags).record(value);
+    }
+
     pub(crate) fn clear(&mut self) {
         self.values.clear();
         (self.sum, self.non_zero, self.refused, self.last) = (0.0, 0, 0, None);
+        self.tags.iter_mut().flat_map(|tags| tags.values_mut()).for_each(MetricStats::clear);
     }
 
     /// Adds a window's values, whose last one was recorded on `core` before `at_ns`.
     pub(crate) fn add<D: Count>(&mut self, other: &MetricStats<D>, at_ns: u64, core: u32) {
         self.add_values(other, other.last.map(|last| Last { at_ns, core, ..last }));
+        if let Some(tags) = &other.tags {
+            let add = |mine: &mut Self, theirs: &MetricStats<D>| mine.add(theirs, at_ns, core);
+            self.tags.get_or_insert_default().merge_with(tags, add);
+        }
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
         self.add_values(other, other.last);
+        if let Some(tags) = &other.tags {
+            self.tags.get_or_insert_default().merge_with(tags, Self::merge);
+        }
     }
 
     fn add_values<D: Count>(&mut self, other: &MetricStats<D>, last: Option<Last>) {
@@ -98,6 +118,16 @@ impl<C: Count> MetricStats<C> {
         &self.values
     }
 
+    /// Every kept tag set (`k=v,k2=v2`) with its values.
+    pub fn tags(&self) -> impl Iterator<Item = (&str, &MetricStats<C>)> {
+        self.tags.iter().flat_map(|tags| tags.iter())
+    }
+
+    /// The values whose tag sets were beyond the limit.
+    pub fn other_tags(&self) -> Option<&MetricStats<C>> {
+        self.tags.as_ref().map(|tags| tags.rest()).filter(|rest| rest.count() > 0)
+    }
+
     /// A statistic as thresholds ask for it: `count` of a counter is its sum, `mean` of a rate is its share.
     pub fn stat(&self, kind: MetricKind, stat: Stat) -> Option<f64> {
         match (kind, stat) {
@@ -111,6 +141,15 @@ impl<C: Count> MetricStats<C> {
             (_, Stat::Stdev) => self.values.stdev(),
             (_, Stat::Percentile(percent)) => self.values.percentile(percent),
         }
+    }
+}
+
+impl<C: Count> Entry for MetricStats<C> {
+    fn absorb(&mut self, other: &Self) {
+        self.merge(other);
+    }
+    fn is_empty(&self) -> bool {
+        self.count() == 0 && self.refused == 0
     }
 }
 

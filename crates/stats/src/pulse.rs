@@ -46,12 +46,20 @@ impl Pulse {
 
     /// The newest seconds that are over.
     pub fn newest(&self, elapsed: Duration) -> Vec<SeriesPoint> {
-        let numbered = (self.first..).zip(&self.points);
-        let over = numbered.take_while(|(second, _)| *second < elapsed.as_secs());
         let mut newest: Vec<SeriesPoint> =
-            over.map(|(second, point)| point.numbers(second as f64, 1.0)).collect();
+            self.over(elapsed).map(|(second, point)| point.numbers(second as f64, 1.0)).collect();
         newest.drain(..newest.len().saturating_sub(NEWEST_POINTS_MAX));
         newest
+    }
+
+    /// Iterations that began in the newest second that is over.
+    pub fn starts_per_s(&self, elapsed: Duration) -> Option<f64> {
+        self.over(elapsed).last().map(|(_, point)| point.started() as f64)
+    }
+
+    fn over(&self, elapsed: Duration) -> impl Iterator<Item = (u64, &Point)> {
+        let numbered = (self.first..).zip(&self.points);
+        numbered.take_while(move |(second, _)| *second < elapsed.as_secs())
     }
 
     /// The 99th percentile of the lag since this was asked last.
@@ -109,6 +117,18 @@ mod tests {
         let newest = pulse.newest(Duration::from_secs(501));
         assert_eq!((newest[0].t_s, newest[0].vus), (491.0, 0));
         assert_eq!((newest[9].t_s, newest[9].vus), (500.0, 7));
+    }
+
+    #[test]
+    fn starts_are_those_of_the_last_full_second() {
+        let mut pulse = Pulse::default();
+        for (second, starts) in [(0, 3), (1, 5), (2, 7)] {
+            let mut window = window(second, 1, 0);
+            (0..starts).for_each(|_| window.started());
+            pulse.add(&window);
+        }
+        assert_eq!(pulse.starts_per_s(Duration::from_millis(900)), None);
+        assert_eq!(pulse.starts_per_s(Duration::from_millis(2_500)), Some(5.0));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Series {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Point {
+    /// Iterations that began.
+    started: u64,
     count: u64,
     failed: u64,
     /// Active VUs × time, summed over cores.
@@ -114,8 +116,14 @@ impl Series {
 }
 
 impl Point {
+    /// Iterations that began in it.
+    pub(crate) fn started(&self) -> u64 {
+        self.started
+    }
+
     /// Adds the load of a window.
     pub(crate) fn add(&mut self, window: &Window) {
+        self.started = self.started.saturating_add(window.iterations.started);
         for step in window.load_steps() {
             self.count = self.count.saturating_add(step.count);
             self.failed = self.failed.saturating_add(step.failed);
@@ -125,6 +133,7 @@ impl Point {
     }
 
     fn merge(&mut self, other: &Point) {
+        self.started = self.started.saturating_add(other.started);
         self.count = self.count.saturating_add(other.count);
         self.failed = self.failed.saturating_add(other.failed);
         self.vu_ns = self.vu_ns.saturating_add(other.vu_ns);

@@ -94,12 +94,14 @@ fn timing(histogram: &Histogram, stat: Stat) -> Option<f64> {
     }
 }
 
-/// All checks of that name, of one step or of all.
+/// All checks of that name, of one step or of all steps of the load. Set-up and tear-down are measured apart: they count
+/// only where they are named.
 fn check(totals: &Totals, step: Option<&Name>, name: &Name) -> CheckStats {
     let layout = totals.layout();
     let mut all = CheckStats::default();
     for (check, stats) in layout.checks.iter().zip(totals.checks()) {
-        if check.name == *name && step.is_none_or(|step| layout.steps[check.step].name == *step) {
+        let of = &layout.steps[check.step];
+        if check.name == *name && step.map_or(!of.setup, |step| of.name == *step) {
             all.merge(stats);
         }
     }

@@ -27,7 +27,7 @@ pub struct Totals {
     pub windows: u64,
     /// Iterations.
     pub iterations: Iterations,
-    /// Dispatch lag of open-model starts.
+    /// Dispatch lag of open-model starts: what the generator added. Waiting for a free VU is not part of it.
     pub lag: Histogram,
     layout: Arc<Layout>,
     steps: Vec<StepStats>,
@@ -47,6 +47,8 @@ pub struct CoreLoad {
     pub newest_ns: u64,
     /// Active VUs at the end of its newest window.
     pub vus: u32,
+    /// The most that were active at the end of any window.
+    pub vus_peak: u32,
 }
 
 impl CoreLoad {
@@ -59,6 +61,7 @@ impl CoreLoad {
         self.busy_ns = self.busy_ns.saturating_add(other.busy_ns);
         self.observed_ns = self.observed_ns.saturating_add(other.observed_ns);
         (self.newest_ns, self.vus) = (self.newest_ns, self.vus).max((other.newest_ns, other.vus));
+        self.vus_peak = self.vus_peak.max(other.vus_peak);
     }
 }
 
@@ -93,6 +96,7 @@ impl Totals {
             observed_ns: window.to_ns.saturating_sub(window.from_ns),
             newest_ns: window.to_ns,
             vus: window.vus,
+            vus_peak: window.vus,
         });
     }
 
@@ -164,9 +168,21 @@ impl Totals {
         self.cores.values().map(|core| u64::from(core.vus)).sum()
     }
 
+    /// The most VUs that were active, summed over cores, if any window saw one. In open models a VU is made when no other
+    /// is free, so this is how many were needed.
+    pub fn vus_peak(&self) -> Option<u64> {
+        let sum: u64 = self.cores.values().map(|core| u64::from(core.vus_peak)).sum();
+        (sum > 0).then_some(sum)
+    }
+
+    /// Share of its time that the busiest core was busy, if it was observed for long enough.
+    pub fn busiest_core(&self) -> Option<f64> {
+        self.cores.values().filter_map(CoreLoad::busy).reduce(f64::max)
+    }
+
     /// Whether the generator itself was the bottleneck: a core too busy, or starts dispatched too late.
     pub fn generator_saturated(&self) -> bool {
-        let busy = self.cores.values().filter_map(CoreLoad::busy).any(|busy| busy > SATURATED_BUSY);
+        let busy = self.busiest_core().is_some_and(|busy| busy > SATURATED_BUSY);
         busy || self.lag.percentile_ns(99.0).is_some_and(|lag| lag > SATURATED_LAG_NS)
     }
 }

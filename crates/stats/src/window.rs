@@ -111,6 +111,11 @@ impl Window {
         self.metrics[metric].record(value);
     }
 
+    /// Records the same value once more under its tags (`k=v,k2=v2`, sorted by key).
+    pub fn tagged_metric(&mut self, metric: usize, tags: &str, value: f64) {
+        self.metrics[metric].tagged(tags, value);
+    }
+
     /// Notes the message of a failed call that was recorded with [`Window::call`].
     #[cold]
     pub fn error_message(&mut self, step: usize, kind: ErrorKind, message: &str) {
@@ -128,7 +133,7 @@ impl Window {
         self.steps[step].stream_event(event);
     }
 
-    /// Records how long after its intended time a start was dispatched (open models).
+    /// Records how long after its intended time, or after a VU became free for it, a start was dispatched (open models).
     #[inline]
     pub fn lag(&mut self, ns: u64) {
         self.lag.record(ns);

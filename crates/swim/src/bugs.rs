@@ -21,7 +21,7 @@ pub enum Bug {
     IgnoreRefutation,
     /// A contradiction does not raise the incarnation.
     RefuteWithoutRaising,
-    /// A failed probe makes the node think itself ill though helpers nacked.
+    /// A failed probe makes the node think itself ill though helpers nacked: it counts the nacks as missing.
     NacksRaiseHealth,
     /// Helpers never nack.
     NoNacks,

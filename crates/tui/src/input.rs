@@ -18,7 +18,7 @@ pub enum Wish {
     Interrupt,
     /// Something that the engine does.
     Command(Command),
-    /// Leave a replay.
+    /// Leave a replay, or a run that is over.
     Leave,
 }
 
@@ -68,9 +68,11 @@ impl State {
     /// Takes a key in.
     pub fn key(&mut self, key: Key) -> Option<Wish> {
         if key == Key::Interrupt {
-            return Some(if self.mode == Mode::Replay { Wish::Leave } else { Wish::Interrupt });
+            let leaves = self.mode == Mode::Replay || self.is_held();
+            return Some(if leaves { Wish::Leave } else { Wish::Interrupt });
         }
         match self.dialog {
+            Dialog::None if self.is_held() => self.last_key(key),
             Dialog::None => self.plain_key(key),
             Dialog::Help => {
                 self.dialog = Dialog::None;
@@ -80,12 +82,22 @@ impl State {
         }
     }
 
+    /// The run is over: one may look around, every other key leaves.
+    fn last_key(&mut self, key: Key) -> Option<Wish> {
+        match key {
+            Key::Next | Key::Previous | Key::Down | Key::Up | Key::Char('s' | '?' | 'h') => {
+                self.plain_key(key)
+            }
+            _ => Some(Wish::Leave),
+        }
+    }
+
     fn plain_key(&mut self, key: Key) -> Option<Wish> {
         match key {
             Key::Next => self.select(1),
             Key::Previous => self.select(-1),
-            Key::Down => self.scroll = self.scroll.saturating_add(1),
-            Key::Up => self.scroll = self.scroll.saturating_sub(1),
+            Key::Down => self.scroll_by(1),
+            Key::Up => self.scroll_by(-1),
             Key::Char(' ' | 'f') => self.freeze(),
             Key::Char('s') => self.sort = self.sort.next(),
             Key::Char('?' | 'h') => self.dialog = Dialog::Help,
@@ -130,7 +142,7 @@ impl State {
             self.say("choose a running workflow first (tab)");
             return None;
         };
-        let live = &self.newest.as_ref()?.workflows[at];
+        let live = &self.newest()?.workflows[at];
         let name = live.name.clone();
         // Keys may come faster than snapshots: what was wished last counts.
         let before = self.wished.targets.get(&at).copied().or(live.target)?;

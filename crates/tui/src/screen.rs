@@ -5,6 +5,8 @@
 //!                    ├─► queue ─► thread `screen`: State, render
 //! thread `keys` ─────┘               └─► wishes
 //! ```
+//! A frozen screen, and one that shows a recording, stays after the last event until a key is pressed. It never keeps
+//! a program from ending: signals that end programs end it too, and so does the loss of the terminal.
 
 use std::io;
 use std::sync::Arc;
@@ -15,6 +17,8 @@ use std::time::Duration;
 
 use hyperscale_stats::event::Event;
 use ratatui::crossterm::event::{self as terminal_event, Event as TerminalEvent};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::{SigId, flag, low_level};
 
 use crate::input::{Key, Wish};
 use crate::render::render;
@@ -42,6 +46,8 @@ enum Input {
     Key(Key),
     Resize,
     Close,
+    /// Nobody will press a key any more.
+    Deserted,
 }
 
 /// The screen, up on its own threads.
@@ -58,6 +64,7 @@ impl std::fmt::Debug for Input {
             Input::Key(key) => write!(f, "Key({key:?})"),
             Input::Resize => f.write_str("Resize"),
             Input::Close => f.write_str("Close"),
+            Input::Deserted => f.write_str("Deserted"),
         }
     }
 }
@@ -69,9 +76,11 @@ impl Screen {
         let key_inputs = inputs.clone();
         let over = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&over);
+        let signals = Signals::listen()?;
         let mut taken = Taken::take()?;
-        let keys =
-            thread::Builder::new().name("keys".to_owned()).spawn(move || read_keys(&key_inputs, &ended))?;
+        let keys = thread::Builder::new()
+            .name("keys".to_owned())
+            .spawn(move || read_keys(&key_inputs, &ended, &signals))?;
         let shown = thread::Builder::new().name("screen".to_owned()).spawn(move || {
             let outcome = show(&mut taken, options, &received, wish);
             // Keys typed from now on belong to the shell: nobody may read them before the terminal is given back.
@@ -83,7 +92,7 @@ impl Screen {
         Ok(Self { inputs, shown })
     }
 
-    /// Shows an event. After [`Event::Finished`] the screen goes down; then events go nowhere.
+    /// Shows an event. After [`Event::Finished`] the screen goes down, unless it is held; then events go nowhere.
     pub fn show(&self, event: Event) {
         self.inputs.send(Input::Event(Box::new(event))).ok();
     }
@@ -93,7 +102,7 @@ impl Screen {
         self.shown.join()
     }
 
-    /// Takes the screen down, if it still is up, and waits for it.
+    /// Takes the screen down, if it still is up, and waits for it. One that is held stays until a key is pressed.
     pub fn close(self) -> thread::Result<io::Result<()>> {
         self.inputs.send(Input::Close).ok();
         self.join()
@@ -108,26 +117,32 @@ fn show(
     mut wish: impl FnMut(Wish),
 ) -> io::Result<()> {
     let mut state = State::new(options.mode);
+    let mut deserted = false;
     // A panic elsewhere has given the terminal back: its message stands there and must not be drawn over.
     while taken.is_ours() {
+        let size = taken.terminal().size()?;
+        state.resized(size.width, size.height);
         taken.terminal().draw(|frame| render(frame, &state, options.theme))?;
         let Ok(first) = inputs.recv() else { return Ok(()) };
         // What has gathered is drawn once.
         for input in std::iter::once(first).chain(inputs.try_iter().take(INPUTS_MAX)) {
+            let mut last = false;
             match input {
-                Input::Close => return Ok(()),
+                Input::Close => last = true,
+                Input::Deserted => deserted = true,
                 Input::Resize => taken.terminal().autoresize()?,
-                Input::Key(key) => {
-                    if let Some(wanted) = state.key(key) {
-                        wish(wanted);
-                    }
-                }
+                Input::Key(key) => match state.key(key) {
+                    Some(Wish::Leave) if state.is_held() => return Ok(()),
+                    Some(wanted) => wish(wanted),
+                    None => {}
+                },
                 Input::Event(event) => {
                     state.event(&event);
-                    if matches!(*event, Event::Finished(_)) {
-                        return Ok(());
-                    }
+                    last = matches!(*event, Event::Finished(_));
                 }
+            }
+            if last && !state.is_held() || deserted && state.is_held() {
+                return Ok(());
             }
         }
     }
@@ -135,22 +150,56 @@ fn show(
 }
 
 /// Reads the terminal until the screen is gone.
-fn read_keys(inputs: &SyncSender<Input>, over: &AtomicBool) {
+fn read_keys(inputs: &SyncSender<Input>, over: &AtomicBool, signals: &Signals) {
     while !over.load(Ordering::SeqCst) {
-        match terminal_event::poll(KEY_POLL) {
-            Ok(false) => continue,
-            Ok(true) => {}
-            // A terminal that is gone has no more keys; the run goes on without them.
-            Err(_) => return,
-        }
-        let input = match terminal_event::read() {
-            Ok(TerminalEvent::Key(key)) => Key::of(key).map(Input::Key),
-            Ok(TerminalEvent::Resize(..)) => Some(Input::Resize),
-            Ok(_) => None,
-            Err(_) => return,
-        };
-        if input.is_some_and(|input| inputs.send(input).is_err()) {
+        if signals.came() && inputs.send(Input::Deserted).is_err() {
             return;
+        }
+        // A terminal that is gone has no more keys; the run goes on without them.
+        let input = next_input().unwrap_or(Some(Input::Deserted));
+        let deserted = matches!(input, Some(Input::Deserted));
+        if input.is_some_and(|input| inputs.send(input).is_err()) || deserted {
+            return;
+        }
+    }
+}
+
+/// What the terminal says within [`KEY_POLL`], if that means something here.
+fn next_input() -> io::Result<Option<Input>> {
+    if !terminal_event::poll(KEY_POLL)? {
+        return Ok(None);
+    }
+    Ok(match terminal_event::read()? {
+        TerminalEvent::Key(key) => Key::of(key).map(Input::Key),
+        TerminalEvent::Resize(..) => Some(Input::Resize),
+        _ => None,
+    })
+}
+
+/// Signals that end a program. What they mean for the run is decided elsewhere; a screen only must not outlive them.
+struct Signals {
+    came: Arc<AtomicBool>,
+    registered: Vec<SigId>,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let came = Arc::new(AtomicBool::new(false));
+        let register = |signal| flag::register(signal, Arc::clone(&came));
+        let registered = [SIGINT, SIGTERM].into_iter().map(register).collect::<io::Result<_>>()?;
+        Ok(Self { came, registered })
+    }
+
+    /// Whether one came since this was asked last.
+    fn came(&self) -> bool {
+        self.came.swap(false, Ordering::SeqCst)
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for id in self.registered.drain(..) {
+            low_level::unregister(id);
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use hyperscale_stats::event::{Event, Snapshot, Started, Target, WorkflowState};
-use hyperscale_stats::result::{RunResult, Status, WorkflowResult};
+use hyperscale_stats::result::{IterationsResult, RunResult, Status, WorkflowResult};
 use hyperscale_types::Name;
 
 use crate::history::History;
+use crate::render::steps_hidden;
 
 /// Seconds of the run for which a message is shown.
 const MESSAGE_S: f64 = 8.0;
@@ -68,20 +69,28 @@ pub(crate) struct Wished {
     pub(crate) targets: BTreeMap<usize, Target>,
 }
 
+/// What charts and tables are drawn from.
+#[derive(Clone, Debug, Default)]
+struct View {
+    snapshot: Option<Box<Snapshot>>,
+    /// The whole run over time, and each workflow.
+    all: History,
+    each: Vec<History>,
+}
+
 /// Everything the screen knows.
 #[derive(Clone, Debug)]
 pub struct State {
     pub(crate) mode: Mode,
     pub(crate) started: Option<Box<Started>>,
-    /// The last snapshot that came, and the one that is shown: an older one while the screen is frozen.
-    pub(crate) newest: Option<Box<Snapshot>>,
-    pub(crate) frozen: Option<Box<Snapshot>>,
-    pub(crate) finished: Option<Box<RunResult>>,
+    /// What has come in so far, and what is shown instead of it while the screen is frozen.
+    live: View,
+    frozen: Option<Box<View>>,
+    finished: Option<Box<RunResult>>,
     /// What workflows said of themselves, for the time before the first snapshot.
-    pub(crate) words: BTreeMap<Name, WorkflowState>,
-    /// The whole run, and each workflow.
-    pub(crate) all: History,
-    pub(crate) each: Vec<History>,
+    words: BTreeMap<Name, WorkflowState>,
+    /// Cells of the terminal, which decide how far the steps can be scrolled.
+    size: (u16, u16),
     /// 0: the whole run; then the workflows by position, from 1.
     pub(crate) selected: usize,
     pub(crate) scroll: usize,
@@ -92,18 +101,28 @@ pub struct State {
     elapsed_s: f64,
 }
 
+impl View {
+    fn add(&mut self, snapshot: &Snapshot) {
+        self.all.add(&snapshot.result.series);
+        self.each.resize_with(snapshot.workflows.len(), History::default);
+        for (history, live) in self.each.iter_mut().zip(&snapshot.workflows) {
+            history.add(&live.series);
+        }
+        self.snapshot = Some(Box::new(snapshot.clone()));
+    }
+}
+
 impl State {
     /// Nothing has happened yet.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
             started: None,
-            newest: None,
+            live: View::default(),
             frozen: None,
             finished: None,
             words: BTreeMap::new(),
-            all: History::default(),
-            each: Vec::new(),
+            size: (0, 0),
             selected: 0,
             scroll: 0,
             sort: Sort::default(),
@@ -118,7 +137,7 @@ impl State {
     pub fn event(&mut self, event: &Event) {
         match event {
             Event::Started(started) => {
-                self.each = vec![History::default(); started.workflows.len()];
+                self.live.each = vec![History::default(); started.workflows.len()];
                 self.started = Some(started.clone());
             }
             Event::Workflow { name, state } => {
@@ -126,23 +145,27 @@ impl State {
             }
             Event::Snapshot(snapshot) => self.snapshot(snapshot),
             Event::Abort { rule } => self.say(&format!("threshold failed, stopping: {rule}")),
-            Event::Changed { what } => self.say(what),
-            Event::Finished(result) => {
-                self.frozen = None;
-                self.finished = Some(result.clone());
-            }
+            Event::Changed { what, .. } => self.say(what),
+            Event::Finished(result) => self.finished = Some(result.clone()),
         }
     }
 
     fn snapshot(&mut self, snapshot: &Snapshot) {
         self.elapsed_s = snapshot.result.elapsed_s;
-        self.all.add(&snapshot.result.series);
-        self.each.resize_with(snapshot.workflows.len(), History::default);
-        for (history, live) in self.each.iter_mut().zip(&snapshot.workflows) {
-            history.add(&live.series);
-        }
+        self.live.add(snapshot);
         self.wished = Wished::default();
-        self.newest = Some(Box::new(snapshot.clone()));
+    }
+
+    /// The terminal has this size now.
+    pub fn resized(&mut self, width: u16, height: u16) {
+        self.size = (width, height);
+        self.scroll_by(0);
+    }
+
+    /// Moves the steps, never beyond the last one.
+    pub(crate) fn scroll_by(&mut self, by: isize) {
+        let last = steps_hidden(self, self.size);
+        self.scroll = self.scroll.min(last).saturating_add_signed(by).min(last);
     }
 
     /// Shows a message for a while.
@@ -155,27 +178,54 @@ impl State {
         self.message.as_ref().filter(|(_, until)| self.elapsed_s <= *until).map(|(text, _)| text.as_str())
     }
 
-    /// The snapshot on the screen.
-    pub(crate) fn shown(&self) -> Option<&Snapshot> {
-        self.frozen.as_deref().or(self.newest.as_deref())
+    fn view(&self) -> &View {
+        self.frozen.as_deref().unwrap_or(&self.live)
     }
 
-    /// The result so far, or the final one.
+    /// The snapshot on the screen.
+    pub(crate) fn shown(&self) -> Option<&Snapshot> {
+        self.view().snapshot.as_deref()
+    }
+
+    /// The last snapshot that came, whatever is on the screen.
+    pub(crate) fn newest(&self) -> Option<&Snapshot> {
+        self.live.snapshot.as_deref()
+    }
+
+    /// The result so far, or the final one unless the screen was frozen before it came.
     pub(crate) fn result(&self) -> Option<&RunResult> {
-        self.finished.as_deref().or_else(|| self.shown().map(|snapshot| &snapshot.result))
+        let last = self.finished.as_deref().filter(|_| self.frozen.is_none());
+        last.or_else(|| self.shown().map(|snapshot| &snapshot.result))
     }
 
     pub(crate) fn freeze(&mut self) {
-        self.frozen = if self.frozen.is_some() { None } else { self.newest.clone() };
+        self.frozen = match (&self.frozen, &self.live.snapshot) {
+            (None, Some(_)) => Some(Box::new(self.live.clone())),
+            _ => None,
+        };
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    /// Whether the run is over and somebody may still be looking: at a frozen screen, or at the end of a recording.
+    pub(crate) fn is_held(&self) -> bool {
+        self.finished.is_some() && (self.is_frozen() || self.mode == Mode::Replay)
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        self.wished.paused.unwrap_or_else(|| self.newest.as_ref().is_some_and(|newest| newest.paused))
+        self.wished.paused.unwrap_or_else(|| self.newest().is_some_and(|newest| newest.paused))
+    }
+
+    /// Whether the run on the screen is paused.
+    pub(crate) fn shows_paused(&self) -> bool {
+        if self.is_frozen() { self.shown().is_some_and(|shown| shown.paused) } else { self.is_paused() }
     }
 
     /// How many workflows there are.
     pub(crate) fn workflows(&self) -> usize {
-        self.started.as_ref().map_or(self.each.len(), |started| started.workflows.len())
+        self.started.as_ref().map_or(self.live.each.len(), |started| started.workflows.len())
     }
 
     /// Goes round: the whole run, then each workflow. One workflow is the whole run.
@@ -192,7 +242,7 @@ impl State {
 
     /// The workflow that `+` and `-` change: the selected one, or the only one whose load runs.
     pub(crate) fn changeable(&self) -> Option<usize> {
-        let live = &self.newest.as_ref()?.workflows;
+        let live = &self.newest()?.workflows;
         let runs = |at: usize| live.get(at).is_some_and(|live| live.target.is_some());
         if let Some(at) = self.selected_workflow() {
             return runs(at).then_some(at);
@@ -203,7 +253,20 @@ impl State {
 
     /// The points on the charts.
     pub(crate) fn history(&self) -> &History {
-        self.selected_workflow().and_then(|at| self.each.get(at)).unwrap_or(&self.all)
+        let view = self.view();
+        self.selected_workflow().and_then(|at| view.each.get(at)).unwrap_or(&view.all)
+    }
+
+    /// The points of one workflow.
+    pub(crate) fn history_of(&self, at: usize) -> Option<&History> {
+        self.view().each.get(at)
+    }
+
+    /// Iterations that have begun and not ended: what a target that does not answer holds up.
+    pub(crate) fn under_way(&self) -> u64 {
+        let ended = |i: &IterationsResult| i.completed + i.failed + i.interrupted;
+        let all = self.shown_workflows().into_iter().map(|workflow| &workflow.iterations);
+        all.map(|iterations| iterations.started.saturating_sub(ended(iterations))).sum()
     }
 
     /// Results of the workflows on the screen.
@@ -223,6 +286,7 @@ impl State {
         let name = self.started.as_ref().and_then(|started| started.workflows.get(at)).map(|plan| &plan.name);
         match name.and_then(|name| self.words.get(name)) {
             None => Status::Pending,
+            Some(WorkflowState::Waiting { .. }) => Status::Ready,
             Some(WorkflowState::Preparing { .. }) => Status::Assigned,
             Some(WorkflowState::Running) => Status::Running,
             Some(WorkflowState::Finishing) => Status::Completing,

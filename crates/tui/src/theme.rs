@@ -1,6 +1,7 @@
 //! Colours that can be read on light and on dark backgrounds: the terminal's own, and six of its sixteen.
 
 use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::Marker;
 
 /// How things look. Text is always in the terminal's own colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +19,9 @@ impl Theme {
         Self { color }
     }
 
+    /// Never faint, whatever it stands on: faint colours cannot be read on light backgrounds.
     pub(crate) fn title(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
+        Style::new().add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
     }
 
     pub(crate) fn faint(self) -> Style {
@@ -46,6 +48,18 @@ impl Theme {
     pub(crate) fn line(self, number: usize) -> Style {
         const COLORS: [Color; 3] = [Color::Green, Color::Blue, Color::Magenta];
         self.colored(COLORS[number % COLORS.len()], Modifier::empty())
+    }
+
+    /// What a line of a chart is drawn with: where colours do not tell lines apart, their points do.
+    pub(crate) fn marker(self, number: usize) -> Marker {
+        const POINTS: [Marker; 3] = [Marker::Custom('·'), Marker::Custom('+'), Marker::Braille];
+        if self.color { Marker::Braille } else { POINTS[number % POINTS.len()] }
+    }
+
+    /// The same as a sign in front of the line's name.
+    pub(crate) fn sign(self, number: usize) -> &'static str {
+        const SIGNS: [&str; 3] = ["·", "+", "⠤"];
+        if self.color { "" } else { SIGNS[number % SIGNS.len()] }
     }
 
     pub(crate) fn selected(self) -> Style {

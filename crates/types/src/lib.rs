@@ -15,6 +15,7 @@ pub mod phases;
 pub mod priority;
 pub mod rate;
 pub mod rule;
+pub mod secret;
 pub mod size;
 
 pub use command::Command;

@@ -34,5 +34,7 @@ pub const WINDOW: Span = Span::from_millis(100);
 pub const SERIES_POINTS_MAX: usize = 3_600;
 /// Distinct error messages kept per step and kind; others are counted under the kind.
 pub const ERROR_MESSAGES_MAX: usize = 16;
+/// Changes of the load that a result lists; others are counted.
+pub const CHANGES_MAX: usize = 1_000;
 /// Distinct tag sets kept per step; others are counted without tags.
 pub const TAG_SETS_MAX: usize = 100;

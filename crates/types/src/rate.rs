@@ -52,7 +52,12 @@ impl FromStr for Rate {
                 Err(_) => not_a_rate(),
             });
         };
-        let number: f64 = number.trim().parse().map_err(|_| not_a_rate())?;
+        let number = number.trim();
+        // `1e3/s` and `inf/s` are numbers to a machine and typing mistakes to a person.
+        if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+            return Err(not_a_rate());
+        }
+        let number: f64 = number.parse().map_err(|_| not_a_rate())?;
         let seconds = match unit.trim() {
             "s" | "sec" | "second" => 1.0,
             "m" | "min" | "minute" => 60.0,
@@ -105,8 +110,10 @@ mod tests {
     fn refuses_what_is_ambiguous() {
         assert_eq!("2000".parse::<Rate>(), Err(RateError::NoUnit("2000".into())));
         assert_eq!("-1/s".parse::<Rate>(), Err(RateError::NotARate("-1/s".into())));
+        assert_eq!("1e3/s".parse::<Rate>(), Err(RateError::NotARate("1e3/s".into())));
+        assert_eq!("inf/s".parse::<Rate>(), Err(RateError::NotARate("inf/s".into())));
         assert_eq!("fast".parse::<Rate>(), Err(RateError::NotARate("fast".into())));
         assert_eq!("1/fortnight".parse::<Rate>(), Err(RateError::NotARate("1/fortnight".into())));
-        assert_eq!("1e12/s".parse::<Rate>(), Err(RateError::TooHigh("1e12/s".into())));
+        assert_eq!("1000000000000/s".parse::<Rate>(), Err(RateError::TooHigh("1000000000000/s".into())));
     }
 }

@@ -261,7 +261,7 @@ fn parse_stat(word: &str) -> Result<Stat, RuleError> {
         "stdev" => Stat::Stdev,
         "count" => Stat::Count,
         _ => {
-            let percent: f64 = word.strip_prefix('p').and_then(|p| p.parse().ok()).ok_or_else(unknown)?;
+            let percent = word.strip_prefix('p').and_then(decimal).ok_or_else(unknown)?;
             if !(0.0..=100.0).contains(&percent) {
                 return Err(unknown());
             }
@@ -270,12 +270,17 @@ fn parse_stat(word: &str) -> Result<Stat, RuleError> {
     })
 }
 
+/// A number in digits, with or without decimals: no sign, no exponent, no words like `inf`.
+fn decimal(text: &str) -> Option<f64> {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    if digits(whole) && digits(fraction) { text.parse().ok().filter(|n: &f64| n.is_finite()) } else { None }
+}
+
 fn parse_value(metric: &Metric, text: &str) -> Result<f64, RuleError> {
     let bad = |wanted| RuleError::BadValue { value: text.to_owned(), wanted };
-    let number = |wanted| match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok(number),
-        _ => Err(bad(wanted)),
-    };
+    // What is counted is never below zero; a rule that says so would hold always or never.
+    let number = |wanted| decimal(text).ok_or_else(|| bad(wanted));
     match metric {
         Metric::Latency(_, Stat::Count) | Metric::Service(_, Stat::Count) => number("a number"),
         Metric::Latency(..) | Metric::Service(..) => text
@@ -286,9 +291,7 @@ fn parse_value(metric: &Metric, text: &str) -> Result<f64, RuleError> {
             text.parse::<Rate>().map(Rate::as_per_second).map_err(|_| bad("a rate, for example 500/s"))
         }
         Metric::FailedRate | Metric::CheckRate(_) => match text.strip_suffix('%') {
-            Some(percent) => {
-                percent.trim().parse::<f64>().map(|p| p / 100.0).map_err(|_| bad("a percentage"))
-            }
+            Some(percent) => decimal(percent.trim()).map(|p| p / 100.0).ok_or_else(|| bad("a percentage")),
             None => number("a percentage, for example 1%, or a fraction"),
         },
         Metric::Completed | Metric::FailedCount | Metric::Dropped | Metric::Late => number("a number"),
@@ -348,6 +351,17 @@ mod tests {
             ("W.s.speed > 5", "not a metric"),
             ("9.latency.p99 < 1s", "not a name"),
             ("W.failed.rate < many", "a percentage"),
+            ("W.failed.rate < NaN%", "a percentage"),
+            ("W.failed.rate < inf%", "a percentage"),
+            ("W.failed.rate < -5%", "a percentage"),
+            ("W.failed.rate < -0.1", "a percentage"),
+            ("W.failed.count < 1e3", "a number"),
+            ("W.dropped < +5", "a number"),
+            ("W.latency.p1e1 < 1s", "not a statistic"),
+            ("W.latency.p+5 < 1s", "not a statistic"),
+            ("W.latency.p.5 < 1s", "not a statistic"),
+            ("W.latency.pNaN < 1s", "not a statistic"),
+            ("W.rate > 1e3/s", "a rate"),
         ] {
             let error = text.parse::<Rule>().expect_err(text).to_string();
             assert!(error.contains(word), "{text}: {error}");

@@ -14,11 +14,14 @@ use crate::datagram::{BootId, Datagrams, Received};
 use crate::domain::Domain;
 use crate::entropy::SeededEntropy;
 use crate::frame::{FrameReader, put_frame};
+use crate::hello::{Admission, Local};
 use crate::identity::Identity;
 use crate::kind::Envelope;
 use crate::limits::{DECOMPRESSED_RATIO_MAX, FRAME_MAX};
 use crate::link::{Keys, Link};
-use crate::messages::{Bulk, Command, Control, Gossip, LogEntry, RaftMessage};
+use crate::messages::{
+    Bulk, Command, Control, Gossip, HardState, Hello, LogEntry, NodeRef, RaftMessage, RaftSnapshot, Role,
+};
 use crate::mux::Mux;
 use crate::noise::{Initiator, answer};
 use crate::secret::{Secret, SecretChoice, Secrets};
@@ -133,6 +136,23 @@ fn fuzz_datagrams_of_a_stranger() {
     assert!(matches!(opened, Ok(Received::Reply { .. })));
 }
 
+#[test]
+fn fuzz_hellos() {
+    let node = NodeRef { node_id: 1, role: Role::Manager.into(), ..NodeRef::default() };
+    let (domain, build) = (keys().domain, "test".to_owned());
+    let local = Local { domain, node, versions: (1, 3), features: vec!["drain".to_owned()], build };
+    bolero::check!(name = "hellos").for_each(|bytes: &[u8]| {
+        let Ok(hello) = Hello::decode(bytes) else { return };
+        let mut admission = Admission::new(Lane::Control, None);
+        let Ok(peer) = admission.admit(&local, &hello) else {
+            assert!(admission.peer().is_none(), "who is refused stays a stranger");
+            return;
+        };
+        assert!((1..=3).contains(&peer.version) && peer.features.len() <= 1);
+        assert!(admission.admit(&local, &hello).is_err(), "a hello comes once");
+    });
+}
+
 /// Decoding never fails twice differently, and what was decoded is encoded and decoded to the same.
 fn decode<M: Message + Default + PartialEq>(bytes: &[u8]) {
     if let Ok(message) = M::decode(bytes) {
@@ -172,6 +192,8 @@ fn fuzz_log_messages() {
         decode::<RaftMessage>(bytes);
         decode::<LogEntry>(bytes);
         decode::<Command>(bytes);
+        decode::<HardState>(bytes);
+        decode::<RaftSnapshot>(bytes);
     });
 }
 

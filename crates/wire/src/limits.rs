@@ -78,3 +78,19 @@ pub const RATED_PEERS_MAX: usize = DATAGRAM_PEERS_MAX;
 pub const FEATURES_MAX: usize = 64;
 /// Bytes of a feature's name, of a build, of a cluster's or an environment's name.
 pub const WORD_MAX: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers that nodes of one version must agree on.
+    #[test]
+    fn limits_are_those_of_the_wire() {
+        assert_eq!((FRAME_MAX, CHUNK_MAX), (65_535, 60 * 1024));
+        assert_eq!((MESSAGE_MAX, TRANSFER_MAX), (1024 * 1024, 64 * 1024 * 1024));
+        assert_eq!((STREAM_CREDIT, PEER_CREDIT), (256 * 1024, 8 * 1024 * 1024));
+        assert_eq!((REKEY_FRAMES, REKEY_AFTER), (1 << 20, Duration::from_hours(1)));
+        assert_eq!((DATAGRAM_MAX, REPLAY_WINDOW), (1_400, 128));
+        assert_eq!((DECOMPRESSED_MAX, DECOMPRESSED_RATIO_MAX), (50_000_000, 100));
+    }
+}

@@ -18,6 +18,8 @@ pub(crate) const FOR_TESTS: &[Needed] = &[
     Needed { program: "valgrind", package: "valgrind" },
     // A real terminal for the live screen.
     Needed { program: "tmux", package: "tmux" },
+    // Scrapes runs and takes their remote writes, as it does at people's.
+    Needed { program: "prometheus", package: "prometheus" },
     // Opens reports as people do.
     Needed { program: "chromium", package: "chromium" },
 ];

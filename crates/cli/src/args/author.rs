@@ -58,7 +58,7 @@ impl From<PlanFormat> for Format {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 What cannot be translated is said on stderr with its place. Tokens and passwords become variables. Examples:
-  hyperscale convert session.har --no-static --think -o plan.yaml
+  hyperscale convert session.har --only shop.example.com --no-static --think -o plan.yaml
   pbpaste | hyperscale convert - > plan.yaml           a command copied from a browser
   hyperscale convert openapi.yaml --format toml")]
 #[expect(
@@ -83,6 +83,9 @@ pub(crate) struct ConvertArgs {
     /// HAR: leave out images, styles, scripts and fonts
     #[arg(long)]
     pub(crate) no_static: bool,
+    /// HAR: take requests to this host, or hosts below it, only (may be repeated)
+    #[arg(long, value_name = "HOST")]
+    pub(crate) only: Vec<String>,
     /// HAR: wait between requests as it was recorded
     #[arg(long)]
     pub(crate) think: bool,

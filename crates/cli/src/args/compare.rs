@@ -10,13 +10,15 @@ use hyperscale_stats::compare::FailRule;
 #[command(after_help = "\
 Rules: [WORKFLOW.STEP.]QUANTITY>PERCENT% or <, where QUANTITY is one of rate, failed, mean, p50, p90, p95, p99, p99.9 and \
 PERCENT is the change from A to B (percentage points for failed). A rule is broken when the change is beyond the limit \
-and the numbers show that it is a change: its 95 % confidence interval does not contain zero.
+and the numbers show that it is a change: its confidence interval does not contain zero. All intervals of a comparison \
+hold together in 95 of 100 comparisons. Where the load generator was the limit of a run no rule is judged.
 
 Examples:
   hyperscale compare before.json after.json
   hyperscale compare before.json after.json --fail-on 'p95>5%' --fail-on 'rate<-5%' --report comparison.html
 
-Exit codes: 0 no rule broken, 1 a file is no result or a report was not written, 2 usage, 99 a rule is broken")]
+Exit codes: 0 no rule broken, 1 a file is no result, a report was not written or the runs are not comparable, 2 usage, \
+99 a rule is broken")]
 pub(crate) struct CompareArgs {
     /// The result before: JSON from `run --report FILE.json` or `run --json`
     #[arg(value_name = "A.json")]

@@ -44,7 +44,10 @@ pub(crate) fn compare(
         compared.text(TextOptions { style, width: width.unwrap_or(TextOptions::default().width) })
     };
     printer.data(&text).map_err(CommandError::Output)?;
-    Ok(match (all_written, comparison.is_broken()) {
+    if let Some(why) = comparison.not_comparable.as_ref().filter(|_| !comparison.is_judged()) {
+        printer.error("no rule was judged", why, "run it again with more cores or less load");
+    }
+    Ok(match (all_written && comparison.is_judged(), comparison.is_broken()) {
         (false, _) => ExitCode::Error,
         (true, true) => ExitCode::Thresholds,
         (true, false) => ExitCode::Ok,

@@ -49,6 +49,7 @@ pub(crate) async fn convert(
 fn options(args: &ConvertArgs) -> Options {
     Options {
         no_static: args.no_static,
+        only: args.only.clone(),
         think: args.think,
         recorded_cookies: args.cookies == Cookies::Recorded,
         keep_secrets: args.keep_secrets,

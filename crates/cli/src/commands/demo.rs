@@ -12,6 +12,7 @@ use crate::args::DemoArgs;
 use crate::errors::CommandError;
 use crate::plan_file;
 use crate::printer::Printer;
+use crate::report_file::Reports;
 use crate::settings::Settings;
 
 /// The sample plan, the same file that is shown in the documentation.
@@ -26,8 +27,8 @@ const NEXT: &str = "
 Next:
   hyperscale target --listen 127.0.0.1:8080            a target of your own
   hyperscale run http://127.0.0.1:8080/ -c 50 -d 10s   load on a URL
-  hyperscale validate --explain examples/shop.yaml     what a plan prepares and what it fills in
-  hyperscale run examples/shop.yaml --report out.json  the plan of this demo
+  hyperscale new plan.yaml                             a plan to begin with
+  hyperscale run plan.yaml --report out.html           the plan, and a page about its run
 ";
 
 /// Runs the demo.
@@ -36,6 +37,7 @@ pub(crate) async fn demo(
     settings: Settings,
     printer: Printer,
 ) -> Result<ExitCode, CommandError> {
+    let reports = Reports::open(&args.reports)?;
     let mut options = Options::new((Ipv4Addr::LOCALHOST, 0).into());
     options.latency = Latency::LogNormal { median: LATENCY_MEDIAN, sigma: LATENCY_SIGMA };
     let target = Target::bind(options)?.spawn().map_err(CommandError::System)?;
@@ -43,12 +45,15 @@ pub(crate) async fn demo(
     printer.note(format_args!("target on {base}; running {PLAN_NAME} against it"));
     let plan = plan_file::built_in(PLAN_NAME, PLAN, vec![("base".to_owned(), base)])?.plan;
     let options = BTreeMap::from([("plan".to_owned(), PLAN_NAME.to_owned())]);
-    let session = Session { plan, options, record: args.record, settings, printer };
+    let session =
+        Session { plan, options, record: args.record, exports: args.export.urls, settings, printer };
     let played = session.play().await?;
     let seen = target.handle().settled_stats().await.requests;
     target.stop();
-    session::show(&played.result, settings, printer)?;
+    let shown = session::show(&played.result, settings, printer);
+    let written = reports.write(&played.result, printer);
+    shown?;
     printer.note(format_args!("the target counted {seen} requests, set-up included"));
     printer.note(NEXT.trim_end());
-    session::conclude(played)
+    if written { session::conclude(played) } else { Ok(ExitCode::Error) }
 }

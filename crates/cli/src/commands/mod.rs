@@ -3,16 +3,21 @@
 
 mod compare;
 mod completions;
+mod control;
 mod convert;
 mod demo;
 mod doctor;
+mod interrupts;
+mod jobs;
 mod man;
 pub(crate) mod new;
 mod ping;
 mod replay;
 mod run;
+mod said;
 mod schema;
 mod session;
+mod status;
 mod target;
 mod validate;
 
@@ -24,17 +29,20 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Runs the command and tells the person about errors.
-pub(crate) fn execute(cli: Cli) -> ExitCode {
+pub(crate) fn execute(mut cli: Cli) -> ExitCode {
     let engine = match &cli.command {
         Command::Run(args) => args.engine,
         Command::Demo(args) => args.engine,
         Command::Replay(args) => EngineArgs { no_ui: args.no_ui, ..EngineArgs::default() },
         _ => EngineArgs::default(),
     };
-    let settings = match Settings::resolve(&cli.global, engine) {
-        Ok(settings) => settings,
+    let (settings, exports) = match Settings::resolve(&cli.global, engine) {
+        Ok(resolved) => resolved,
         Err(error) => return tell(&error.into(), Printer::plain()),
     };
+    if let Some(args) = cli.command.export().filter(|args| args.urls.is_empty()) {
+        args.urls = exports;
+    }
     let printer = Printer::new(settings.output);
     // One thread is enough to listen to signals and events: load and targets have threads of their own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -48,6 +56,9 @@ async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Res
     match command {
         Command::Demo(args) => demo::demo(args, settings, printer).await,
         Command::Run(args) => run::run(*args, settings, printer).await,
+        Command::Jobs => jobs::jobs(settings, printer).await,
+        Command::Status(args) => status::status(args, settings, printer).await,
+        Command::Control(args) => control::control(args, settings, printer).await,
         Command::Replay(args) => replay::replay(args, settings, printer).await,
         Command::Validate(args) => validate::validate(args, settings, printer).await,
         Command::New(args) => new::new(args, settings, printer).await,

@@ -1,11 +1,14 @@
 //! `hyperscale run`: a plan or a URL, run from this machine.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 
 use hyperscale_plan::{Loaded, Overrides, UrlOptions, from_url, override_load, render};
 use hyperscale_types::ExitCode;
+use hyperscale_types::secret::masked;
 
+use super::said;
 use super::session::{self, Session};
 use crate::args::{LoadArgs, RequestArgs, RunArgs};
 use crate::errors::CommandError;
@@ -21,13 +24,12 @@ pub(crate) async fn run(
     printer: Printer,
 ) -> Result<ExitCode, CommandError> {
     let reports = Reports::open(&args.reports)?;
-    let options = shown_options(&args);
-    let record = args.record.clone();
-    let loaded = load(args)?;
+    let (record, exports) = (args.record.clone(), args.export.urls.clone());
+    let (loaded, options) = load(args)?;
     if !loaded.warnings.is_empty() {
         printer.verbatim(&render(&loaded.warnings));
     }
-    let session = Session { plan: loaded.plan, options, record, settings, printer };
+    let session = Session { plan: loaded.plan, options, record, exports, settings, printer };
     let played = session.play().await?;
     // Neither a closed stdout nor a full disk may cost the other places their result.
     let shown = session::show(&played.result, settings, printer);
@@ -36,23 +38,30 @@ pub(crate) async fn run(
     if written { session::conclude(played) } else { Ok(ExitCode::Error) }
 }
 
-fn load(args: RunArgs) -> Result<Loaded, CommandError> {
+/// The plan, and what the result says about how it was started.
+fn load(args: RunArgs) -> Result<(Loaded, BTreeMap<String, String>), CommandError> {
     if plan_file::is_url(&args.plan) {
         if !args.vars.is_empty() {
             return Err(CommandError::Misplaced { flag: "--var", belongs: "sets a variable of a plan file" });
         }
-        return from_url(&url_options(args.plan, args.load, args.request)?)
-            .map_err(CommandError::CommandLine);
+        let url = url_options(args.plan, args.load, args.request)?;
+        let mut loaded = from_url(&url).map_err(CommandError::CommandLine)?;
+        loaded.plan.source = said::plan_of_url(&url);
+        return Ok((loaded, said::about_url(&url, args.load)));
     }
     if let Some(flag) = args.request.first_given() {
         return Err(CommandError::Misplaced { flag, belongs: "goes with a URL; a plan says it itself" });
     }
+    let said = said::about_plan(&args.plan, &args.vars, args.load);
     let mut loaded = plan_file::read(&args.plan, args.vars)?;
+    if let Some(source) = &mut loaded.plan.source {
+        source.text = masked(&source.text);
+    }
     let LoadArgs { vus, duration, rate, iterations } = args.load;
     let overrides =
         Overrides { vus: vus.map(Into::into), duration, rate, iterations: iterations.map(Into::into) };
     override_load(&mut loaded.plan, &overrides).map_err(CommandError::CommandLine)?;
-    Ok(loaded)
+    Ok((loaded, said))
 }
 
 fn url_options(url: String, load: LoadArgs, request: RequestArgs) -> Result<UrlOptions, CommandError> {
@@ -67,11 +76,13 @@ fn url_options(url: String, load: LoadArgs, request: RequestArgs) -> Result<UrlO
 
 /// A request without a word about how often.
 pub(super) fn request_options(url: String, request: RequestArgs) -> Result<UrlOptions, CommandError> {
+    let (body, body_file) = body(request.body)?;
     Ok(UrlOptions {
         url,
         method: request.method,
         headers: request.headers,
-        body: request.body.map(body).transpose()?,
+        body,
+        body_file,
         http2: request.http2,
         connections: request.connections.map(Into::into),
         timeout: request.timeout.map(|timeout| timeout.to_string()),
@@ -84,25 +95,12 @@ pub(super) fn request_options(url: String, request: RequestArgs) -> Result<UrlOp
     })
 }
 
-/// The text itself, or the file behind an `@`.
-fn body(text: String) -> Result<String, CommandError> {
-    let Some(path) = text.strip_prefix('@') else { return Ok(text) };
-    fs::read_to_string(path).map_err(|source| CommandError::Unreadable {
-        what: "the body",
-        path: path.into(),
-        source,
-    })
-}
-
-/// What the result says about how it was started. Header values and bodies may be secret and stay out.
-fn shown_options(args: &RunArgs) -> BTreeMap<String, String> {
-    let LoadArgs { vus, duration, rate, iterations } = args.load;
-    let given = [
-        ("plan", Some(args.plan.clone())),
-        ("vus", vus.map(|n| n.to_string())),
-        ("duration", duration.map(|span| span.to_string())),
-        ("rate", rate.map(|rate| rate.to_string())),
-        ("iterations", iterations.map(|n| n.to_string())),
-    ];
-    given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+/// The text itself, or the file behind an `@`, which must be readable.
+fn body(given: Option<String>) -> Result<(Option<String>, Option<String>), CommandError> {
+    let Some(text) = given else { return Ok((None, None)) };
+    let Some(path) = text.strip_prefix('@') else { return Ok((Some(text), None)) };
+    let readable = File::open(path).and_then(|mut file| file.read(&mut [0; 1]));
+    let unreadable = |source| CommandError::Unreadable { what: "the body", path: path.into(), source };
+    readable.map_err(unreadable)?;
+    Ok((None, Some(path.to_owned())))
 }

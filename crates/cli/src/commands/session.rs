@@ -1,9 +1,10 @@
 //! One run from its start to its result: events go to the faces, signals become commands.
 //!
 //! ```text
-//! SIGINT, SIGTERM ──┐              first: Finish, second: Abort ──► engine
-//!                   ├─► one loop ──┤
-//! events of the run ┘              faces: lines, recording, …
+//! SIGINT, SIGTERM, SIGHUP ──┐
+//! wishes, cancels ──────────┤              first: Finish, second: Abort ──► engine
+//!                           ├─► one loop ──┤
+//! events of the run ────────┘              faces: lines, recording, …
 //! ```
 
 use std::collections::BTreeMap;
@@ -11,17 +12,19 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hyperscale_api::answer::CancelStatus;
 use hyperscale_engine::{Command, Control, Event, Run, RunOptions, available_cores};
 use hyperscale_plan::model::Plan;
 use hyperscale_report::{Style, TextOptions, summary, to_json};
 use hyperscale_stats::result::{RunResult, Status};
 use hyperscale_tui::{Mode, Wish};
 use hyperscale_types::ExitCode;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::interrupts::Interrupts;
 use crate::errors::CommandError;
-use crate::faces::{Closed, Faces, LiveScreen, ProgressLog, Recorder, Wishes, screen};
+use crate::faces::{self, Closed, Faces, LiveScreen, ProgressLog, Recorder, Source, Wishes, screen};
 use crate::identity;
+use crate::local::steering::Steering;
 use crate::printer::Printer;
 use crate::settings::Settings;
 
@@ -33,6 +36,8 @@ pub(crate) struct Session {
     pub(crate) options: BTreeMap<String, String>,
     /// Where the run is recorded.
     pub(crate) record: Option<PathBuf>,
+    /// Where it is exported to.
+    pub(crate) exports: Vec<String>,
     /// Cores and seed.
     pub(crate) settings: Settings,
     /// Where progress goes.
@@ -53,13 +58,16 @@ impl Session {
         let printer = self.printer;
         let mut interrupts = Interrupts::listen()?;
         let mut faces = self.recording()?;
+        let exported = faces::export(&self.exports, Source::Live, &mut faces, printer)?;
         let options = self.run_options();
         let settings = self.settings;
+        let job = options.job.clone();
         let mut run = Run::start(Arc::new(self.plan), options)?;
         // Before a screen hides them.
         run.warnings().iter().for_each(|warning| printer.warning(warning));
-        let mut wishes = watch(&mut faces, Mode::Live, settings, printer)?;
         let control = run.control();
+        let mut steering = settings.control.then(|| Steering::open(&job, control.clone(), printer)).flatten();
+        let mut wishes = watch(&mut faces, Mode::Live, settings, printer)?;
         loop {
             tokio::select! {
                 event = run.event() => match event {
@@ -72,12 +80,22 @@ impl Session {
                     // A run that is over takes no command.
                     Wish::Command(command) => drop(control.send(command)),
                 },
+                cancel = Steering::cancelled(&mut steering) => {
+                    // Like the first Ctrl-C; asking again changes nothing.
+                    let status = interrupts.first().map(|presses| interrupt(presses, &control, &mut faces));
+                    cancel.answer(status.map_or(CancelStatus::InProgress, |()| CancelStatus::Requested));
+                },
             }
         }
         // The conductor has said its last word; it only has to put its result down.
-        let result = run.join();
+        let mut result = run.join();
+        if let Some(steering) = steering {
+            steering.close().await;
+        }
         faces.show(Event::Finished(Box::new(result.clone())));
-        Ok(Played { result, trouble: farewell(faces, printer) })
+        let trouble = farewell(faces, printer);
+        exported.add_to(&mut result, printer);
+        Ok(Played { result, trouble })
     }
 
     /// The faces that must be there before any load is made.
@@ -135,7 +153,7 @@ fn interrupt(presses: u32, control: &Control, faces: &mut Faces) {
     let (command, what) =
         if presses == 1 { (Command::Finish, FINISHING) } else { (Command::Abort, ABORTING) };
     control.send(command);
-    faces.show(Event::Changed { what: what.to_owned() });
+    faces.show(Event::Changed { what: what.to_owned(), change: None });
 }
 
 /// Waits for the faces; what they have missed is told, what went wrong comes back.
@@ -189,39 +207,5 @@ fn exit_code(result: &RunResult) -> ExitCode {
         (Status::Completed, _) => ExitCode::Ok,
         (Status::Cancelled, _) => ExitCode::Cancelled,
         _ => ExitCode::Failed,
-    }
-}
-
-/// Wishes to stop, counted.
-pub(super) struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
-    presses: u32,
-}
-
-impl Interrupts {
-    /// Listens from now on.
-    pub(super) fn listen() -> Result<Self, CommandError> {
-        let listen = |kind| signal(kind).map_err(CommandError::System);
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            presses: 0,
-        })
-    }
-
-    /// Counts one more, from wherever it came.
-    pub(super) fn count(&mut self) -> u32 {
-        self.presses += 1;
-        self.presses
-    }
-
-    /// Waits for the next one; returns how many there were.
-    pub(super) async fn next(&mut self) -> u32 {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-        self.count()
     }
 }

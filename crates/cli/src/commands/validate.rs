@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use hyperscale_engine::available_cores;
+use hyperscale_engine::{available_cores, data};
 use hyperscale_plan::explain::{Explanation, explain};
-use hyperscale_plan::{Problem, render};
+use hyperscale_plan::{Loaded, Problem, render};
 use hyperscale_types::ExitCode;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(crate) async fn validate(
     settings: Settings,
     printer: Printer,
 ) -> Result<ExitCode, CommandError> {
-    let loaded = match plan_file::read(&args.plan, args.vars) {
+    let loaded = match read(&args) {
         Ok(loaded) => loaded,
         Err(CommandError::Plan(problems)) if settings.output.json => {
             print(&format!("{}\n", invalid(&problems)), printer)?;
@@ -40,6 +40,17 @@ pub(crate) async fn validate(
     };
     print(&text, printer)?;
     Ok(ExitCode::Ok)
+}
+
+/// The plan, and its data files as a run would read them.
+fn read(args: &ValidateArgs) -> Result<Loaded, CommandError> {
+    let mut loaded = plan_file::read(&args.plan, args.vars.clone())?;
+    let warnings = data::check(&loaded.plan).map_err(|error| {
+        let problem = Problem::general(&error.file.to_string_lossy(), error.problem.to_string());
+        CommandError::Plan(vec![problem.at_line(error.line.unwrap_or(0))])
+    })?;
+    loaded.warnings.extend(warnings.into_iter().map(|text| Problem::general(&args.plan, text).as_warning()));
+    Ok(loaded)
 }
 
 fn print(text: &str, printer: Printer) -> Result<(), CommandError> {

@@ -3,17 +3,19 @@
 //! ```text
 //!                    ┌─ 16 events ─► thread ─► progress lines | screen
 //! session ─ Faces ───┼─ 16 events ─► thread ─► recording
-//!                    └─ 16 events ─► thread ─► …
+//!                    └─ 16 events ─► thread ─► exporters, which have threads of their own
 //! ```
 //! Every face has a thread and a short queue of its own. Where the queue is full, snapshots are left out and counted;
-//! other events are few and wait.
+//! other events are few and wait. A recording that is shown again slows nothing down: there the faces are waited for.
 
+mod exports;
 mod progress;
 mod recorder;
 pub(crate) mod screen;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread;
 
@@ -21,6 +23,7 @@ use hyperscale_engine::Event;
 
 use crate::errors::CommandError;
 
+pub(crate) use exports::{Source, export};
 pub(crate) use progress::ProgressLog;
 pub(crate) use recorder::Recorder;
 pub(crate) use screen::{LiveScreen, Wishes};
@@ -62,16 +65,19 @@ impl Faces {
     /// Gives a face a thread.
     pub(crate) fn add(&mut self, name: &'static str, face: impl Face + 'static) -> Result<(), CommandError> {
         let (sender, events) = mpsc::sync_channel::<Arc<Event>>(WAITING_MAX);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let waits = Arc::clone(&waiting);
         let watch = move || {
             let mut face: Box<dyn Face> = Box::new(face);
             for event in &events {
                 face.event(&event);
+                waits.fetch_sub(1, Ordering::Relaxed);
             }
             face.close()
         };
         let thread =
             thread::Builder::new().name(format!("face-{name}")).spawn(watch).map_err(CommandError::System)?;
-        self.seats.push(Seat { name, sender, kept: VecDeque::new(), missing: 0, missed: 0, thread });
+        self.seats.push(Seat { name, sender, waiting, kept: VecDeque::new(), missing: 0, missed: 0, thread });
         Ok(())
     }
 
@@ -79,6 +85,13 @@ impl Faces {
     pub(crate) fn show(&mut self, event: Event) {
         let event = Arc::new(event);
         self.seats.iter_mut().for_each(|seat| seat.hand(&event));
+    }
+
+    /// Whether everybody could take one more.
+    pub(crate) fn have_room(&self) -> bool {
+        self.seats
+            .iter()
+            .all(|seat| seat.waiting.load(Ordering::Relaxed) < WAITING_MAX || seat.thread.is_finished())
     }
 
     /// Waits until everybody has seen everything.
@@ -91,6 +104,8 @@ impl Faces {
 struct Seat {
     name: &'static str,
     sender: SyncSender<Arc<Event>>,
+    /// Events that were handed over and not yet seen.
+    waiting: Arc<AtomicUsize>,
     kept: VecDeque<Arc<Event>>,
     /// Snapshots left out since the last one that went through.
     missing: u64,
@@ -105,7 +120,7 @@ impl Seat {
         match &**event {
             Event::Snapshot(_) if !self.kept.is_empty() => self.miss(),
             Event::Snapshot(_) => {
-                if let Err(TrySendError::Full(_)) = self.sender.try_send(self.told(event)) {
+                if self.send(self.told(event)).is_err() {
                     self.miss();
                 } else {
                     self.missing = 0;
@@ -141,15 +156,28 @@ impl Seat {
 
     fn flush(&mut self) {
         while let Some(first) = self.kept.pop_front() {
-            if let Err(TrySendError::Full(first)) = self.sender.try_send(first) {
+            if let Err(first) = self.send(first) {
                 self.kept.push_front(first);
                 return;
             }
         }
     }
 
+    /// Hands an event over unless the queue is full. A face that has crashed takes everything.
+    fn send(&self, event: Arc<Event>) -> Result<(), Arc<Event>> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        match self.sender.try_send(event) {
+            Err(TrySendError::Full(event)) => {
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                Err(event)
+            }
+            Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
+        }
+    }
+
     fn close(self) -> Closed {
         for event in self.kept {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
             // A face that has crashed gets nothing more; its thread says so.
             drop(self.sender.send(event));
         }
@@ -177,7 +205,7 @@ mod tests {
             self.permits.recv().ok();
             let word = match event {
                 Event::Snapshot(snapshot) => format!("snapshot after {}", snapshot.missed),
-                Event::Changed { what } => what.clone(),
+                Event::Changed { what, .. } => what.clone(),
                 other => format!("{other:?}"),
             };
             self.seen.lock().unwrap().push(word);
@@ -196,7 +224,7 @@ mod tests {
         faces.add("slow", Slow { permits, seen: Arc::clone(&seen) }).unwrap();
         for number in 0..100 {
             faces.show(snapshot());
-            faces.show(Event::Changed { what: format!("change {number}") });
+            faces.show(Event::Changed { what: format!("change {number}"), change: None });
         }
         drop(permit);
         let closed = faces.close();
@@ -228,6 +256,24 @@ mod tests {
         let after = |word: &String| word.trim_start_matches("snapshot after ").parse::<u64>().unwrap();
         assert!(after(&seen[seen.len() - 1]) > 0, "{seen:?}");
         assert_eq!(seen.iter().map(after).sum::<u64>() + seen.len() as u64, 101, "{seen:?}");
+    }
+
+    #[test]
+    fn who_waits_for_room_leaves_nothing_out() {
+        let (permit, permits) = mpsc::channel();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let mut faces = Faces::default();
+        faces.add("slow", Slow { permits, seen: Arc::clone(&seen) }).unwrap();
+        let permits = thread::spawn(move || (0..100).try_for_each(|_| permit.send(())));
+        for _ in 0..100 {
+            while !faces.have_room() {
+                thread::yield_now();
+            }
+            faces.show(snapshot());
+        }
+        permits.join().unwrap().unwrap();
+        assert_eq!(faces.close()[0].missed, 0);
+        assert_eq!(seen.lock().unwrap().len(), 100);
     }
 
     /// Crashes at once.

@@ -31,6 +31,7 @@ impl ProgressLog {
     }
 
     fn started(&mut self, started: &Started) {
+        self.printer.note(format_args!("job {}", started.job));
         self.planned = started.planned_s.and_then(|planned_s| Duration::try_from_secs_f64(planned_s).ok());
         let pending = |name: &Name| (name.to_string(), Status::Pending);
         self.workflows = started.workflows.iter().map(|workflow| pending(&workflow.name)).collect();
@@ -38,6 +39,10 @@ impl ProgressLog {
 
     fn workflow(&mut self, name: &Name, state: &WorkflowState) {
         let (status, text) = match state {
+            WorkflowState::Waiting { cores } => {
+                let cores = count(*cores, "free core");
+                (Status::Ready, format!("waits for {cores}; it begins when another workflow has ended"))
+            }
             WorkflowState::Preparing { cores } => {
                 (Status::Assigned, format!("preparing on {}", count(*cores, "core")))
             }
@@ -83,7 +88,7 @@ impl Face for ProgressLog {
             Event::Workflow { name, state } => self.workflow(name, state),
             Event::Snapshot(snapshot) => self.snapshot(snapshot),
             Event::Abort { rule } => self.printer.note(format_args!("threshold failed, stopping: {rule}")),
-            Event::Changed { what } => self.printer.note(what),
+            Event::Changed { what, .. } => self.printer.note(what),
             Event::Finished(_) => {}
         }
     }

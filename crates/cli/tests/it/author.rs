@@ -61,7 +61,7 @@ fn plans_are_written_and_never_over_another() {
 fn wrong_orders_are_usage_errors() {
     snapshot!("new_no_file", run(&["new"]));
     snapshot!("new_unknown_template", run(&["new", "-", "-t", "smok"]));
-    snapshot!("new_wrong_url", run(&["new", "-", "--url", "shop.example.com"]));
+    snapshot!("new_wrong_url", run(&["new", "-", "--url", "ftp://shop.example.com"]));
     snapshot!("new_wrong_host", run(&["new", "-", "--url", "http://:80"]));
     snapshot!("new_contradiction", run(&["new", "a.toml", "--format", "json"]));
     snapshot!("new_unwritable", run(&["new", "no/such/folder/a.toml"]));

@@ -14,6 +14,7 @@ pub(crate) fn masked() -> insta::Settings {
         (r"127\.0\.0\.1:[1-9]\d*", "127.0.0.1:PORT"),
         (r"target-\d+", "target-PORT"),
         (r"/tmp/\.tmp\w+", "FOLDER"),
+        (r"run-\d{8}T\d{6}-[0-9a-f]{8}", "run-JOB"),
     ] {
         settings.add_filter(pattern, mask);
     }
@@ -21,7 +22,7 @@ pub(crate) fn masked() -> insta::Settings {
 }
 
 /// Masks measured numbers too, and the columns they shift. A busy machine may be the bottleneck; that is not the point.
-fn measured() -> insta::Settings {
+pub(crate) fn measured() -> insta::Settings {
     let mut settings = masked();
     for (pattern, mask) in [
         (r"(?s)\n\n! warning.*?\n--- stderr", "\n--- stderr"),
@@ -69,7 +70,7 @@ fn usage_errors_are_exit_code_2() {
     snapshot!("usage_report_without_extension", run(&["run", "http://h/", "--report", "out"]));
     snapshot!("usage_report_folder", run(&["run", "http://h/", "--report", "no/such/folder/out.json"]));
     snapshot!("usage_plan_missing", run(&["run", "missing.yaml"]));
-    snapshot!("usage_host_without_scheme", run(&["run", "localhost:8080"]));
+    snapshot!("usage_host_without_scheme", run(&["run", "shop.example"]));
     snapshot!("usage_plan_is_a_folder", run(&["validate", "examples"]));
     snapshot!("usage_request_flag_with_plan", run(&["run", "examples/quick.yaml", "-X", "POST"]));
     snapshot!("usage_var_with_url", run(&["run", "http://h/", "--var", "a=b"]));
@@ -244,4 +245,17 @@ fn target_tells_why_it_cannot_listen() {
     snapshot!("target_key_missing", run(&["target", "--cert", "a.pem"]));
     snapshot!("target_cert_unreadable", run(&["target", "--cert", "a.pem", "--key", "b.pem"]));
     snapshot!("target_ca_without_tls", run(&["target", "--ca-out", "a.pem"]));
+}
+
+#[test]
+fn variables_of_other_commands_break_nothing() {
+    let mut command = hyperscale();
+    command.args(["schema", "--plan"]);
+    for name in ["SERVER", "API_TOKEN", "AUTH_SECRET", "DATABASE_URL", "NODE_ROLE"] {
+        command.env(format!("HYPERSCALE_{name}"), "x");
+    }
+    assert_eq!(Process::spawn(&mut command).wait().code, 0);
+    Process::spawn(command.env("HYPERSCALE_SERVR", "x"))
+        .wait()
+        .assert_told(2, &["unknown setting", "server"]);
 }

@@ -10,7 +10,7 @@ use crate::commands::{masked, shown, snapshot};
 use crate::support::{Outcome, Target, run};
 
 /// A machine with which everything is fine.
-const GOOD: [(&str, &str); 13] = [
+const GOOD: [(&str, &str); 14] = [
     (
         "proc/self/limits",
         "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024                 524288               files\n",
@@ -27,6 +27,7 @@ const GOOD: [(&str, &str); 13] = [
     ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
     ("proc/meminfo", "MemTotal: 16384000 kB\nMemAvailable:    8192000 kB\n"),
     ("proc/self/cgroup", "0::/test\n"),
+    ("proc/loadavg", "0.31 0.52 0.40 1/301 4711\n"),
 ];
 
 struct Machine(TempDir);
@@ -101,6 +102,7 @@ fn a_bad_machine_is_told_what_to_do() {
         ("proc/self/timerslack_ns", "10000000\n"),
         ("proc/self/status", "Cpus_allowed_list:\t3\n"),
         ("sys/fs/cgroup/test/cpu.max", "50000 100000\n"),
+        ("proc/loadavg", "6.80 5.01 4.00 9/301 4711\n"),
         ("sys/fs/cgroup/test/memory.max", "268435456\n"),
         ("sys/fs/cgroup/test/memory.current", "67108864\n"),
         ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
@@ -181,7 +183,7 @@ fn the_target_is_reached_or_not() {
 fn this_machine_can_be_looked_at() {
     let outcome = run(&["doctor", "--vus", "1", "--json"]);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
-    assert_eq!(document["checks"].as_array().unwrap().len(), 13);
+    assert_eq!(document["checks"].as_array().unwrap().len(), 14);
     assert_eq!(outcome.code, i32::from(document["ok"] == false), "{outcome}");
 }
 

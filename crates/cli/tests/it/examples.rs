@@ -1,7 +1,9 @@
 //! Every plan in `examples/` is valid and runs against the target as it is.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::commands::measured;
 use crate::support::{Target, assert_books, run};
 
 fn examples() -> Vec<PathBuf> {
@@ -10,7 +12,7 @@ fn examples() -> Vec<PathBuf> {
         path.extension()
             .is_some_and(|extension| ["yaml", "toml", "json"].iter().any(|known| extension == *known))
     };
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut plans: Vec<PathBuf> = files.filter(is_plan).collect();
     plans.sort();
     plans
@@ -53,8 +55,18 @@ fn all_examples_run_and_are_witnessed() {
 
 #[test]
 fn the_demo_runs_on_its_own() {
-    let outcome = run(&["demo", "--json"]);
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("demo.html");
+    let outcome = run(&["demo", "--json", "--report", report.to_str().unwrap()]);
     let result = outcome.result(0);
+    assert!(fs::read_to_string(report).unwrap().contains("<h1>"), "a page about the demo");
+    let mut settings = measured();
+    for (pattern, mask) in
+        [(r"(?m)^(.*p99|warning:|Login:|Browse:|Order:).*\n", ""), (r"counted \d+", "counted N")]
+    {
+        settings.add_filter(pattern, mask);
+    }
+    settings.bind(|| insta::assert_snapshot!("demo", outcome.stderr));
     assert_books(&result);
     assert_eq!(result.totals.failed, 0, "{:?}", result.errors);
     assert!(result.thresholds_passed && result.thresholds.len() >= 3);

@@ -12,6 +12,7 @@ use crate::author::shortened;
 use crate::support::{Target, assert_books, run};
 
 const USERS: &str = "name,password\nada,analytical\nalan,enigma\n";
+const PEOPLE: &str = "name;age\nada;36\nalan;41\n";
 const ITEMS: &str = "{\"id\": 1}\n{\"id\": 2}\n";
 
 /// A fenced block, and where it stands.
@@ -83,6 +84,7 @@ fn plans_of_the_guide_are_valid_and_run() {
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
         write("users.csv", USERS);
         write("items.jsonl", ITEMS);
+        write("people.txt", PEOPLE);
         write("body.bin", "bytes");
         write("plan.yaml", &text);
         let path = folder.path().join("plan.yaml");

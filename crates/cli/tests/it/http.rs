@@ -1,6 +1,12 @@
 //! HTTP behaviour that changes what is counted: redirects, authentication, cookies, connections, streams.
 
-use crate::support::{Target, assert_books, assert_witnessed, errors, run_plan, step, workflow};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use crate::support::{
+    PATIENCE, Target, assert_books, assert_witnessed, errors, run, run_plan, step, workflow,
+};
 
 /// One workflow of 3 virtual users and 12 iterations with these steps.
 fn plan(steps: &str) -> String {
@@ -136,4 +142,80 @@ fn a_unix_socket_stands_in_for_host_and_port() {
     let steps = steps.replace("/a\"", &format!("/a\", unix: {}", target.socket().display()));
     let result = run_plan(&target, &plan(&steps), &[]).result(0);
     assert_witnessed(&result, &target.seen(), &[("a", "/a")]);
+}
+
+/// Takes one request, answers it and returns its body.
+fn take_one(listener: &TcpListener) -> Vec<u8> {
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut request = Vec::new();
+    loop {
+        let mut some = [0; 4_096];
+        let read = stream.read(&mut some).unwrap();
+        assert!(read > 0, "the request ends early");
+        request.extend_from_slice(&some[..read]);
+        let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&request[..end]).to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        if request.len() == end + 4 + length.parse::<usize>().unwrap() {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+            return request.split_off(end + 4);
+        }
+    }
+}
+
+#[test]
+fn file_of_any_bytes_is_sent_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("body");
+    // Neither text in any encoding nor without the marks of a template.
+    let bytes: Vec<u8> = (0..=255).chain(*b"{{ nobody }}\xff\xfe\0").collect();
+    std::fs::write(&path, &bytes).unwrap();
+    let body = format!("@{}", path.display());
+    for command in [&["run", "-c", "1", "-n", "1"][..], &["ping", "http"]] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let witness = thread::spawn(move || take_one(&listener));
+        let outcome = run(&[command, &[&url, "-b", &body]].concat());
+        assert_eq!(outcome.code, 0, "{outcome}");
+        assert_eq!(witness.join().unwrap(), bytes, "{command:?}");
+    }
+    let target = Target::start(&[]);
+    let echo = format!("{}/echo", target.base);
+    let result = run(&["run", &echo, "-c", "2", "-n", "10", "-b", &body, "--json"]).result(0);
+    assert!(result.totals.bytes.received > 10 * bytes.len() as u64, "{:?}", result.totals);
+}
+
+#[test]
+fn a_host_and_a_path_from_variables_reach_what_they_name() {
+    let target = Target::start(&[]);
+    let steps =
+        "      users: { http: \"http://{{ host }}/{{ prefix }}/users/{{ name }}?like={{ name }}\" }\n";
+    let vars = format!("vars: {{ base: \"\", host: \"{}\", prefix: api/v1, name: a b }}", target.listen);
+    let result = run_plan(&target, &plan(steps).replace("vars: { base: \"\" }", &vars), &[]).result(0);
+    assert_witnessed(&result, &target.seen(), &[("users", "/api/v1/users/a%20b")]);
+}
+
+#[test]
+fn cookies_of_header_plan_and_jar_stand_in_one_field() {
+    let target = Target::start(&[]);
+    let steps = r#"      set: { http: "{{ base }}/cookies/set?jar=1" }
+      get:
+        http: { url: "{{ base }}/echo", headers: { cookie: header=2 }, cookies: { plan: "3" } }
+        check: { body: { contains: "header=2; plan=3; jar=1" } }
+"#;
+    let result = run_plan(&target, &plan(steps), &[]).result(0);
+    let check = &workflow(&result, "W").checks[0];
+    assert_eq!((check.passed, check.failed), (12, 0), "{:?}", result.errors);
+}
+
+#[test]
+fn events_that_come_compressed_are_no_success() {
+    let target = Target::start(&[]);
+    let steps = "      events: { http: { url: \"{{ base }}/gzip\", stream: lines } }\n";
+    let result = run_plan(&target, &plan(steps), &[]).result(0);
+    let events = step(workflow(&result, "W"), "events");
+    assert_eq!((events.ok, errors(events, "protocol")), (0, 12));
+    let message = &result.errors[0].message;
+    assert!(message.contains("compressed (gzip)"), "{message}");
 }

@@ -1,8 +1,13 @@
 //! Ctrl-C: once lets running iterations finish, twice cuts everything off; both report everything.
 
+use std::process::Command;
+
 use hyperscale_stats::result::Status;
 
-use crate::support::{PlanFile, Target, assert_witnessed, errors, run_plan, start_file, step, workflow};
+use crate::support::{
+    PlanFile, Process, Target, assert_witnessed, errors, hyperscale, run_plan, start, start_file, step,
+    workflow,
+};
 
 /// Iterations of two calls, each 200 ms: whoever is interrupted is in the middle of something.
 const SLOW: &str = r#"
@@ -37,6 +42,51 @@ fn first_ctrl_c_lets_iterations_finish_and_reports() {
         assert_eq!(step(slow, "first").count, step(slow, "second").count, "all steps of all iterations ran");
         assert_eq!(result.totals.failed, 0);
     }
+}
+
+/// Starts the slow plan with SIGHUP as `how` says, which does not depend on who runs the tests.
+fn start_minding_hangups(how: &str, plan: &PlanFile, base: &str, args: &[&str]) -> Process {
+    let program = hyperscale();
+    let mut command = Command::new("env");
+    command.arg(how).arg(program.get_program()).env("NO_COLOR", "1");
+    command.args(["run", &plan.path(), "--json", "--var", &format!("base={base}")]).args(args);
+    Process::spawn(&mut command)
+}
+
+#[test]
+fn a_closed_terminal_ends_the_run_gracefully_with_reports_and_recording() {
+    let (target, plan) = (Target::start(&[]), PlanFile::new(SLOW));
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let args = ["--report", &file("out.html"), "--record", &file("run.jsonl")];
+    let process = start_minding_hangups("--default-signal=HUP", &plan, &target.base, &args);
+    target.wait_for_requests(7);
+    // The kernel says it, and the shell says it again.
+    process.signal("HUP");
+    process.wait_for_note("no new iterations");
+    process.signal("HUP");
+    let result = process.wait().result(97);
+    assert_eq!((result.status, result.reason.as_deref()), (Status::Cancelled, Some("interrupted")));
+    assert_eq!(workflow(&result, "Slow").iterations.interrupted, 0, "iterations could finish");
+    assert_witnessed(&result, &target.seen(), &STEPS);
+    let mut left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["out.html", "run.jsonl"], "no temporary file is left");
+    assert!(std::fs::read_to_string(file("run.jsonl")).unwrap().contains("\"type\":\"finished\""));
+}
+
+#[test]
+fn a_run_under_nohup_does_not_mind_a_closed_terminal() {
+    let (target, plan) = (Target::start(&[]), PlanFile::new(SLOW));
+    let process = start_minding_hangups("--ignore-signal=HUP", &plan, &target.base, &[]);
+    target.wait_for_requests(7);
+    process.signal("HUP");
+    // Iterations of two calls: those that run may finish, later ones are new.
+    target.wait_for_requests(target.seen().requests + 24);
+    process.signal("INT");
+    let result = process.wait().result(97);
+    assert_eq!(workflow(&result, "Slow").iterations.interrupted, 0, "one wish to stop, not two");
 }
 
 #[test]
@@ -76,6 +126,55 @@ workflows:
     let slow = workflow(&result, "Slow");
     assert_eq!(slow.iterations.interrupted, 3);
     assert_eq!(errors(step(slow, "hang"), "cancelled"), 3);
+    let told: Vec<_> = result.errors.iter().map(|error| (error.message.as_str(), error.count)).collect();
+    assert_eq!(told, [("cut off by the end of the run", 3)]);
+}
+
+#[test]
+fn a_rate_beyond_any_machine_can_be_interrupted() {
+    let target = Target::start(&[]);
+    let url = format!("{}/x", target.base);
+    let process = start(&["run", &url, "--json", "-r", "20000000/s", "-d", "10m", "--cores", "1"]);
+    target.wait_for_requests(1);
+    process.signal("INT");
+    let result = process.wait().result(97);
+    assert_witnessed(&result, &target.seen(), &[("request", "/x")]);
+    assert!(result.workflows[0].iterations.dropped > 0, "{:?}", result.workflows[0].iterations);
+}
+
+#[test]
+fn nobody_waits_for_a_think_time_after_which_nothing_follows() {
+    let target = Target::start(&[]);
+    let plan = PlanFile::new(
+        r#"
+vars: { base: "" }
+workflows:
+  Idle:
+    vus: 3
+    duration: 100ms
+    ramp: 0s
+    graceful_stop: 60s
+    steps:
+      ok: { http: "{{ base }}/ok", think: 1h }
+  Failing:
+    vus: 3
+    duration: 60s
+    ramp: 0s
+    graceful_stop: 60s
+    steps:
+      no: { http: "{{ base }}/status/500", think: 1h }
+      after: { http: "{{ base }}/after" }
+"#,
+    );
+    let process = start_file(&plan, &target.base, &["--cores", "2"]);
+    target.wait_for_requests(6);
+    process.signal("INT");
+    let result = process.wait().result(97);
+    assert_witnessed(&result, &target.seen(), &[("ok", "/ok"), ("no", "/status/500"), ("after", "/after")]);
+    let (idle, failing) = (workflow(&result, "Idle").iterations, workflow(&result, "Failing").iterations);
+    assert_eq!((idle.completed, idle.interrupted), (3, 0), "{idle:?}");
+    assert_eq!((failing.failed, failing.interrupted), (3, 0), "{failing:?}");
+    assert!(result.elapsed_s < 50.0, "it did not wait for graceful_stop");
 }
 
 #[test]

@@ -90,8 +90,9 @@ fn open_ramping_is_counted_exactly() {
 #[test]
 fn paced_is_counted_exactly() {
     witness("load: { vus: 5, interval: 100ms, duration: 600ms }", |load| {
-        assert!(load.iterations.started >= 5, "every virtual user starts at least once");
-        assert!(load.iterations.started <= 5 * 6, "{:?}", load.iterations);
+        // A machine that stalls loses starts, which a pace does not make up for. That it is kept exactly is tested with
+        // a clock that is a model, in the engine.
+        assert!((5..=5 * 6).contains(&load.iterations.started), "{:?}", load.iterations);
     });
 }
 
@@ -133,6 +134,50 @@ workflows:
         slow.latency_us.max > 2.0 * slow.service_us.max,
         "queueing is part of the latency, not of the service time"
     );
+}
+
+#[test]
+fn an_open_load_lasts_as_long_as_its_curve() {
+    let target = Target::start(&[]);
+    // The last start is due after 1.5 s of 2 s and takes longer than graceful_stop, but not than both.
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Load:
+    load: { rate: 1/s, duration: 2s }
+    graceful_stop: 10ms
+    steps:
+      slow: { http: "{{ base }}/delay/100" }
+thresholds:
+  - Load.rate <= 1/s
+"#;
+    let result = run_plan(&target, plan, &[]).result(0);
+    assert_witnessed(&result, &target.seen(), &[("slow", "/delay/100")]);
+    let load = workflow(&result, "Load");
+    assert_eq!((load.iterations.completed, load.iterations.interrupted), (2, 0), "{:?}", load.iterations);
+    assert!(load.elapsed_s >= 2.0, "{}", load.elapsed_s);
+}
+
+#[test]
+fn a_slow_target_is_not_reported_as_a_saturated_generator() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Load:
+    load: { rate: 500/s, duration: 3s, max_vus: 1 }
+    graceful_stop: 100ms
+    steps:
+      slow: { http: "{{ base }}/delay/5" }
+"#;
+    let result = run_plan(&target, plan, &["--cores", "1"]).result(0);
+    let load = workflow(&result, "Load");
+    assert!(
+        load.iterations.late > load.iterations.started,
+        "the target is overloaded: {:?}",
+        load.iterations
+    );
+    assert!(!load.generator_saturated && !result.generator_saturated);
 }
 
 #[test]
@@ -220,4 +265,28 @@ fn a_url_is_loaded_without_a_plan() {
         assert_witnessed(&result, &target.seen(), &[("request", "/page")]);
         assert!(result.totals.ok > 0, "{args:?}");
     }
+}
+
+#[test]
+fn a_load_that_does_less_than_it_says_is_told_before_and_after() {
+    let target = Target::start(&[]);
+    for (load, before, after) in [
+        ("rate: 1/m\n    duration: 1s", "this load starts nothing", "no iteration was started"),
+        ("vus: 10\n    duration: 1s\n    ramp: 5s", "the ramp of 5s is longer", "virtual users were started"),
+        (
+            "vus: 1\n    iterations: 100000000\n    max_duration: 200ms",
+            "",
+            "of 100000000 iterations were started",
+        ),
+    ] {
+        let plan = format!(
+            "vars: {{ base: \"\" }}\nworkflows:\n  W:\n    {load}\n    steps: {{ get: {{ http: \"{{{{ base }}}}/\" }} }}\n"
+        );
+        let outcome = run_plan(&target, &plan, &[]);
+        outcome.assert_told(0, &[before]);
+        let notes = workflow(&outcome.result(0), "W").notes.join("\n");
+        assert!(notes.contains(after), "{load}: {notes}");
+    }
+    let plan = "vars: { base: \"\" }\nworkflows: { W: { vus: 2, iterations: 4, steps: { get: { http: \"{{ base }}/\" } } } }";
+    assert!(workflow(&run_plan(&target, plan, &[]).result(0), "W").notes.is_empty());
 }

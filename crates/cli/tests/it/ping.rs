@@ -11,7 +11,7 @@ use crate::support::{Outcome, Target, run, start};
 fn timed(name: &str, outcome: &Outcome) {
     let mut settings = masked();
     for (pattern, mask) in [
-        (r"│[ █]+│", "│BAR│"),
+        (r"│[ █░]+│", "│BAR│"),
         (r" +\d+\.\d{3} ms", " TIME"),
         (r" +\d+ ms", " TIME"),
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE"),

@@ -1,6 +1,7 @@
 //! `--record` and `replay`: a recorded run shown again says what the run said.
 
 use std::fs;
+use std::io::Write;
 
 use hyperscale_engine::Event;
 use serde_json::Value;
@@ -45,7 +46,7 @@ fn recording_holds_every_second_and_the_result() {
     let recorded = record();
     let lines = recorded.lines();
     let header: Value = serde_json::from_str(&lines[0]).unwrap();
-    assert_eq!((&header["recording"], &header["events"]), (&1.into(), &1.into()));
+    assert_eq!((&header["recording"], &header["events"]), (&1.into(), &2.into()));
     assert!(header["environment"]["version"].is_string(), "{header}");
     let events: Vec<Event> = lines[1..]
         .iter()
@@ -85,12 +86,45 @@ fn replay_gives_the_result_of_the_run_in_every_form() {
 }
 
 #[test]
+fn a_cut_recording_is_shown_and_reported_up_to_its_last_second() {
+    let recorded = record();
+    let lines = recorded.lines();
+    let is_snapshot = |line: &String| line.contains("\"type\":\"snapshot\"");
+    let last = lines.iter().rposition(is_snapshot).unwrap();
+    let cut = recorded.rewritten(&lines[..=last]);
+    let mut file = fs::OpenOptions::new().append(true).open(&cut).unwrap();
+    file.write_all(&lines[last + 1].as_bytes()[..20]).unwrap();
+    let report = recorded.folder.path().join("cut.json");
+    let outcome = run(&["replay", &cut, "--speed", "max", "--json", "--report", report.to_str().unwrap()]);
+    outcome.assert_told(98, &["warning: the recording ends after line", "cut off", "last second"]);
+    let result = outcome.result(98);
+    assert!(!result.is_final && result.totals.requests > 0);
+    let snapshot: Value = serde_json::from_str(&lines[last]).unwrap();
+    assert_eq!(snapshot["event"]["result"]["totals"]["requests"], result.totals.requests);
+    let written: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
+    assert_eq!(written["final"], false);
+}
+
+#[test]
+fn a_replay_waits_for_its_faces() {
+    let recorded = record();
+    let lines = recorded.lines();
+    let snapshot = lines.iter().find(|line| line.contains("\"type\":\"snapshot\"")).unwrap().clone();
+    let mut many = lines[..2].to_vec();
+    many.extend(std::iter::repeat_n(snapshot, 300));
+    many.push(lines[lines.len() - 1].clone());
+    let outcome = run(&["replay", &recorded.rewritten(&many), "--speed", "max"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(!outcome.stderr.contains("too slow"), "{outcome}");
+}
+
+#[test]
 fn recordings_that_cannot_be_shown_say_where_and_why() {
     let recorded = record();
     let lines = recorded.lines();
-    let cut = recorded.rewritten(&lines[..3]);
+    let cut = recorded.rewritten(&lines[..2]);
     run(&["replay", &cut, "--speed", "max"])
-        .assert_told(2, &["cannot be replayed", "after line 3", "cut off"]);
+        .assert_told(2, &["cannot be replayed", "after line 2", "cut off"]);
     let mut wrong = lines.clone();
     wrong[2] = "{\"t_s\":0.1,\"event\":{\"type\":\"exploded\"}}".to_owned();
     run(&["replay", &recorded.rewritten(&wrong), "--speed", "max"])

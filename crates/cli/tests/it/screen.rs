@@ -1,5 +1,7 @@
 //! The live screen of the real binary in a real terminal (tmux): it appears, keys work, the terminal comes back.
 
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,7 +19,9 @@ impl Terminal {
     /// Runs `hyperscale` with these arguments, then says how it ended and how the terminal is.
     fn run(args: &str) -> Self {
         let terminal = Self { folder: tempfile::tempdir().unwrap() };
-        let program = format!("{} {args}; echo exit $?; stty -a; cat", env!("CARGO_BIN_EXE_hyperscale"));
+        let (binary, pid) = (env!("CARGO_BIN_EXE_hyperscale"), terminal.pid_file());
+        let pid = pid.display();
+        let program = format!("sh -c 'echo $$ > {pid}; exec {binary} {args}'; echo exit $?; stty -a; cat");
         terminal.tmux(&[
             "-f",
             "/dev/null",
@@ -39,6 +43,16 @@ impl Terminal {
         let output = Command::new("tmux").arg("-S").arg(socket).args(args).output().unwrap();
         assert!(output.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.folder.path().join("pid")
+    }
+
+    /// Sends the run a signal by its name.
+    fn signal(&self, name: &str) {
+        let pid = fs::read_to_string(self.pid_file()).unwrap();
+        assert!(Command::new("kill").args(["-s", name, pid.trim()]).status().unwrap().success());
     }
 
     fn keys(&self, keys: &[&str]) {
@@ -104,6 +118,16 @@ fn ctrl_c_stops_gracefully_and_gives_the_terminal_back() {
     terminal.wait_for("busiest");
     terminal.keys(&["C-c"]);
     terminal.assert_given_back(97);
+}
+
+#[test]
+fn sigterm_stops_gracefully_and_gives_the_terminal_back() {
+    let target = Target::start(&[]);
+    let terminal = Terminal::run(&format!("run {} -c 2 -d 60s", target.base));
+    terminal.wait_for("busiest");
+    terminal.signal("TERM");
+    terminal.assert_given_back(97);
+    terminal.wait_for("cancelled (interrupted)");
 }
 
 #[test]

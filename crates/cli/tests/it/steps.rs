@@ -107,6 +107,8 @@ fn a_check_that_stops_the_test_fails_the_workflow() {
     assert_witnessed(&result, &target.seen(), &[("get", "/x")]);
     assert_eq!((result.status, result.reason.as_deref()), (Status::Failed, Some("check")));
     assert!(errors(step(w(&result), "get"), "check") >= 1);
+    let told = result.errors.iter().any(|error| error.message.contains("of step `get` did not hold"));
+    assert!(told, "{:?}", result.errors);
 }
 
 #[test]
@@ -210,7 +212,7 @@ workflows:
         let result = start_file(&file, &target.base, &["--cores", "1"]).wait().result(0);
         let seen = target.seen();
         assert_witnessed(&result, &seen, &[]);
-        let names = ["/ann", "/bob", "/c%2Cd", "/dan"];
+        let names = ["/ann", "/bob", "/c,d", "/dan"];
         let counts: Vec<u64> = names.iter().map(|path| seen.at(path)).collect();
         let again: Vec<u64> = names.iter().map(|path| seen.at(&format!("/again{path}"))).collect();
         assert_eq!(counts, again, "both steps of an iteration see the same row");
@@ -330,4 +332,68 @@ fn equal_seeds_draw_equal_numbers() {
     };
     assert_eq!(paths("1"), paths("1"));
     assert_ne!(paths("1"), paths("2"));
+}
+
+#[test]
+fn an_expression_that_fails_in_a_check_fails_the_step() {
+    let target = Target::start(&[]);
+    let steps = r#"
+    vus: 1
+    iterations: 2
+    steps:
+      get: { http: "{{ base }}/json", check: [ { name: deep, expr: "get.json.nope.deep > 0" }, { status: 200 } ] }
+      no: { after: [], http: "{{ base }}/json", check: { expr: "no.json.total < 0" } }
+      later: { after: [], check: { expr: "'a' + 1 > 0" } }
+"#;
+    let result = run_plan(&target, &plan(steps), &[]).result(0);
+    let (get, no) = (step(w(&result), "get"), step(w(&result), "no"));
+    assert_eq!((errors(get, "expr"), get.ok, get.requests), (2, 0, 2));
+    assert_eq!((no.ok, no.failed), (2, 0), "a check that does not hold is no failure");
+    assert_eq!(errors(step(w(&result), "later"), "expr"), 2);
+    assert!(result.errors.iter().any(|error| error.message.contains("check `deep`")), "{:?}", result.errors);
+    let deep = w(&result).checks.iter().find(|check| check.name == "deep").unwrap();
+    assert_eq!((deep.passed, deep.failed), (0, 2));
+}
+
+#[test]
+fn tags_divide_calls_and_metrics() {
+    let target = Target::start(&[]);
+    let steps = r#"
+    vus: 1
+    iterations: 5
+    steps:
+      get: { http: "{{ base }}/x", tags: { odd: "{{ vu.iteration % 2 }}" } }
+      visits: { metric: { count: 2 }, tags: { odd: "{{ vu.iteration % 2 }}" } }
+"#;
+    let result = run_plan(&target, &plan(steps), &[]).result(0);
+    let calls: Vec<_> =
+        step(w(&result), "get").tags.iter().map(|tag| (tag.tags.as_str(), tag.count)).collect();
+    assert_eq!(calls, [("odd=0", 3), ("odd=1", 2)]);
+    let visits = &w(&result).metrics[0];
+    assert_eq!((visits.count, visits.sum), (5, Some(10.0)));
+    let values: Vec<_> = visits.tags.iter().map(|tag| (tag.tags.as_str(), tag.count, tag.sum)).collect();
+    assert_eq!(values, [("odd=0", 3, Some(6.0)), ("odd=1", 2, Some(4.0))]);
+}
+
+#[test]
+fn a_timeout_bounds_the_whole_step() {
+    let target = Target::start(&[]);
+    let steps = r#"
+    vus: 1
+    iterations: 1
+    steps:
+      pause: { sleep: 60s, timeout: 10ms }
+      again: { after: [], http: "{{ base }}/delay/400", repeat: 1000, timeout: 1s }
+      rests: { after: [], http: "{{ base }}/rest", repeat: 1000, think: 300ms, timeout: 1s }
+      fine: { after: [], sleep: 1ms, timeout: 60s }
+"#;
+    let result = run_plan(&target, &plan(steps), &[]).result(0);
+    assert_witnessed(&result, &target.seen(), &[("again", "/delay/400"), ("rests", "/rest")]);
+    let step = |name| step(w(&result), name);
+    assert_eq!((step("pause").ok, errors(step("pause"), "timeout")), (0, 1));
+    assert_eq!((step("fine").ok, step("fine").failed), (1, 0));
+    for name in ["again", "rests"] {
+        let (step, timeouts) = (step(name), errors(step(name), "timeout"));
+        assert!(step.count < 10 && timeouts == 1 && step.failed == 1, "{name}: {step:?}");
+    }
 }

@@ -80,12 +80,12 @@ impl Process {
         Self { child, stdout, stderr, lines }
     }
 
-    /// Waits for a line on stderr that contains `part`.
-    pub(crate) fn wait_for_note(&self, part: &str) {
+    /// Waits for a line on stderr that contains `part`, and returns it.
+    pub(crate) fn wait_for_note(&self, part: &str) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(line) if line.contains(part) => return,
+                Ok(line) if line.contains(part) => return line,
                 Ok(_) => {}
                 Err(error) => panic!("no line with {part:?} on stderr: {error}"),
             }
@@ -96,6 +96,20 @@ impl Process {
     pub(crate) fn signal(&self, name: &str) {
         let status = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
         assert!(status.success(), "kill -s {name}");
+    }
+
+    /// The CPUs that each of its threads with such a name may run on.
+    pub(crate) fn pinned(&self, name: &str) -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).ok();
+        let threads = tasks.map_while(Result::ok).filter_map(status);
+        let field = |status: &str, key: &str| {
+            status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim().to_owned()
+        };
+        threads
+            .filter(|status| field(status, "Name:").starts_with(name))
+            .map(|status| field(&status, "Cpus_allowed_list:"))
+            .collect()
     }
 
     /// Waits for the end.

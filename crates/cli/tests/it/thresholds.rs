@@ -2,7 +2,7 @@
 
 use hyperscale_stats::result::Status;
 
-use crate::support::{Target, assert_witnessed, run_plan};
+use crate::support::{PlanFile, Target, assert_witnessed, errors, run_plan, start_file, step, workflow};
 
 fn plan(thresholds: &str) -> String {
     format!(
@@ -70,4 +70,81 @@ thresholds:
     assert!(result.elapsed_s < 30.0, "it did not run to its end");
     assert_witnessed(&result, &target.seen(), &[("get", "/x"), ("later", "/later")]);
     assert_eq!(target.seen().at("/later"), 0);
+}
+
+#[test]
+fn a_failed_threshold_wins_over_a_failed_and_over_an_interrupted_job() {
+    let target = Target::start(&[]);
+    let failed = r#"
+vars: { base: "" }
+workflows:
+  W: { vus: 1, iterations: 1, setup: { s: { http: "{{ base }}/status/500" } }, steps: { a: { http: "{{ base }}/a" } } }
+  Alone: { vus: 1, iterations: 1, steps: { b: { http: "{{ base }}/b" } } }
+thresholds:
+  - Alone.completed > 1
+"#;
+    assert_eq!(run_plan(&target, failed, &[]).result(99).status, Status::Partial);
+    target.reset();
+    let endless = PlanFile::new(
+        r#"
+vars: { base: "" }
+workflows:
+  W: { vus: 1, duration: 10m, steps: { a: { http: "{{ base }}/a", think: 10ms } } }
+thresholds:
+  - W.completed > 1000000
+"#,
+    );
+    let process = start_file(&endless, &target.base, &[]);
+    target.wait_for_requests(3);
+    process.signal("INT");
+    assert_eq!(process.wait().result(99).status, Status::Cancelled);
+}
+
+#[test]
+fn calls_in_flight_get_five_seconds_when_a_threshold_aborts() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Slow:
+    vus: 2
+    iterations_per_vu: 1
+    ramp: 0s
+    steps:
+      wait: { http: "{{ base }}/delay/{{ 3000 if vu.id == 1 else 60000 }}" }
+      never: { http: "{{ base }}/never" }
+  Bad: { vus: 1, duration: 60s, steps: { bad: { http: "{{ base }}/status/500", think: 20ms } } }
+thresholds:
+  - { rule: "Bad.failed.rate < 1%", abort: true, after: 1s }
+"#;
+    let result = run_plan(&target, plan, &["--cores", "2"]).result(99);
+    let wait = step(workflow(&result, "Slow"), "wait");
+    assert_eq!((wait.ok, errors(wait, "cancelled")), (1, 1), "one ended within five seconds");
+    assert_eq!(target.seen().at("/never"), 0, "no further step starts");
+    assert!(result.elapsed_s >= 6.0, "one second of load, five for the call in flight: {}", result.elapsed_s);
+    assert!(result.elapsed_s < 50.0, "it did not wait for the call");
+}
+
+#[test]
+fn a_threshold_does_not_abort_before_its_workflow_has_run_for_so_long() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  First: { vus: 1, duration: 1500ms, steps: { a: { http: "{{ base }}/a", think: 100ms } } }
+  Bad:
+    depends: [First]
+    start_after: 500ms
+    vus: 1
+    duration: 60s
+    steps: { b: { http: "{{ base }}/status/500", think: 20ms } }
+thresholds:
+  - { rule: "Bad.failed.rate < 1%", abort: true, after: 2s }
+"#;
+    let result = run_plan(&target, plan, &[]).result(99);
+    assert_eq!((result.status, result.reason.as_deref()), (Status::Cancelled, Some("threshold")));
+    let bad = workflow(&result, "Bad");
+    assert!(bad.elapsed_s >= 2.0, "aborted after {} s of its load", bad.elapsed_s);
+    assert!(bad.elapsed_s < 50.0, "it did not run to its end");
+    assert!(result.elapsed_s >= 4.0, "`start_after` and the first workflow lie before: {}", result.elapsed_s);
 }

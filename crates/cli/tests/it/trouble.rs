@@ -19,6 +19,25 @@ fn a_name_that_does_not_resolve_is_unreachable() {
 }
 
 #[test]
+fn a_run_that_sent_nothing_is_not_unreachable() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Local:
+    vus: 1
+    iterations: 3
+    steps:
+      v: { set: { a: { b: 1 } } }
+      get: { http: "{{ base }}/x/{{ v.a.nothing }}" }
+"#;
+    let result = run_plan(&target, plan, &[]).result(0);
+    let get = step(workflow(&result, "Local"), "get");
+    assert_eq!((get.requests, errors(get, "template"), target.seen().requests), (0, 3, 0));
+    assert_eq!(result.reason, None);
+}
+
+#[test]
 fn a_refused_port_is_unreachable() {
     let mut target = Target::start(&[]);
     target.kill();

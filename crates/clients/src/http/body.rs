@@ -47,6 +47,10 @@ pub(crate) fn encode<S: Scope>(
             parts.bytes(read(path)?);
             Some("application/octet-stream".to_owned())
         }
+        Body::Bytes(bytes) => {
+            parts.bytes(bytes);
+            Some("application/octet-stream".to_owned())
+        }
         Body::Multipart(list) => Some(multipart(list, boundary, known, &mut parts)?),
     };
     Ok(Encoded { media_type, parts })

@@ -68,6 +68,9 @@ impl<'a> Collector<'a> {
     pub(crate) fn reset(&mut self) {
         self.response = None;
         self.found = None;
+        if let Some(stream) = &mut self.stream {
+            stream.error = None; // it was about the answer before
+        }
     }
 
     /// What asks the client to do something, if anything does.
@@ -107,6 +110,20 @@ impl<'a> Collector<'a> {
         self.found.get_or_insert_default()
     }
 
+    /// The body is coded. Events of a stream are read as they come and are not decoded: counting what is left of them
+    /// would be a lie.
+    #[cold]
+    fn encoded(&mut self, coding: &[u8]) {
+        push_bounded(&mut self.found().encodings, coding, CODINGS_MAX);
+        if let Some(stream) = &mut self.stream
+            && !coding.eq_ignore_ascii_case(b"identity")
+        {
+            let coding = String::from_utf8_lossy(coding);
+            let message = format!("the answer is compressed ({coding}), so that its events cannot be read");
+            stream.error = Some(CallError::new(ErrorKind::Protocol, message));
+        }
+    }
+
     /// An answer begins; it is kept if anybody needs it.
     #[inline]
     fn begin(&mut self, status: u16) {
@@ -129,8 +146,8 @@ impl Sink for Collector<'_> {
                 self.found().location = Some(value.into());
             } else if challenged && is_named(name, b"www-authenticate") {
                 push_bounded(&mut self.found().challenges, value, CHALLENGES_MAX);
-            } else if needs.body && is_named(name, b"content-encoding") {
-                push_bounded(&mut self.found().encodings, value, CODINGS_MAX);
+            } else if (needs.body || self.stream.is_some()) && is_named(name, b"content-encoding") {
+                self.encoded(value);
             }
             if needs.headers
                 && let Some(response) = &mut self.response
@@ -149,6 +166,7 @@ impl Sink for Collector<'_> {
         match &mut self.stream {
             None => Flow::Read,
             Some(_) if self.found.as_ref().is_some_and(|found| found.asks_for_another()) => Flow::Read,
+            Some(stream) if stream.error.is_some() => Flow::Stop,
             Some(stream) => stream.feed(bytes),
         }
     }

@@ -21,6 +21,8 @@ const USER_AGENT: &str =
 /// Content codings that are offered: those that can be decoded.
 const ACCEPTED: &str = "gzip, deflate, br, zstd";
 
+const COOKIE: &str = "cookie";
+
 /// What a request is encoded from.
 pub(crate) struct Plan<'a, S> {
     /// What the plan says.
@@ -57,7 +59,7 @@ impl<S: Scope> Plan<'_, S> {
             }
             head.bytes("\r\n");
         }
-        for (name, value) in &request.headers {
+        for (name, value) in request.headers.iter().filter(|(name, _)| name != COOKIE) {
             field(name, value, known, &mut head)?;
         }
         default_fields(request, &mut head);
@@ -173,13 +175,19 @@ fn proxy_authorization(route: Option<&Route>, link: &Link, to: &mut Builder) {
     }
 }
 
-/// The plan's cookies. They come last so that those of the jar can follow in the same field.
+/// All cookies of a request stand in one field (RFC 6265, section 5.4): those of `cookie` headers, the plan's `cookies`,
+/// and, because it comes last, those of the jar.
 fn cookies<S: Scope>(
     request: &HttpRequest,
     known: &Known<'_, S>,
     to: &mut Builder,
 ) -> Result<(), PrepareError> {
     let mut separator = "cookie: ";
+    for (_, value) in request.headers.iter().filter(|(name, _)| name == COOKIE) {
+        to.bytes(separator);
+        known.append(value, Escape::Header, Escape::Header, to)?;
+        separator = "; ";
+    }
     for (name, value) in &request.cookies {
         to.bytes(separator);
         to.bytes(name.as_str());
@@ -187,7 +195,7 @@ fn cookies<S: Scope>(
         known.append(value, Escape::Header, Escape::Header, to)?;
         separator = "; ";
     }
-    let begun = !request.cookies.is_empty();
+    let begun = separator == "; ";
     to.extra(begun);
     if begun {
         to.bytes("\r\n");

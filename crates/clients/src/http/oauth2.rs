@@ -12,8 +12,6 @@ use thiserror::Error;
 pub const TOKEN_BODY_MAX: usize = 64 << 10;
 /// The media type of the form.
 pub const FORM_MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
-/// A token is renewed this long before it expires, so that none expires on its way.
-const RENEW_BEFORE_S: u64 = 30;
 /// Bytes of an error text that are shown.
 const ERROR_BYTES_MAX: usize = 200;
 
@@ -46,11 +44,6 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whether it is time to fetch another.
-    pub fn is_due(&self, now_s: u64) -> bool {
-        self.expires_s.is_some_and(|expires_s| now_s.saturating_add(RENEW_BEFORE_S) >= expires_s)
-    }
-
     /// Reads the answer of a token endpoint.
     pub fn parse(status: u16, body: &[u8], now_s: u64) -> Result<Token, TokenError> {
         let fields = match body {
@@ -174,7 +167,6 @@ mod tests {
         let token = Token::parse(200, body, 1_000).expect("a token");
         assert_eq!(token.authorization, "Bearer abc");
         assert_eq!(token.expires_s, Some(4_600));
-        assert!(!token.is_due(4_600 - RENEW_BEFORE_S - 1) && token.is_due(4_600 - RENEW_BEFORE_S));
         for (life, expires_s) in
             [("\"60\"", Some(60)), ("60.5", Some(60)), ("-1", None), ("null", None), ("[]", None)]
         {
@@ -182,7 +174,7 @@ mod tests {
             let token = Token::parse(200, body.as_bytes(), 0).expect("a token");
             assert_eq!(token.expires_s, expires_s, "{life}");
         }
-        assert!(!Token::parse(200, b"{\"access_token\":\"t\"}", 0).expect("a token").is_due(u64::MAX));
+        assert_eq!(Token::parse(200, b"{\"access_token\":\"t\"}", 0).expect("a token").expires_s, None);
     }
 
     #[test]

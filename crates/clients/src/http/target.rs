@@ -31,8 +31,7 @@ impl UrlTemplate {
     /// URL and query of a request. A fragment is cut off: it is never sent.
     pub(crate) fn build<S: Scope>(request: &HttpRequest, known: &Known<'_, S>) -> Result<Self, PrepareError> {
         let mut url = UrlTemplate(Vec::new());
-        for (at, piece) in request.url.pieces().iter().enumerate() {
-            let escape = if at == 0 { Escape::UrlVerbatim } else { Escape::Url };
+        for (piece, escape) in request.url.url_pieces() {
             match piece {
                 TemplatePiece::Hole(hole) => url.hole(hole, escape, known)?,
                 TemplatePiece::Const(text) => match text.split_once('#') {

@@ -344,7 +344,8 @@ fn push_encoded(text: &str, out: &mut String) {
     }
 }
 
-fn percent_decode(text: &str) -> String {
+/// The text with its `%xx` decoded; what is not UTF-8 then stays as it is.
+pub fn percent_decode(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

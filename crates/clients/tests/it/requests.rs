@@ -44,7 +44,13 @@ async fn the_plans_fields_replace_the_defaults() {
 #[tokio::test]
 async fn urls_are_filled_and_encoded_where_they_must_be() {
     for (url, target, host) in [
-        ("http://h/{{ word }}?q={{ word }}", "/a%20b%2Fc?q=a%20b%2Fc", "h"),
+        ("http://h/{{ word }}?q={{ word }}", "/a%20b/c?q=a%20b%2Fc", "h"),
+        ("http://h/{{ word | urlencode }}?q={{ word | urlencode }}", "/a%20b%2Fc?q=a%20b%2Fc", "h"),
+        ("http://h/x{{ '/y?z=%20' | safe }}", "/x/y?z=%20", "h"),
+        ("http://h/x?s={{ 'a%20b&c' | safe }}", "/x?s=a%20b&c", "h"),
+        ("http://h/x?j={{ [word] | tojson }}", "/x?j=%5B%22a%20b%2Fc%22%5D", "h"),
+        ("http://{{ 'h:8080' }}/{{ '?#%' }}", "/%3F%23%25", "h:8080"),
+        ("{{ base }}{{ '/a/b?c=d' }}", "/v1/a/b?c=d", "h:8080"),
         ("{{ base }}/users", "/v1/users", "h:8080"),
         ("{{ base }}/users/{{ id }}", "/v1/users/42", "h:8080"),
         ("{{ origin }}&id={{ id }}", "/x?y=z&id=42", "[::1]:9"),
@@ -123,4 +129,10 @@ async fn cookies_of_the_plan_stand_in_one_field() {
         ("b".parse().expect("a name"), template("{{ id }}")),
     ];
     assert!(written(&request).await.ends_with("\r\ncookie: a=1; b=42\r\n\r\n"));
+    request.headers.push(("cookie".to_owned(), template("c={{ id }}; d=2")));
+    let text = written(&request).await;
+    assert!(text.ends_with("\r\ncookie: c=42; d=2; a=1; b=42\r\n\r\n"), "{text}");
+    assert_eq!(text.matches("cookie:").count(), 1);
+    request.cookies.clear();
+    assert!(written(&request).await.ends_with("\r\ncookie: c=42; d=2\r\n\r\n"));
 }

@@ -87,12 +87,15 @@ impl Reads {
         self.failed.len() - before
     }
 
-    /// Hands out what the state is fresh enough for.
-    pub(super) fn drain<O>(&mut self, applied: u64, out: &mut Vec<Action<O>>) {
+    /// Hands out what the state is fresh enough for; returns whether a round was answered.
+    pub(super) fn drain<O>(&mut self, applied: u64, out: &mut Vec<Action<O>>) -> bool {
+        let before = out.len();
         while let Some((index, reads)) = self.proven.pop_front_if(|(index, _)| *index <= applied) {
             out.extend(reads.into_iter().map(|(read, _)| Action::ReadReady { read, index }));
         }
+        let is_answered = out.len() > before;
         out.extend(self.failed.drain(..).map(|(read, error)| Action::ReadFailed { read, error }));
+        is_answered
     }
 }
 

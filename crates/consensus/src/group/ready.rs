@@ -24,7 +24,9 @@ impl<M: Machine> RaftGroup<M> {
             self.settle(now);
         }
         self.snapshot_if_due(out);
-        self.reads.drain(self.applier.applied(), out);
+        if self.reads.drain(self.applier.applied(), out) {
+            self.circuit.succeeded();
+        }
         self.proposals.drain_failed(out);
         out.extend(self.events.drain(..).map(Action::Event));
     }
@@ -148,7 +150,7 @@ impl<M: Machine> RaftGroup<M> {
     }
 
     fn apply(&mut self, entries: Vec<eraftpb::Entry>, out: &mut Vec<Action<M::Outcome>>) {
-        let Some(last) = entries.last().map(|entry| entry.index) else { return };
+        let Some((last, last_term)) = entries.last().map(|entry| (entry.index, entry.term)) else { return };
         for entry in entries {
             self.apply_entry(entry, out);
             if let Some((index, ours, theirs)) = self.applier.take_mismatch() {
@@ -156,8 +158,10 @@ impl<M: Machine> RaftGroup<M> {
             }
         }
         self.raft.advance_apply_to(last);
-        if self.is_leader() && self.state.established.is_none() && self.raft.raft.commit_to_current_term() {
-            let term = self.term();
+        let term = self.term();
+        // An applied entry of its own term: everything before is applied too. The term is compared because leadership may
+        // have been lost and won again since the last call.
+        if self.is_leader() && last_term == term && self.state.established != Some(term) {
             self.state.established = Some(term);
             self.events.push(Event::Established { term, index: last });
         }

@@ -8,9 +8,10 @@ use hyperscale_types::{BootEpoch, NodeId, Token};
 use super::command::{
     Assign, Body, CONTEXT_BYTES_MAX, Command, EndStatus, JobId, RequestId, Segment, Values,
 };
-use super::job::{Attempt, AttemptState, Cancelled, Job, JobEnd};
+use super::job::{Attempt, AttemptState, CANCELS_MAX, Cancelled, Job, JobEnd, REASON_BYTES_MAX};
+use super::part::{Part, PartEnd, PartState};
 use super::worker::Worker;
-use super::{Outcome, Refusal, Register, pack};
+use super::{Outcome, Refusal, Register, pack, version};
 use crate::apply::{Effects, Machine, RestoreError};
 use crate::blob::BlobId;
 
@@ -20,14 +21,14 @@ impl Machine for Register {
     type Outcome = Outcome;
 
     fn apply(&mut self, index: u64, command: &Bytes, effects: &mut Effects) -> Outcome {
-        let outcome = match Command::decode(command) {
+        let outcome = match version::read(command, self.version, Body::since) {
             Ok(command) => {
                 let touched = touched(&command.body);
                 let outcome = self.dispatch(index, command).unwrap_or_else(Outcome::Refused);
-                self.report(touched, effects);
+                self.report(&touched, effects);
                 outcome
             }
-            Err(_) => Outcome::Refused(Refusal::Unreadable),
+            Err(refusal) => Outcome::Refused(refusal),
         };
         outcome.hash(effects);
         outcome
@@ -42,31 +43,52 @@ impl Machine for Register {
     }
 }
 
-/// Job and worker a command may change beside what its outcome says.
-fn touched(body: &Body) -> (Option<JobId>, Option<NodeId>) {
+/// What a command may change beside what its outcome says.
+#[derive(Default)]
+struct Touched {
+    job: Option<JobId>,
+    worker: Option<NodeId>,
+    datacenter: Option<String>,
+}
+
+fn touched(body: &Body) -> Touched {
+    let nothing = Touched::default;
     match body {
         Body::JobAccept { job, .. }
         | Body::JobLeader { job, .. }
         | Body::Context { job, .. }
         | Body::WorkflowEnd { job, .. }
         | Body::Cancel { job, .. }
+        | Body::Control { job, .. }
+        | Body::DcAssign { job, .. }
         | Body::JobEnd { job, .. }
-        | Body::JobForget { job } => (Some(*job), None),
-        Body::AttemptEnd { segment, .. } => (Some(segment.job), None),
-        Body::Assign(assign) => (Some(assign.segment.job), Some(assign.worker)),
-        Body::WorkerGrant { worker, .. } | Body::WorkerGone { worker, .. } => (None, Some(*worker)),
-        Body::ClusterVersion { .. } => (None, None),
+        | Body::JobForget { job } => Touched { job: Some(*job), ..nothing() },
+        Body::AttemptEnd { segment, .. } => Touched { job: Some(segment.job), ..nothing() },
+        Body::DcEnd { part, .. } => Touched { job: Some(part.job), ..nothing() },
+        Body::Assign(assign) => {
+            Touched { job: Some(assign.segment.job), worker: Some(assign.worker), ..nothing() }
+        }
+        Body::WorkerGrant { worker, .. } | Body::WorkerGone { worker, .. } => {
+            Touched { worker: Some(*worker), ..nothing() }
+        }
+        Body::DcState { datacenter, .. } => Touched { datacenter: Some(datacenter.clone()), ..nothing() },
+        Body::ClusterVersion { .. } => nothing(),
     }
 }
 
 impl Register {
-    fn report(&self, (job, worker): (Option<JobId>, Option<NodeId>), effects: &mut Effects) {
-        job.and_then(|job| self.jobs.get(&job)).hash(effects);
-        worker.and_then(|worker| self.workers.get(&worker)).hash(effects);
-        (self.jobs.len(), self.keys.len(), self.workers.len(), self.version).hash(effects);
+    fn report(&self, touched: &Touched, effects: &mut Effects) {
+        touched.job.and_then(|job| self.jobs.get(&job)).hash(effects);
+        touched.worker.and_then(|worker| self.workers.get(&worker)).hash(effects);
+        touched.datacenter.as_ref().and_then(|name| self.datacenters.get(name)).hash(effects);
+        let sizes = (self.jobs.len(), self.keys.len(), self.workers.len(), self.datacenters.len());
+        (sizes, self.version).hash(effects);
     }
 
     fn dispatch(&mut self, index: u64, command: Command) -> Done {
+        if !command.body.belongs_to(self.group) {
+            return Err(Refusal::WrongGroup);
+        }
         let token = command.token;
         match command.body {
             Body::JobAccept { job, key, plan, gate_token } => self.accept(job, key, plan, gate_token),
@@ -83,7 +105,20 @@ impl Register {
                 self.context(token, job, workflow, version, values)
             }
             Body::WorkflowEnd { job, workflow, status } => self.workflow_end(token, job, workflow, status),
-            Body::Cancel { job, workflows, request, .. } => self.cancel(job, workflows, request),
+            Body::Cancel { job, workflows, request, reason } => self.cancel(job, workflows, request, reason),
+            Body::Control { job, workflow, change, request } => {
+                self.control(index, token, job, workflow, change, request)
+            }
+            Body::DcAssign { job, datacenter, try_number, share_ppm } => {
+                let part = Part { try_number, share_ppm, state: PartState::Running };
+                self.dc_assign(index, token, job, datacenter, part)
+            }
+            Body::DcEnd { part, status, result, is_late } => {
+                self.dc_end(token, part, PartEnd { status, result }, is_late)
+            }
+            Body::DcState { datacenter, class, proposer } => {
+                self.dc_state(index, datacenter, class, proposer)
+            }
             Body::JobEnd { job, status, result } => self.job_end(index, token, job, status, result),
             Body::JobForget { job } => self.forget(job),
             Body::ClusterVersion { version } => self.cluster_version(version),
@@ -186,7 +221,7 @@ impl Register {
         {
             return Err(Refusal::Running);
         }
-        let next = last.map_or(1, |last| last.number + 1);
+        let next = last.map_or(1, |last| last.number.saturating_add(1));
         if assign.attempt != next {
             return Err(Refusal::WrongAttempt { next });
         }
@@ -239,7 +274,7 @@ impl Register {
         if matches!(&values, Values::Inline(bytes) if bytes.len() > CONTEXT_BYTES_MAX) {
             return Err(Refusal::TooLarge);
         }
-        let next = job.context(&workflow).map_or(1, |(version, _)| version + 1);
+        let next = job.context(&workflow).map_or(1, |(version, _)| version.saturating_add(1));
         if version != next {
             return Err(Refusal::StaleContext { next });
         }
@@ -262,9 +297,11 @@ impl Register {
         Ok(Outcome::Done)
     }
 
-    fn cancel(&mut self, job: JobId, workflows: Vec<String>, request: RequestId) -> Done {
+    /// A request beyond [`CANCELS_MAX`] still cancels; it is only not recognised when it is repeated, which changes
+    /// nothing.
+    fn cancel(&mut self, job: JobId, workflows: Vec<String>, request: RequestId, mut reason: String) -> Done {
         let job = self.job_mut(job)?;
-        if job.cancelled.requests.contains(&request) {
+        if job.cancelled.requests.contains_key(&request) {
             return Ok(Outcome::Repeated);
         }
         if job.end.is_some() {
@@ -272,7 +309,10 @@ impl Register {
         }
         job.cancelled.whole |= workflows.is_empty();
         job.cancelled.workflows.extend(workflows);
-        job.cancelled.requests.insert(request);
+        if job.cancelled.requests.len() < CANCELS_MAX {
+            reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
+            job.cancelled.requests.insert(request, reason);
+        }
         Ok(Outcome::Done)
     }
 
@@ -317,7 +357,7 @@ impl Register {
         Ok(Outcome::Done)
     }
 
-    fn job_mut(&mut self, job: JobId) -> Result<&mut Job, Refusal> {
+    pub(super) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, Refusal> {
         self.jobs.get_mut(&job).ok_or(Refusal::UnknownJob)
     }
 }

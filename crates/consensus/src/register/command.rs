@@ -42,10 +42,57 @@ pub enum EndStatus {
     TimedOut,
     /// Not begun, because something before it failed.
     Skipped,
-    /// With its worker.
+    /// With its worker or its datacenter.
     Lost,
-    /// The worker did not take it.
+    /// The worker or the datacenter did not take it.
     Refused,
+}
+
+/// Which group decides: each refuses the commands of the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// The managers of a datacenter.
+    #[default]
+    Managers,
+    /// The gates.
+    Gates,
+}
+
+/// What is changed about the load of a workflow that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LoadChange {
+    /// So many virtual users from now on.
+    Vus(u32),
+    /// So many starts per 1000 seconds from now on.
+    RateMilli(u64),
+    /// Start nothing for a while; the load curve stands still.
+    Pause,
+    /// Go on.
+    Resume,
+}
+
+/// How a datacenter is, worst first: all gates route by the committed class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DatacenterClass {
+    /// No manager answers, or no worker is registered.
+    Unhealthy,
+    /// Most of its workers or managers are gone or ill.
+    Degraded,
+    /// No core is free. Passes, and is no fault.
+    Busy,
+    /// It has free cores.
+    Healthy,
+}
+
+/// The part of a job that one datacenter runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartId {
+    /// Of which job.
+    pub job: JobId,
+    /// Which datacenter.
+    pub datacenter: String,
+    /// The index of the entry that assigned it.
+    pub token: Token,
 }
 
 /// A command and the token of the job leader that proposes it.
@@ -71,11 +118,11 @@ pub enum Body {
         /// The gate's job-leader token, if a gate sent it.
         gate_token: Token,
     },
-    /// A manager leads the job from now on; the index of the entry is its token.
+    /// A manager or a gate leads the job from now on; the index of the entry is its token.
     JobLeader {
         /// The job.
         job: JobId,
-        /// The manager.
+        /// Who.
         leader: NodeId,
     },
     /// A worker may work; the index of the entry is the grant.
@@ -140,6 +187,48 @@ pub enum Body {
         /// Shown to people.
         reason: String,
     },
+    /// The load of a workflow is changed while it runs.
+    Control {
+        /// Of which job.
+        job: JobId,
+        /// Which workflow.
+        workflow: String,
+        /// What.
+        change: LoadChange,
+        /// So that repeating it is harmless. One request may change several workflows, with one command for each.
+        request: RequestId,
+    },
+    /// A datacenter gets a part of the job; the index of the entry is the part's token.
+    DcAssign {
+        /// The job.
+        job: JobId,
+        /// The datacenter.
+        datacenter: String,
+        /// Counts from 1; a higher one is a retry after the datacenter failed.
+        try_number: u32,
+        /// Its share of users and rates, in millionths.
+        share_ppm: u32,
+    },
+    /// A part ended, or its datacenter's lease ran out.
+    DcEnd {
+        /// Which.
+        part: PartId,
+        /// How; [`EndStatus::Lost`] with its datacenter's lease.
+        status: EndStatus,
+        /// The result, stored on a quorum.
+        result: Option<BlobId>,
+        /// It came after the part was given up: kept, not merged.
+        is_late: bool,
+    },
+    /// How a datacenter is, as a gate sees it.
+    DcState {
+        /// The datacenter.
+        datacenter: String,
+        /// How it is.
+        class: DatacenterClass,
+        /// The gate.
+        proposer: NodeId,
+    },
     /// The job ended.
     JobEnd {
         /// Which.
@@ -159,6 +248,30 @@ pub enum Body {
         /// The version.
         version: u32,
     },
+}
+
+impl Body {
+    /// Whether this is a command of that group.
+    pub const fn belongs_to(&self, group: Group) -> bool {
+        match self {
+            Self::JobAccept { .. }
+            | Self::JobLeader { .. }
+            | Self::Cancel { .. }
+            | Self::JobEnd { .. }
+            | Self::JobForget { .. }
+            | Self::ClusterVersion { .. } => true,
+            Self::WorkerGrant { .. }
+            | Self::WorkerGone { .. }
+            | Self::Assign(_)
+            | Self::AttemptEnd { .. }
+            | Self::Context { .. }
+            | Self::WorkflowEnd { .. }
+            | Self::Control { .. } => matches!(group, Group::Managers),
+            Self::DcAssign { .. } | Self::DcEnd { .. } | Self::DcState { .. } => {
+                matches!(group, Group::Gates)
+            }
+        }
+    }
 }
 
 /// An attempt given to a worker.

@@ -6,7 +6,14 @@ use hyperscale_types::{NodeId, Token};
 
 use super::Refusal;
 use super::command::{EndStatus, RequestId, Values};
+use super::control::Control;
+use super::part::{Part, PartState};
 use crate::blob::BlobId;
+
+/// Most requests to cancel of one job that are remembered with their reasons.
+pub const CANCELS_MAX: usize = 1024;
+/// Longest reason that is kept; longer ones are cut.
+pub const REASON_BYTES_MAX: usize = 1024;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,7 +24,7 @@ pub struct Job {
     pub plan: BlobId,
     /// The gate's job-leader token.
     pub gate_token: Token,
-    /// The manager that leads it, and its token.
+    /// The manager or gate that leads it, and its token.
     pub leader: Option<(NodeId, Token)>,
     /// How it ended.
     pub end: Option<JobEnd>,
@@ -26,6 +33,10 @@ pub struct Job {
     pub(super) segments: BTreeMap<(String, u32), Attempt>,
     pub(super) contexts: BTreeMap<String, (u64, Values)>,
     pub(super) workflows: BTreeMap<String, EndStatus>,
+    /// Changes of load, in the order of the log.
+    pub(super) controls: Vec<Control>,
+    /// Parts of datacenters, by datacenter and token. Of gates only.
+    pub(super) parts: BTreeMap<(String, Token), Part>,
 }
 
 /// How a job ended.
@@ -44,7 +55,8 @@ pub struct JobEnd {
 pub(super) struct Cancelled {
     pub(super) whole: bool,
     pub(super) workflows: BTreeSet<String>,
-    pub(super) requests: BTreeSet<RequestId>,
+    /// Why, by request.
+    pub(super) requests: BTreeMap<RequestId, String>,
 }
 
 /// The last attempt of a segment.
@@ -87,6 +99,8 @@ impl Job {
             segments: BTreeMap::new(),
             contexts: BTreeMap::new(),
             workflows: BTreeMap::new(),
+            controls: Vec::new(),
+            parts: BTreeMap::new(),
         }
     }
 
@@ -103,6 +117,11 @@ impl Job {
     /// Whether the whole job was cancelled.
     pub fn is_wholly_cancelled(&self) -> bool {
         self.cancelled.whole
+    }
+
+    /// Who asked to cancel something, and why.
+    pub fn cancels(&self) -> impl ExactSizeIterator<Item = (RequestId, &str)> {
+        self.cancelled.requests.iter().map(|(request, reason)| (*request, reason.as_str()))
     }
 
     /// The last attempt of every segment.
@@ -125,17 +144,24 @@ impl Job {
         self.workflows.get(workflow).copied()
     }
 
-    /// Whether anything runs, or anything of one workflow.
+    /// Whether anything runs, here or in a datacenter, or anything of one workflow.
     pub fn is_running(&self, workflow: Option<&str>) -> bool {
         let concerns = |name: &str| workflow.is_none_or(|workflow| workflow == name);
-        self.segments().any(|(name, _, attempt)| concerns(name) && attempt.state == AttemptState::Running)
+        let runs_here = self
+            .segments()
+            .any(|(name, _, attempt)| concerns(name) && attempt.state == AttemptState::Running);
+        runs_here || workflow.is_none() && self.parts().any(|(.., part)| part.state == PartState::Running)
     }
 
     /// Whether the proposer leads the job and the job goes on.
     pub(super) fn fence(&self, token: Token) -> Result<(), Refusal> {
-        if token < self.token() {
-            return Err(Refusal::StaleToken { current: self.token() });
-        }
+        self.obey(token)?;
         if self.end.is_some() { Err(Refusal::AlreadyEnded) } else { Ok(()) }
+    }
+
+    /// Whether the proposer leads the job.
+    pub(super) fn obey(&self, token: Token) -> Result<(), Refusal> {
+        let current = self.token();
+        if token < current { Err(Refusal::StaleToken { current }) } else { Ok(()) }
     }
 }

@@ -4,9 +4,13 @@ use bytes::Bytes;
 use hyperscale_types::{BootEpoch, NodeId, Token};
 use hyperscale_wire::messages as wire;
 use hyperscale_wire::messages::command::Body as WireBody;
+use hyperscale_wire::messages::job_control::Change as WireChange;
 use prost::Message;
 
-use super::command::{Assign, Body, Command, CommandError, EndStatus, JobId, RequestId, Segment, Values};
+use super::command::{
+    Assign, Body, Command, CommandError, DatacenterClass, EndStatus, JobId, LoadChange, PartId, RequestId,
+    Segment, Values,
+};
 use crate::blob::BlobId;
 
 type Read<T> = Result<T, CommandError>;
@@ -21,6 +25,14 @@ const STATUSES: [(EndStatus, wire::EndStatus); 8] = [
     (EndStatus::Skipped, wire::EndStatus::Skipped),
     (EndStatus::Lost, wire::EndStatus::Lost),
     (EndStatus::Refused, wire::EndStatus::Refused),
+];
+
+/// Classes and their names on the wire.
+const CLASSES: [(DatacenterClass, wire::DatacenterClass); 4] = [
+    (DatacenterClass::Unhealthy, wire::DatacenterClass::Unhealthy),
+    (DatacenterClass::Degraded, wire::DatacenterClass::Degraded),
+    (DatacenterClass::Busy, wire::DatacenterClass::Busy),
+    (DatacenterClass::Healthy, wire::DatacenterClass::Healthy),
 ];
 
 impl Command {
@@ -103,6 +115,30 @@ fn body_out(body: &Body) -> WireBody {
             reason: reason.clone(),
             ..Default::default()
         }),
+        Body::Control { job, workflow, change, request } => WireBody::Control(wire::JobControl {
+            job_id: id_out(job.0),
+            workflow: workflow.clone(),
+            request_id: id_out(request.0),
+            change: Some(change_out(*change)),
+        }),
+        Body::DcAssign { job, datacenter, try_number, share_ppm } => WireBody::DcAssign(wire::DcAssign {
+            job_id: id_out(job.0),
+            datacenter: datacenter.clone(),
+            share_ppm: *share_ppm,
+            try_number: *try_number,
+        }),
+        Body::DcEnd { part, status, result, is_late } => WireBody::DcEnd(wire::DcEnd {
+            job: Some(part_out(part)),
+            status: status_out(*status),
+            result: result.map(blob_out),
+            late: *is_late,
+            ..Default::default()
+        }),
+        Body::DcState { datacenter, class, proposer } => WireBody::DcState(wire::DcState {
+            datacenter: datacenter.clone(),
+            class: class_out(*class),
+            proposer: proposer.get(),
+        }),
         Body::JobEnd { job, status, result } => WireBody::JobEnd(wire::JobEnd {
             job_id: id_out(job.0),
             status: status_out(*status),
@@ -183,9 +219,29 @@ fn body_in(body: WireBody) -> Read<Body> {
         },
         WireBody::JobForget(forget) => Body::JobForget { job: job_in(&forget.job_id)? },
         WireBody::ClusterVersion(version) => Body::ClusterVersion { version: version.version },
-        WireBody::Control(_) | WireBody::DcAssign(_) | WireBody::DcEnd(_) | WireBody::DcState(_) => {
-            return Err(CommandError("not a command of the register"));
-        }
+        WireBody::Control(control) => Body::Control {
+            job: job_in(&control.job_id)?,
+            workflow: text_in(control.workflow)?,
+            change: change_in(control.change)?,
+            request: RequestId(id_in(&control.request_id)?),
+        },
+        WireBody::DcAssign(assign) => Body::DcAssign {
+            job: job_in(&assign.job_id)?,
+            datacenter: text_in(assign.datacenter)?,
+            try_number: assign.try_number,
+            share_ppm: assign.share_ppm,
+        },
+        WireBody::DcEnd(end) => Body::DcEnd {
+            part: part_in(end.job)?,
+            status: status_in(end.status)?,
+            result: end.result.as_ref().map(blob_in).transpose()?,
+            is_late: end.late,
+        },
+        WireBody::DcState(state) => Body::DcState {
+            datacenter: text_in(state.datacenter)?,
+            class: class_in(state.class)?,
+            proposer: node_in(state.proposer)?,
+        },
     })
 }
 
@@ -242,4 +298,45 @@ fn status_out(status: EndStatus) -> i32 {
 fn status_in(status: i32) -> Read<EndStatus> {
     let found = STATUSES.iter().find(|(_, theirs)| i32::from(*theirs) == status);
     found.map(|(ours, _)| *ours).ok_or(CommandError("unknown status"))
+}
+
+fn change_out(change: LoadChange) -> WireChange {
+    match change {
+        LoadChange::Vus(vus) => WireChange::Vus(vus),
+        LoadChange::RateMilli(rate) => WireChange::RateMilli(rate),
+        LoadChange::Pause => WireChange::Pause(true),
+        LoadChange::Resume => WireChange::Resume(true),
+    }
+}
+
+fn change_in(change: Option<WireChange>) -> Read<LoadChange> {
+    match change {
+        Some(WireChange::Vus(vus)) => Ok(LoadChange::Vus(vus)),
+        Some(WireChange::RateMilli(rate)) => Ok(LoadChange::RateMilli(rate)),
+        Some(WireChange::Pause(true)) => Ok(LoadChange::Pause),
+        Some(WireChange::Resume(true)) => Ok(LoadChange::Resume),
+        Some(WireChange::Pause(false) | WireChange::Resume(false)) | None => {
+            Err(CommandError("no change of load"))
+        }
+    }
+}
+
+fn part_out(part: &PartId) -> wire::JobRef {
+    let (job_id, datacenter) = (id_out(part.job.0), part.datacenter.clone());
+    wire::JobRef { job_id, datacenter, dc_token: part.token.0 }
+}
+
+fn part_in(part: Option<wire::JobRef>) -> Read<PartId> {
+    let part = part.ok_or(CommandError("no part"))?;
+    let (job, token) = (job_in(&part.job_id)?, Token(part.dc_token));
+    Ok(PartId { job, datacenter: text_in(part.datacenter)?, token })
+}
+
+fn class_out(class: DatacenterClass) -> i32 {
+    CLASSES.iter().find(|(ours, _)| *ours == class).expect("every class is in the table").1.into()
+}
+
+fn class_in(class: i32) -> Read<DatacenterClass> {
+    let found = CLASSES.iter().find(|(_, theirs)| i32::from(*theirs) == class);
+    found.map(|(ours, _)| *ours).ok_or(CommandError("unknown class"))
 }

@@ -1,48 +1,64 @@
-//! The job register: what a group of managers has decided about jobs, as a deterministic machine.
+//! The job register: what a group has decided about jobs, as a deterministic machine.
 //!
 //! Small on purpose: it knows jobs, who leads them, who may work, what runs where and how it ended, and enough rules that
-//! nothing runs twice and nothing is decided by somebody who has been replaced.
+//! nothing runs twice and nothing is decided by somebody who has been replaced. Managers and gates have the same machine,
+//! because a job is accepted, led, cancelled, ended and forgotten by the same rules in both; it is told which [`Group`] it
+//! serves, and refuses the commands of the other.
 //!
 //! ```text
 //! job      accepted ── JobLeader (token) ──► led ── … ──► ended (one status, once) ── JobForget ──► forgotten
 //! segment  ── Assign(n) ──► running(n) ── AttemptEnd(n) ──► ended(n) ── Assign(n + 1) ──► running(n + 1) …
 //!                               └── WorkerGone ──► lost(n) ── Assign(n + 1) ──► …
 //! worker   ── WorkerGrant (token) ──► granted ── WorkerGone ──► gone ── WorkerGrant ──► granted …
+//! part     see `part`; changes of load: see `control`
 //! ```
 //!
-//! | command        | changes something only if                                                                       |
-//! | -------------- | ----------------------------------------------------------------------------------------------- |
-//! | JobAccept      | the idempotency key is new; a known one returns the same job                                     |
-//! | JobLeader      | the job has not ended; the token in force is the one that is replaced                           |
-//! | WorkerGrant    | the boot is new or the worker was gone; otherwise returns the grant in force                     |
-//! | WorkerGone     | it names the grant in force                                                                     |
-//! | Assign         | token in force, not cancelled, attempt = last + 1, none runs, grant in force, all cores free     |
-//! | AttemptEnd     | token in force, the attempt is the one that runs                                                |
-//! | Context        | token in force, version = last + 1, at most 64 KiB or a blob                                     |
-//! | WorkflowEnd    | token in force, nothing of it runs, not ended                                                   |
-//! | Cancel         | not ended; a mark is never taken back, and repeating is harmless                                |
-//! | JobEnd         | token in force, nothing runs, not ended                                                         |
-//! | JobForget      | the job has ended (`retain` ago, by the leader's clock); its cancel marks go with it, not before |
-//! | ClusterVersion | it rises                                                                                        |
+//! | command        | of       | changes something only if                                                           |
+//! | -------------- | -------- | ----------------------------------------------------------------------------------- |
+//! | JobAccept      | both     | the idempotency key is new; a known one returns the same job                         |
+//! | JobLeader      | both     | the job has not ended; the token in force is the one that is replaced               |
+//! | WorkerGrant    | managers | the boot is new or the worker was gone; otherwise returns the grant in force         |
+//! | WorkerGone     | managers | it names the grant in force                                                         |
+//! | Assign         | managers | token in force, not cancelled, attempt = last + 1, none runs, grant in force, all cores free |
+//! | AttemptEnd     | managers | token in force, the attempt is the one that runs                                    |
+//! | Context        | managers | token in force, version = last + 1, at most 64 KiB or a blob                         |
+//! | WorkflowEnd    | managers | token in force, nothing of it runs, not ended                                       |
+//! | Control        | managers | token in force, request new, workflow neither cancelled nor ended, pause and resume in turn |
+//! | DcAssign       | gates    | token in force, job not cancelled, try = last + 1 and the one before failed; known: its token |
+//! | DcEnd          | gates    | token in force, the part is the one with this token and runs; late: it was lost       |
+//! | DcState        | gates    | the class is another one                                                            |
+//! | Cancel         | both     | not ended; a mark is never taken back, and repeating is harmless                    |
+//! | JobEnd         | both     | token in force, nothing runs, not ended                                             |
+//! | JobForget      | both     | the job has ended (`retain` ago, by the leader's clock); its cancel marks go with it, not before |
+//! | ClusterVersion | both     | it rises                                                                            |
 //!
-//! `Cancel` is not fenced: any manager may propose it, and it only ever forbids. Everything else about a job carries the
+//! `Cancel` is not fenced: any member may propose it, and it only ever forbids. Everything else about a job carries the
 //! proposer's job-leader token, and a lower one than the one in force is refused.
 
 mod apply;
 mod command;
+mod control;
+mod datacenter;
 mod job;
 mod message;
 mod pack;
+mod part;
 mod retention;
 #[cfg(test)]
 mod tests;
+mod version;
 mod worker;
 
 pub use command::{
-    Assign, Body, CONTEXT_BYTES_MAX, Command, CommandError, EndStatus, JobId, RequestId, Segment, Values,
+    Assign, Body, CONTEXT_BYTES_MAX, Command, CommandError, DatacenterClass, EndStatus, Group, JobId,
+    LoadChange, PartId, RequestId, Segment, Values,
 };
-pub use job::{Attempt, AttemptState, Job, JobEnd};
+pub use control::{CONTROLS_MAX, Control, Steering};
+pub use datacenter::{DATACENTERS_MAX, Datacenter};
+pub use job::{Attempt, AttemptState, CANCELS_MAX, Job, JobEnd, REASON_BYTES_MAX};
+pub use part::{Part, PartEnd, PartState};
 pub use retention::{RETAIN, Retention};
+pub use version::VERSION;
 pub use worker::Worker;
 
 use std::collections::BTreeMap;
@@ -55,9 +71,11 @@ use crate::bugs::Bugs;
 /// The register.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Register {
+    group: Group,
     jobs: BTreeMap<JobId, Job>,
     keys: BTreeMap<String, JobId>,
     workers: BTreeMap<NodeId, Worker>,
+    datacenters: BTreeMap<String, Datacenter>,
     version: u32,
     #[cfg(feature = "bugs")]
     bugs: Bugs,
@@ -77,6 +95,13 @@ pub enum Outcome {
         /// Whether the key was known.
         is_repeat: bool,
     },
+    /// The load of a workflow was changed, or was before by the same request.
+    Controlled {
+        /// The entry that changed it.
+        index: u64,
+        /// Whether the request was known.
+        is_repeat: bool,
+    },
     /// It was done before; nothing changed.
     Repeated,
     /// Nothing changed.
@@ -89,6 +114,15 @@ pub enum Refusal {
     /// The bytes are not a command this version knows.
     #[error("not a command this version knows")]
     Unreadable,
+    /// A command of the other group.
+    #[error("not a command of this group")]
+    WrongGroup,
+    /// Not every voter understands this kind of command yet. Never proposed, and not an outcome of applying.
+    #[error("cluster version {needed} is not in force yet")]
+    NotInForce {
+        /// The version that brings it.
+        needed: u32,
+    },
     /// No such job.
     #[error("unknown job")]
     UnknownJob,
@@ -149,6 +183,24 @@ pub enum Refusal {
     /// Too large for the log.
     #[error("context is too large for the log; store it as a blob")]
     TooLarge,
+    /// The workflow is paused already.
+    #[error("already paused")]
+    Paused,
+    /// The workflow is not paused.
+    #[error("not paused")]
+    NotPaused,
+    /// The request was made before, for something else.
+    #[error("request id was used for another change")]
+    RequestConflict,
+    /// The job's load was changed too often.
+    #[error("the load of a job is changed at most {CONTROLS_MAX} times")]
+    TooManyControls,
+    /// A late result of a part that was not given up.
+    #[error("the part was not given up, so its result is not late")]
+    NotLost,
+    /// Too many datacenters are known.
+    #[error("at most {DATACENTERS_MAX} datacenters")]
+    TooManyDatacenters,
     /// A version that does not rise.
     #[error("cluster version {current} is in force")]
     OldVersion {
@@ -158,6 +210,16 @@ pub enum Refusal {
 }
 
 impl Register {
+    /// The register of a new group of this kind.
+    pub fn new(group: Group) -> Self {
+        Self { group, ..Self::default() }
+    }
+
+    /// Which group it serves.
+    pub fn group(&self) -> Group {
+        self.group
+    }
+
     /// With deliberate bugs.
     #[cfg(feature = "bugs")]
     pub fn with_bugs(bugs: Bugs) -> Self {
@@ -189,7 +251,17 @@ impl Register {
         self.workers.get(&worker)
     }
 
-    /// What every voter understands.
+    /// All datacenters whose class was decided.
+    pub fn datacenters(&self) -> impl ExactSizeIterator<Item = (&str, &Datacenter)> {
+        self.datacenters.iter().map(|(name, datacenter)| (name.as_str(), datacenter))
+    }
+
+    /// A datacenter whose class was decided.
+    pub fn datacenter(&self, name: &str) -> Option<&Datacenter> {
+        self.datacenters.get(name)
+    }
+
+    /// What every voter understands, as the log says; zero before it said anything.
     pub fn version(&self) -> u32 {
         self.version
     }

@@ -8,8 +8,11 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use hyperscale_types::{BootEpoch, NodeId, Token};
 
 use super::Register;
-use super::command::{EndStatus, JobId, RequestId, Segment, Values};
+use super::command::{DatacenterClass, EndStatus, Group, JobId, LoadChange, RequestId, Segment, Values};
+use super::control::Control;
+use super::datacenter::Datacenter;
 use super::job::{Attempt, AttemptState, Cancelled, Job, JobEnd};
+use super::part::{Part, PartEnd, PartState};
 use super::worker::Worker;
 use crate::apply::RestoreError;
 use crate::blob::BlobId;
@@ -19,21 +22,20 @@ const FORMAT: u8 = 1;
 pub(super) fn write(register: &Register) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(FORMAT);
+    register.group.put(&mut out);
     register.jobs.put(&mut out);
     register.keys.put(&mut out);
     register.workers.put(&mut out);
+    register.datacenters.put(&mut out);
     register.version.put(&mut out);
     out.freeze()
 }
 
 /// Empty bytes are an empty register.
 pub(super) fn read(register: &mut Register, mut bytes: Bytes) -> Result<(), RestoreError> {
-    let fresh = |register: &Register| {
-        let mut fresh = register.clone();
-        (fresh.jobs, fresh.keys, fresh.workers, fresh.version) = Default::default();
-        fresh
-    };
-    let mut read = fresh(register);
+    let mut read = Register::new(register.group);
+    #[cfg(feature = "bugs")]
+    read.bugs.clone_from(&register.bugs);
     if !bytes.is_empty() {
         let format = bytes.get_u8();
         if format != FORMAT {
@@ -41,6 +43,9 @@ pub(super) fn read(register: &mut Register, mut bytes: Bytes) -> Result<(), Rest
         }
         read_fields(&mut read, &mut bytes)
             .ok_or_else(|| RestoreError("the register is cut short".to_owned()))?;
+        if read.group != register.group {
+            return Err(RestoreError("it is the register of another kind of group".to_owned()));
+        }
         if bytes.has_remaining() {
             return Err(RestoreError("the register is followed by something".to_owned()));
         }
@@ -50,9 +55,11 @@ pub(super) fn read(register: &mut Register, mut bytes: Bytes) -> Result<(), Rest
 }
 
 fn read_fields(register: &mut Register, bytes: &mut Bytes) -> Option<()> {
+    register.group = Pack::take(bytes)?;
     register.jobs = Pack::take(bytes)?;
     register.keys = Pack::take(bytes)?;
     register.workers = Pack::take(bytes)?;
+    register.datacenters = Pack::take(bytes)?;
     register.version = Pack::take(bytes)?;
     Some(())
 }
@@ -77,13 +84,17 @@ macro_rules! fields {
 }
 
 fields! {
-    Job { key, plan, gate_token, leader, end, cancelled, segments, contexts, workflows }
+    Job { key, plan, gate_token, leader, end, cancelled, segments, contexts, workflows, controls, parts }
     JobEnd { status, result, index }
     Cancelled { whole, workflows, requests }
     Attempt { number, worker, grant, cores, vus, state }
     Worker { boot, grant, lease_ms, cores, promised }
     Segment { job, workflow, number }
     BlobId { hash, length }
+    Control { workflow, change, request, index }
+    Part { try_number, share_ppm, state }
+    PartEnd { status, result }
+    Datacenter { class, proposer, index }
 }
 
 /// A wrapper is what it wraps.
@@ -205,6 +216,18 @@ impl<T: Pack> Pack for Option<T> {
     }
 }
 
+impl<T: Pack> Pack for Vec<T> {
+    fn put(&self, out: &mut BytesMut) {
+        (self.len() as u32).put(out);
+        for value in self {
+            value.put(out);
+        }
+    }
+    fn take(bytes: &mut Bytes) -> Option<Self> {
+        (0..u32::take(bytes)?).map(|_| T::take(bytes)).collect()
+    }
+}
+
 impl<T: Pack + Ord> Pack for BTreeSet<T> {
     fn put(&self, out: &mut BytesMut) {
         (self.len() as u32).put(out);
@@ -230,33 +253,27 @@ impl<K: Pack + Ord, V: Pack> Pack for BTreeMap<K, V> {
     }
 }
 
-impl Pack for EndStatus {
-    fn put(&self, out: &mut BytesMut) {
-        let number: u8 = match self {
-            Self::Completed => 1,
-            Self::Partial => 2,
-            Self::Failed => 3,
-            Self::Cancelled => 4,
-            Self::TimedOut => 5,
-            Self::Skipped => 6,
-            Self::Lost => 7,
-            Self::Refused => 8,
-        };
-        number.put(out);
+/// A word is its number.
+macro_rules! words {
+    ($($type:ident { $($word:ident = $number:literal),+ $(,)? })+) => {$(
+        impl Pack for $type {
+            fn put(&self, out: &mut BytesMut) {
+                let number: u8 = match self { $(Self::$word => $number),+ };
+                number.put(out);
+            }
+            fn take(bytes: &mut Bytes) -> Option<Self> {
+                Some(match u8::take(bytes)? { $($number => Self::$word,)+ _ => return None })
+            }
+        }
+    )+};
+}
+
+words! {
+    EndStatus {
+        Completed = 1, Partial = 2, Failed = 3, Cancelled = 4, TimedOut = 5, Skipped = 6, Lost = 7, Refused = 8,
     }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        Some(match u8::take(bytes)? {
-            1 => Self::Completed,
-            2 => Self::Partial,
-            3 => Self::Failed,
-            4 => Self::Cancelled,
-            5 => Self::TimedOut,
-            6 => Self::Skipped,
-            7 => Self::Lost,
-            8 => Self::Refused,
-            _ => return None,
-        })
-    }
+    Group { Managers = 1, Gates = 2 }
+    DatacenterClass { Unhealthy = 1, Degraded = 2, Busy = 3, Healthy = 4 }
 }
 
 impl Pack for AttemptState {
@@ -298,6 +315,44 @@ impl Pack for Values {
         Some(match u8::take(bytes)? {
             1 => Self::Inline(Pack::take(bytes)?),
             2 => Self::Blob(Pack::take(bytes)?),
+            _ => return None,
+        })
+    }
+}
+
+impl Pack for LoadChange {
+    fn put(&self, out: &mut BytesMut) {
+        match self {
+            Self::Vus(vus) => (1u8, *vus).put(out),
+            Self::RateMilli(rate) => (2u8, *rate).put(out),
+            Self::Pause => 3u8.put(out),
+            Self::Resume => 4u8.put(out),
+        }
+    }
+    fn take(bytes: &mut Bytes) -> Option<Self> {
+        Some(match u8::take(bytes)? {
+            1 => Self::Vus(Pack::take(bytes)?),
+            2 => Self::RateMilli(Pack::take(bytes)?),
+            3 => Self::Pause,
+            4 => Self::Resume,
+            _ => return None,
+        })
+    }
+}
+
+impl Pack for PartState {
+    fn put(&self, out: &mut BytesMut) {
+        match self {
+            Self::Running => 1u8.put(out),
+            Self::Ended(end) => (2u8, *end).put(out),
+            Self::Lost { late } => (3u8, *late).put(out),
+        }
+    }
+    fn take(bytes: &mut Bytes) -> Option<Self> {
+        Some(match u8::take(bytes)? {
+            1 => Self::Running,
+            2 => Self::Ended(Pack::take(bytes)?),
+            3 => Self::Lost { late: Pack::take(bytes)? },
             _ => return None,
         })
     }

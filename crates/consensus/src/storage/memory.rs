@@ -63,6 +63,11 @@ impl MemoryDisk {
         self.is_stalled = is_stalled;
     }
 
+    /// What would be left if everything that was not synced were lost now.
+    pub fn durable(&self) -> &Loaded {
+        &self.durable
+    }
+
     /// Batches that would be lost now.
     pub fn unsynced(&self) -> usize {
         self.cached.len()

@@ -40,7 +40,7 @@ impl Identity {
         format!("node {} of group '{}' in cluster '{}'", self.node, self.group, self.cluster)
     }
 
-    fn parse(text: &str) -> Option<(Self, DirectoryId)> {
+    pub(crate) fn parse(text: &str) -> Option<(Self, DirectoryId)> {
         let mut lines = text.lines();
         let (cluster, group) = (lines.next()?.to_owned(), lines.next()?.to_owned());
         let node = lines.next()?.parse().ok()?;
@@ -48,7 +48,7 @@ impl Identity {
         Some((Self { cluster, group, node }, DirectoryId(number.to_be_bytes())))
     }
 
-    fn text(&self, directory: DirectoryId) -> String {
+    pub(crate) fn text(&self, directory: DirectoryId) -> String {
         format!("{}\n{}\n{}\n{directory}\n", self.cluster, self.group, self.node)
     }
 }

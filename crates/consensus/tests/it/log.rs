@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use hyperscale_consensus::storage::{Loss, MemoryDisk};
-use hyperscale_consensus::{Config, Event, Halt, LogGroup, MessageKind, ProposeError, QuorumError, ReadId};
+use hyperscale_consensus::{
+    Config, Entry, EntryBody, Event, Halt, LogGroup, Message, MessageKind, ProposeError, QuorumError, ReadId,
+};
 
 use crate::cluster::{Cluster, Notes, id};
 
@@ -178,6 +180,51 @@ fn leader_without_majority_steps_down_and_refuses_with_no_quorum() {
 }
 
 #[test]
+fn answered_read_closes_the_circuit() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    // Its disk stalls while one follower is away: three proposals time out, the other follower answers, the leader stays.
+    let away = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+    cluster.isolate(away);
+    cluster.node(leader).is_disk_slow = true;
+    for _ in 0..3 {
+        cluster.propose(leader, "stalled").unwrap();
+        cluster.run_seconds(6);
+    }
+    let open = cluster.propose(leader, "refused");
+    assert!(matches!(open, Err(ProposeError::Quorum(QuorumError::CircuitOpen(_)))), "{open:?}");
+    cluster.node(leader).is_disk_slow = false;
+    cluster.sync(leader);
+    cluster.run_seconds(11);
+    let now = cluster.now;
+    cluster.group(leader).read_index(now, ReadId(1)).unwrap();
+    cluster.work(leader);
+    cluster.deliver();
+    assert!(cluster.node(leader).reads[&ReadId(1)].is_ok());
+    assert!(cluster.propose(leader, "taken").is_ok());
+}
+
+#[test]
+fn leader_that_lost_and_won_between_two_looks_is_established_anew() {
+    let mut cluster = Cluster::new(1);
+    let leader = cluster.elect();
+    let (now, term) = (cluster.now, cluster.group(leader).term());
+    // Somebody it does not know yet leads a later term, and is said to be dead at once.
+    let other = crate::refusal::message(MessageKind::Heartbeat, id(4), leader, term + 1);
+    cluster.group(leader).step(now, other).unwrap();
+    cluster.group(leader).hint_leader_dead(now, id(4));
+    assert!(cluster.group(leader).is_leader());
+    cluster.work(leader);
+    let term = cluster.group(leader).term();
+    assert!(cluster.group(leader).is_established());
+    assert!(
+        cluster
+            .has_event(leader, |event| matches!(event, Event::Established { term: of, .. } if *of == term))
+    );
+}
+
+#[test]
 fn read_sees_everything_committed_before_it() {
     let mut cluster = Cluster::new(3);
     let leader = cluster.elect();
@@ -267,6 +314,28 @@ fn follower_that_was_away_for_long_gets_a_snapshot() {
     assert!(cluster.has_event(away, |event| matches!(event, Event::SnapshotRestored { .. })));
     assert_eq!(cluster.lines(away).len(), 100);
     assert_eq!(cluster.group(away).applied(), cluster.group(leader).applied());
+}
+
+#[test]
+fn entries_that_were_compacted_long_ago_are_answered_when_they_are_sent_again() {
+    let mut cluster = Cluster::with(3, Config { snapshot_entries: 20, trailing_entries: 5, ..Config::lan() });
+    let leader = cluster.elect();
+    for _ in 0..100 {
+        cluster.propose(leader, "x").unwrap();
+    }
+    cluster.run_seconds(1);
+    let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+    let (now, term) = (cluster.now, cluster.group(leader).term());
+    let mut again = crate::refusal::message(MessageKind::Append, leader, follower, term);
+    (again.index, again.log_term) = (1, 1);
+    again.entries = vec![Entry { index: 2, term, body: EntryBody::Empty }];
+    cluster.sent.clear();
+    assert_eq!(cluster.group(follower).step(now, again), Ok(()));
+    cluster.work(follower);
+    let committed = cluster.group(follower).committed();
+    let is_answer =
+        |message: &Message| message.kind == MessageKind::AppendResponse && message.index == committed;
+    assert!(cluster.sent.iter().any(is_answer), "the leader learns how far this log is");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod cluster;
 mod election;
+mod hostile;
 mod log;
 mod membership;
 mod redb;

@@ -84,6 +84,9 @@ fn entries_with_gaps_or_against_the_committed_log_are_refused() {
     assert_eq!(spoiled(vec![entry(3, 5)]), Err(Refusal::BadEntries));
     assert_eq!(spoiled(vec![entry(2, 99)]), Err(Refusal::BadEntries));
     assert_eq!(spoiled(vec![entry(2, 3), entry(3, 2)]), Err(Refusal::BadEntries));
+    assert_eq!(spoiled(vec![entry(2, 0)]), Err(Refusal::BadEntries));
+    let beyond = refused(MessageKind::Append, |m| (m.index, m.log_term, m.commit) = (1000, 0, 1000));
+    assert_eq!(beyond, Err(Refusal::BadEntries), "an entry without a term is none to append to");
     assert_eq!(
         spoiled(vec![entry(2, 7)]),
         Err(Refusal::BadEntries),
@@ -99,6 +102,10 @@ fn impossible_numbers_answers_and_snapshots_are_refused() {
         let snapshot = Snapshot { index: 50, term: 1, configuration, state: Bytes::new() };
         refused(MessageKind::Snapshot, |m| m.snapshot = Some(snapshot))
     };
+    let three = Configuration { voters: vec![id(1), id(2), id(3)], ..Configuration::default() };
+    let no_term = Snapshot { index: 50, term: 0, configuration: three, state: Bytes::new() };
+    let without_term = refused(MessageKind::Snapshot, |m| m.snapshot = Some(no_term));
+    assert_eq!(without_term, Err(Refusal::BadSnapshot));
     assert_eq!(snapshot(Configuration::default()), Err(Refusal::BadSnapshot));
     let twice = Configuration { voters: vec![id(1), id(1)], ..Configuration::default() };
     assert_eq!(snapshot(twice), Err(Refusal::BadSnapshot));

@@ -1,5 +1,6 @@
 //! `curl` commands as a shell takes them, for example from a browser's "Copy as cURL" or from documentation.
 
+mod cmd;
 mod flags;
 mod translate;
 mod words;
@@ -29,7 +30,8 @@ fn is_curl(word: &str) -> bool {
 /// Adds a step for every URL of every command.
 pub(crate) fn decode(text: &str, draft: &mut Draft) -> Result<(), ConvertError> {
     draft.name("Imported curl commands");
-    let commands = words::commands(&clean(text)).map_err(ConvertError::Shell)?;
+    let text = clean(text);
+    let commands = words::commands(&cmd::posix(&text).unwrap_or(text)).map_err(ConvertError::Shell)?;
     if commands.len() > COMMANDS_MAX {
         return Err(ConvertError::TooMany);
     }
@@ -61,6 +63,13 @@ fn is_prefix(word: &str) -> bool {
 fn shown(words: &[Word]) -> String {
     let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     text.join(" ").chars().take(40).collect()
+}
+
+/// The operator that a word begins with, where a shell would read or write a file. No URL and no flag begins like that.
+fn redirection(word: &str) -> Option<&'static str> {
+    ["<<<", "<<-", "<<", "<", "2>>", "2>", "1>", ">>", ">"]
+        .into_iter()
+        .find(|operator| word.starts_with(operator))
 }
 
 /// `--next` begins another request.
@@ -98,6 +107,13 @@ fn read(words: &[Word], place: &str, draft: &mut Draft) -> Command {
     let mut only_urls = false;
     while let Some(word) = rest.next() {
         let text = word.raw(place, draft);
+        if let Some(operator) = redirection(&text) {
+            draft.note(place, format!("the shell's redirection `{text}` is left out"));
+            if text == operator {
+                rest.next();
+            }
+            continue;
+        }
         if only_urls || !text.starts_with('-') || text == "-" {
             command.urls.push(text);
             continue;

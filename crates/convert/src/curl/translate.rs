@@ -8,6 +8,9 @@ use crate::ConvertError;
 use crate::plan::{Body, Draft, Part, PartContent, Request};
 use crate::text::{has_holes, percent_encoded, request_name, template};
 
+const FROM_STDIN: &str =
+    "the command reads its body from its standard input, which is not known here: it is left out";
+
 /// Adds a step for each URL of the command.
 pub(super) fn translate(place: &str, command: &Command, draft: &mut Draft) -> Result<(), ConvertError> {
     if command.urls.is_empty() {
@@ -33,12 +36,21 @@ fn request(place: &str, command: &Command, url: &str, draft: &mut Draft) -> Requ
     let implied = match &request.body {
         _ if command.has(Effect::Head) => "HEAD",
         _ if command.has(Effect::Upload) => "PUT",
-        Body::Empty => "GET",
+        Body::Empty if !has_data(command) => "GET",
         _ => "POST",
     };
     command.last(Effect::Method).unwrap_or(implied).clone_into(&mut request.method);
     request.name = request_name(&request.method, &request.url);
     request
+}
+
+/// Whether something is sent, even if what it is stays unknown.
+fn has_data(command: &Command) -> bool {
+    let is_data = |effect: &Effect| {
+        use Effect::{Data, DataBinary, DataRaw, DataUrlencode, Form, FormString, Json};
+        matches!(effect, Data | DataBinary | DataRaw | DataUrlencode | Json | Form | FormString)
+    };
+    !command.has(Effect::Get) && command.flags.iter().any(|(effect, _)| is_data(effect))
 }
 
 fn with_scheme(url: &str) -> String {
@@ -184,7 +196,10 @@ fn body(place: &str, command: &Command, request: &mut Request, draft: &mut Draft
         return;
     }
     if let Some(path) = command.last(Effect::Upload) {
-        request.body = Body::File(path.to_owned());
+        match path {
+            "-" | "." => draft.note(place, FROM_STDIN),
+            path => request.body = Body::File(path.to_owned()),
+        }
         return;
     }
     let data = data(place, command, draft);
@@ -239,6 +254,10 @@ fn data(place: &str, command: &Command, draft: &mut Draft) -> Vec<Data> {
         let file = value.strip_prefix('@').map(str::to_owned);
         let data = match (effect, file) {
             (Effect::DataRaw, _) => Data { text: value.clone(), file: false },
+            (Effect::Data | Effect::DataBinary | Effect::Json, Some(path)) if path == "-" => {
+                draft.note(place, FROM_STDIN);
+                continue;
+            }
             (Effect::Data | Effect::DataBinary | Effect::Json, Some(path)) => {
                 if *effect == Effect::Data {
                     draft.note(
@@ -285,6 +304,10 @@ fn form_parts(place: &str, command: &Command, draft: &mut Draft) -> Vec<Part> {
             draft.note(place, format!("`-F {value}` is not name=content"));
             continue;
         };
+        if !is_string && matches!(content.split(';').next(), Some("@-" | "<-")) {
+            draft.note(place, format!("part `{name}`: {FROM_STDIN}"));
+            continue;
+        }
         parts.push(if is_string { text_part(name, content) } else { form_part(name, content) });
     }
     parts

@@ -22,6 +22,8 @@ pub(super) struct Line {
 /// Stand around the name of a variable. Control characters: a shell's text has none of them.
 const VAR: char = '\u{1}';
 const VAR_END: char = '\u{2}';
+/// Stands before a command whose output would stand there.
+const COMMAND: char = '\u{3}';
 
 impl Word {
     /// The text with variables of the plan in the place of those of the shell.
@@ -31,7 +33,11 @@ impl Word {
         out.push_str(parts.next().unwrap_or_default());
         for part in parts {
             let (name, rest) = part.split_once(VAR_END).unwrap_or(("", part));
-            out.push_str(&hole(&draft.shell_var(place, name)));
+            let var = match name.strip_prefix(COMMAND) {
+                Some(command) => draft.shell_command(place, command),
+                None => draft.shell_var(place, name),
+            };
+            out.push_str(&hole(&var));
             out.push_str(rest);
         }
         out
@@ -51,13 +57,49 @@ impl Draft {
         }
         var
     }
+
+    /// The variable of the plan that stands for what a command would print.
+    fn shell_command(&mut self, place: &str, command: &str) -> String {
+        let is_new = !self.has_shared(command);
+        let (var, variable) = self.command_var(command);
+        if is_new {
+            self.note(
+                place,
+                format!("the shell would run `{command}`: set {variable}, or give --var {var}=…"),
+            );
+        }
+        var
+    }
 }
 
 /// Cuts a text into commands.
 pub(super) fn commands(text: &str) -> Result<Vec<Line>, String> {
-    let text = text.replace("\r\n", "\n").replace([VAR, VAR_END], "");
+    let text = without_documents(&text.replace("\r\n", "\n").replace([VAR, VAR_END, COMMAND], ""));
     Lexer { chars: text.chars().peekable(), line: 1, lines: Vec::new(), current: Line::default(), word: None }
         .run()
+}
+
+/// The text without the lines of here-documents (`<<EOF … EOF`), which are no commands. Lines keep their numbers.
+fn without_documents(text: &str) -> String {
+    let mut end: Option<String> = None;
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        match &end {
+            Some(word) if line.trim() == word => end = None,
+            Some(_) => {}
+            None => {
+                let after = line.split_once("<<").map(|(_, after)| after.trim_start_matches(['-', ' ']));
+                let word = after.map(|after| after.split_whitespace().next().unwrap_or_default());
+                let word = word.map(|word| word.trim_matches(['\'', '"']).to_owned());
+                end = word.filter(|word| {
+                    !word.is_empty() && !word.starts_with('<') && text.contains(&format!("\n{word}"))
+                });
+                out.push_str(line);
+            }
+        }
+        out.push('\n');
+    }
+    out
 }
 
 struct Lexer<'t> {
@@ -85,6 +127,8 @@ impl Lexer<'_> {
                 '\'' => self.single()?,
                 '"' => self.double()?,
                 '$' if self.chars.peek() == Some(&'\'') => self.ansi()?,
+                '$' if self.chars.peek() == Some(&'(') => self.substitution()?,
+                '`' => self.backticks()?,
                 '$' => self.variable(),
                 c => self.push(c),
             }
@@ -147,10 +191,46 @@ impl Lexer<'_> {
                     }
                     None => return Err(Self::unclosed(line, "a double quote")),
                 },
+                '$' if self.chars.peek() == Some(&'(') => self.substitution()?,
+                '`' => self.backticks()?,
                 '$' => self.variable(),
                 c => self.push(c),
             }
         }
+    }
+
+    /// `$(command)`.
+    fn substitution(&mut self) -> Result<(), String> {
+        let line = self.line;
+        let (mut depth, mut command) = (0, String::new());
+        loop {
+            let c = self.next().ok_or_else(|| Self::unclosed(line, "`$(`"))?;
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            if depth == 0 {
+                self.command(&command[1..]);
+                return Ok(());
+            }
+            command.push(c);
+        }
+    }
+
+    /// The same as people wrote it before.
+    fn backticks(&mut self) -> Result<(), String> {
+        let line = self.line;
+        let mut command = String::new();
+        loop {
+            match self.next().ok_or_else(|| Self::unclosed(line, "a backtick"))? {
+                '`' => break,
+                c => command.push(c),
+            }
+        }
+        self.command(&command);
+        Ok(())
+    }
+
+    fn command(&mut self, command: &str) {
+        let command: String = command.trim().chars().take(200).collect();
+        [VAR, COMMAND].into_iter().chain(command.chars()).chain([VAR_END]).for_each(|c| self.push(c));
     }
 
     /// `$'…'`, which browsers write for anything beyond ASCII.
@@ -248,6 +328,24 @@ mod tests {
             words("curl $A \"x${B_1}y\" '$C' $1 \\$D"),
             [["curl", "\u{1}A\u{2}", "x\u{1}B_1\u{2}y", "$C", "$1", "$D"]]
         );
+    }
+
+    #[test]
+    fn commands_inside_of_words_are_marked() {
+        let marked = "\u{1}\u{3}cat (a)\u{2}";
+        assert_eq!(
+            words("curl $(cat (a)) \"x$(cat (a))\" `cat (a)` '$(b)'"),
+            [["curl", marked, &format!("x{marked}"), marked, "$(b)"]]
+        );
+        assert!(commands("curl $(cat").is_err() && commands("curl `cat").is_err());
+    }
+
+    #[test]
+    fn here_documents_are_no_commands() {
+        let text = "curl http://h/ -d @- <<'EOF'\n{ \"it's\": 1 }\nEOF\ncurl http://i/";
+        let lines = commands(text).unwrap();
+        assert_eq!(lines.iter().map(|line| line.line).collect::<Vec<_>>(), [1, 4]);
+        assert_eq!(words("curl <<EOF")[0], ["curl", "<<EOF"]);
     }
 
     #[test]

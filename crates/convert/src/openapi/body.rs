@@ -30,7 +30,10 @@ impl<'d> Reader<'d> {
             return;
         };
         if !found.is_given {
-            draft.note(place, "the body was made from its schema: required properties only");
+            draft.note(
+                place,
+                "the body was made from its schema: what is required or has an example, else everything",
+            );
         }
         if !is_plain_json(media_type) && !media_type.starts_with("multipart/") && media_type != FORM {
             request.headers.push(("content-type".to_owned(), media_type.clone()));

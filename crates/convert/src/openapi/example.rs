@@ -108,7 +108,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Required properties, those of `allOf` too.
+    /// Required properties and those with an example, of `allOf` too; all of them, if that were nothing.
     fn object(
         &self,
         schema: &'d Value,
@@ -129,13 +129,28 @@ impl<'d> Reader<'d> {
             }
         }
         let required: Vec<&str> = items(schema, "required").iter().filter_map(Value::as_str).collect();
-        for (name, property) in super::entries(schema, "properties") {
-            let is_read_only = property.get("readOnly").and_then(Value::as_bool) == Some(true);
-            if required.contains(&name.as_str()) && !is_read_only {
+        let properties: Vec<(&String, &'d Value)> = super::entries(schema, "properties")
+            .filter(|(_, property)| property.get("readOnly").and_then(Value::as_bool) != Some(true))
+            .collect();
+        for (name, property) in &properties {
+            if required.contains(&name.as_str()) || self.has_example(property, place, draft) {
+                map.insert((*name).clone(), self.made(property, depth + 1, budget, place, draft));
+            }
+        }
+        // A body of nothing tests nothing.
+        if depth == 0 && map.is_empty() {
+            for (name, property) in properties {
                 map.insert(name.clone(), self.made(property, depth + 1, budget, place, draft));
             }
         }
         map
+    }
+
+    /// Whether the author of a property says what could stand there.
+    fn has_example(&self, property: &'d Value, place: &str, draft: &mut Draft) -> bool {
+        let resolved = self.refs.resolve(property, place, draft);
+        resolved
+            .is_some_and(|property| property.get("example").is_some() || property.get("examples").is_some())
     }
 
     fn list(

@@ -7,7 +7,7 @@ mod refs;
 mod security;
 
 use refs::Refs;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::ConvertError;
 use crate::plan::{Draft, Request};
@@ -54,6 +54,11 @@ pub(crate) fn decode(root: &Value, draft: &mut Draft) -> Result<(), ConvertError
     for (path, item) in paths {
         reader.path(path, item, &default_server, draft)?;
     }
+    draft.note(
+        "paths",
+        "statuses 4xx are taken as answers, so that a made-up id does not skip the steps after it; the check `status` \
+         counts them. With real values, remove `expect`",
+    );
     if root.get("webhooks").and_then(Value::as_object).is_some_and(|hooks| !hooks.is_empty()) {
         draft.note("webhooks", "requests to the client are not translated");
     }
@@ -93,6 +98,7 @@ impl<'d> Reader<'d> {
         self.parameters(operation, &mut request, draft);
         self.body(operation, &mut request, draft);
         self.security(operation, &mut request, draft);
+        go_on_after_refusals(&mut request);
         for (key, what) in [
             ("callbacks", "requests to the client are not translated"),
             ("x-amazon-apigateway-integration", "extensions of vendors are not translated"),
@@ -103,6 +109,13 @@ impl<'d> Reader<'d> {
         }
         request
     }
+}
+
+/// Values of a description need not exist where it is tested. Operations do not depend on each other: what refuses one of
+/// them must not skip the others, and is still to be seen.
+fn go_on_after_refusals(request: &mut Request) {
+    request.step.insert("expect".into(), json!({ "status": ["2xx", "3xx", "4xx"] }));
+    request.step.insert("check".into(), json!({ "status": ["2xx", "3xx"] }));
 }
 
 /// The first server that a part names, with the defaults of its variables.

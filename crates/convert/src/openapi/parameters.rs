@@ -52,6 +52,10 @@ impl<'d> Reader<'d> {
                 other => draft.note(place, format!("parameter `{name}` in `{other}` is left out")),
             }
         }
+        for name in undeclared(&request.url) {
+            request.url = request.url.replace(&format!("{{{name}}}"), UNDECLARED);
+            made.push(format!("{name}={UNDECLARED} (of the path, declared nowhere)"));
+        }
         if !left_out.is_empty() {
             draft.note(
                 place,
@@ -82,6 +86,17 @@ impl<'d> Reader<'d> {
         }
         merged
     }
+}
+
+/// What stands for a part of a path that nothing is said about: ids are numbers more often than anything else.
+const UNDECLARED: &str = "1";
+
+/// Names in braces that no parameter has filled.
+fn undeclared(url: &str) -> Vec<String> {
+    let path = url.split('?').next().unwrap_or_default();
+    let names =
+        path.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name.to_owned());
+    names.collect()
 }
 
 /// A value in one text: lists and maps joined (style `simple`).

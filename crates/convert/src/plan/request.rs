@@ -6,8 +6,7 @@ use super::Draft;
 use crate::text::{has_holes, json_template, template};
 
 /// Header fields that the client writes itself, or that belong to one connection of the original.
-const OWN_FIELDS: [&str; 9] = [
-    "host",
+const OWN_FIELDS: [&str; 8] = [
     "content-length",
     "connection",
     "transfer-encoding",
@@ -120,7 +119,7 @@ impl Draft {
         }
         let url = self.with_base(&request.url);
         http.insert("url".into(), template(&url).into());
-        let headers = self.headers(place, &request);
+        let headers = Self::headers(&request);
         for (key, map) in [("headers", headers), ("cookies", pairs(&request.cookies))] {
             if !map.is_empty() {
                 http.insert(key.into(), map.into());
@@ -148,17 +147,12 @@ impl Draft {
         format!("{}{path}", self.base(&format!("{scheme}://{authority}")))
     }
 
-    fn headers(&mut self, place: &str, request: &Request) -> Map<String, Value> {
+    fn headers(request: &Request) -> Map<String, Value> {
         let mut kept = Vec::new();
         for (name, value) in &request.headers {
             let lower = name.to_ascii_lowercase();
-            if OWN_FIELDS.contains(&lower.as_str()) || lower.starts_with(':') {
-                if lower == "host" && !request.url.contains(value.trim()) {
-                    self.note(
-                        place,
-                        format!("the header `Host: {value}` differs from the URL and is left out"),
-                    );
-                }
+            let is_said_by_the_url = lower == "host" && names_host(&request.url, value.trim());
+            if is_said_by_the_url || OWN_FIELDS.contains(&lower.as_str()) || lower.starts_with(':') {
                 continue;
             }
             kept.push((name.clone(), value.clone()));
@@ -207,6 +201,16 @@ impl Draft {
         }
         map
     }
+}
+
+/// Whether a URL says by itself what the field `Host` says.
+fn names_host(url: &str, host: &str) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let default_port = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
+    let bare = |text: &str| text.strip_suffix(default_port).unwrap_or(text).to_ascii_lowercase();
+    bare(authority) == bare(host)
 }
 
 /// Names and values; a name that is there several times gets a list.

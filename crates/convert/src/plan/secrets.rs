@@ -1,35 +1,11 @@
 //! Tokens and passwords do not belong into a plan that is committed and mailed around: a variable stands for each.
 
+use hyperscale_types::secret::{is_secret_field, is_secret_name};
 use serde_json::Value;
 
 use super::{Body, Draft, Request};
 use crate::text::{has_holes, hole};
 
-/// Header fields whose value is a secret.
-const FIELDS: [&str; 8] = [
-    "authorization",
-    "x-api-key",
-    "api-key",
-    "apikey",
-    "x-auth-token",
-    "x-access-token",
-    "x-csrf-token",
-    "x-xsrf-token",
-];
-/// Fields of queries, forms and JSON documents whose value is a secret.
-const NAMES: [&str; 11] = [
-    "password",
-    "passwd",
-    "secret",
-    "client_secret",
-    "access_token",
-    "refresh_token",
-    "id_token",
-    "api_key",
-    "apikey",
-    "token",
-    "auth_token",
-];
 /// Parts of names of cookies that say who somebody is.
 const COOKIES: [&str; 6] = ["sess", "sid", "auth", "token", "jwt", "csrf"];
 /// A cookie at least this long may be a key to something, whatever its name.
@@ -55,7 +31,7 @@ impl Draft {
     /// Puts variables in the place of what must not stand in a plan.
     pub(super) fn hide_secrets(&mut self, place: &str, request: &mut Request) {
         for (name, value) in &mut request.headers {
-            if is_field(name) {
+            if is_secret_field(name) {
                 *value = self.field(place, name, value);
             }
         }
@@ -68,7 +44,7 @@ impl Draft {
         }
         match &mut request.body {
             Body::Form(fields) => {
-                for (name, value) in fields.iter_mut().filter(|(name, _)| is_name(name)) {
+                for (name, value) in fields.iter_mut().filter(|(name, _)| is_secret_name(name)) {
                     *value = self.secret(place, name, value);
                 }
             }
@@ -90,7 +66,9 @@ impl Draft {
 
     fn query_part(&mut self, place: &str, part: &str) -> String {
         match part.split_once('=') {
-            Some((name, value)) if is_name(name) => format!("{name}={}", self.secret(place, name, value)),
+            Some((name, value)) if is_secret_name(name) => {
+                format!("{name}={}", self.secret(place, name, value))
+            }
             _ => part.to_owned(),
         }
     }
@@ -104,7 +82,7 @@ impl Draft {
             Value::Object(map) => {
                 for (name, value) in map {
                     match value {
-                        Value::String(text) if is_name(name) => *text = self.secret(place, name, text),
+                        Value::String(text) if is_secret_name(name) => *text = self.secret(place, name, text),
                         other => self.document(place, other, depth + 1),
                     }
                 }
@@ -117,12 +95,4 @@ impl Draft {
 fn is_cookie(name: &str, value: &str) -> bool {
     let name = name.to_ascii_lowercase();
     value.len() >= COOKIE_CHARS || COOKIES.iter().any(|part| name.contains(part))
-}
-
-fn is_field(name: &str) -> bool {
-    FIELDS.iter().any(|known| known.eq_ignore_ascii_case(name))
-}
-
-fn is_name(name: &str) -> bool {
-    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }

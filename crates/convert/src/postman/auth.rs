@@ -16,6 +16,10 @@ pub(super) fn apply(
     draft: &mut Draft,
 ) {
     let kind = text(auth, "type").unwrap_or("noauth");
+    if kind == "bearer" {
+        bearer(place, &of(auth.get(kind), "token").unwrap_or_default(), request, variables, draft);
+        return;
+    }
     let mut parameter = |key: &str, draft: &mut Draft| {
         let raw = of(auth.get(kind), key).unwrap_or_default();
         variables.fill(place, &raw, draft)
@@ -27,11 +31,6 @@ pub(super) fn apply(
             let password = draft.secret(place, "password", &password);
             request.auth =
                 Some(json!({ kind: { "user": template(&user), "password": template(&password) } }));
-        }
-        "bearer" => {
-            let token = parameter("token", draft);
-            let token = draft.secret(place, "token", &token);
-            request.auth = Some(json!({ "bearer": template(&token) }));
         }
         "apikey" => {
             let (name, value) = (parameter("key", draft), parameter("value", draft));
@@ -49,6 +48,15 @@ pub(super) fn apply(
         }
         other => draft.note(place, format!("authentication by `{other}` is not translated")),
     }
+}
+
+fn bearer(place: &str, raw: &str, request: &mut Request, variables: &mut Variables, draft: &mut Draft) {
+    if variables.is_empty(raw) {
+        draft.note(place, format!("the bearer token `{raw}` is empty in the collection: give it with --var"));
+    }
+    let token = variables.fill(place, raw, draft);
+    let token = draft.secret(place, "token", &token);
+    request.auth = Some(json!({ "bearer": template(&token) }));
 }
 
 /// The client credentials grant is done by the client; for others the token is needed.

@@ -2,6 +2,7 @@
 
 mod auth;
 mod body;
+mod scripts;
 mod url;
 mod variables;
 
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::ConvertError;
 use crate::plan::{Draft, Request};
+use scripts::Script;
 use variables::Variables;
 
 /// Folders within folders.
@@ -34,7 +36,7 @@ pub(crate) fn decode(root: &Value, draft: &mut Draft) -> Result<(), ConvertError
         draft.name(name);
     }
     let mut variables = Variables::read(root, draft);
-    scripts("collection", root, draft);
+    untranslated("collection", root, draft);
     let around =
         Around { path: String::new(), auth: root.get("auth").filter(|auth| !auth.is_null()), depth: 0 };
     items_of(items, &around, &mut variables, draft)
@@ -49,19 +51,23 @@ fn items_of(
     for item in items {
         let name = text(item, "name").unwrap_or("request");
         let path = if around.path.is_empty() { name.to_owned() } else { format!("{} / {name}", around.path) };
-        scripts(&path, item, draft);
         if let Some(inner) = item.get("item").and_then(Value::as_array) {
             if around.depth >= DEPTH_MAX {
                 draft.note(&path, "left out: the folders are nested too deep");
                 continue;
             }
+            untranslated(&path, item, draft);
             let auth = item.get("auth").filter(|auth| !auth.is_null()).or(around.auth);
             items_of(inner, &Around { path, auth, depth: around.depth + 1 }, variables, draft)?;
         } else if item.get("disabled").and_then(Value::as_bool) == Some(true) {
             draft.note(&path, "left out: it is disabled");
         } else if let Some(recorded) = item.get("request") {
-            let request = request(&path, item, recorded, around, variables, draft);
-            draft.push(&path, request)?;
+            let mut request = request(&path, item, recorded, around, variables, draft);
+            let script = after_request(&path, item, draft);
+            script.apply(&mut request.step);
+            if let Some(step) = draft.push(&path, request)? {
+                script.kept.iter().for_each(|(variable, name, _)| variables.keep(variable, &step, name));
+            }
         } else {
             draft.note(&path, "left out: neither a folder nor a request");
         }
@@ -136,20 +142,43 @@ fn enabled<'v>(place: &str, what: &str, list: &'v [Value], draft: &mut Draft) ->
     on
 }
 
-/// Scripts are said and not translated.
-fn scripts(place: &str, item: &Value, draft: &mut Draft) {
-    for event in item.get("event").and_then(Value::as_array).into_iter().flatten() {
-        let is_empty = event.pointer("/script/exec").and_then(Value::as_array).is_some_and(|lines| {
-            lines.iter().all(|line| line.as_str().is_some_and(|line| line.trim().is_empty()))
-        });
-        if !is_empty {
-            let listen = text(event, "listen").unwrap_or("an event");
+/// What the scripts of a request became; what is missing is said.
+fn after_request(place: &str, item: &Value, draft: &mut Draft) -> Script {
+    let mut whole = Script::default();
+    for event in events(item) {
+        let listen = text(event, "listen").unwrap_or("an event");
+        let script = Script::read(event);
+        if listen != "test" || script.left > 0 {
+            let part =
+                if listen == "test" { format!(" (statements left: {})", script.left) } else { String::new() };
             draft.note(
                 place,
-                format!("the script of `{listen}` is not translated; see `extract` and `check`"),
+                format!("the script of `{listen}` is not translated{part}; see `extract` and `check`"),
             );
         }
+        if listen == "test" {
+            whole = script;
+        }
     }
+    whole
+}
+
+/// Scripts of folders are said and not translated.
+fn untranslated(place: &str, item: &Value, draft: &mut Draft) {
+    for event in events(item) {
+        let listen = text(event, "listen").unwrap_or("an event");
+        draft.note(place, format!("the script of `{listen}` is not translated; see `extract` and `check`"));
+    }
+}
+
+/// Events with a script that does something.
+fn events(item: &Value) -> impl Iterator<Item = &Value> {
+    let is_empty = |event: &&Value| {
+        event.pointer("/script/exec").and_then(Value::as_array).is_some_and(|lines| {
+            lines.iter().all(|line| line.as_str().is_some_and(|line| line.trim().is_empty()))
+        })
+    };
+    item.get("event").and_then(Value::as_array).into_iter().flatten().filter(move |event| !is_empty(event))
 }
 
 fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {

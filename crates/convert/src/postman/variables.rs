@@ -18,6 +18,8 @@ const DEPTH_MAX: usize = 8;
 pub(super) struct Variables {
     values: BTreeMap<String, String>,
     names: BTreeMap<String, String>,
+    /// What earlier requests have kept, as expressions of the plan.
+    kept: BTreeMap<String, String>,
 }
 
 impl Variables {
@@ -35,7 +37,20 @@ impl Variables {
         };
         let name = |entry: &Value| text(entry, "key").or_else(|| text(entry, "id")).map(clean);
         let values = list.into_iter().filter_map(|entry| Some((name(entry)?, value(entry)))).collect();
-        Self { values, names: BTreeMap::new() }
+        Self { values, names: BTreeMap::new(), kept: BTreeMap::new() }
+    }
+
+    /// From now on a variable is what a step has extracted under a name.
+    pub(super) fn keep(&mut self, variable: &str, step: &str, name: &str) {
+        self.kept.insert(variable.to_owned(), format!("{step}.{name}"));
+    }
+
+    /// Whether a text is one variable that the collection leaves empty.
+    pub(super) fn is_empty(&self, raw: &str) -> bool {
+        let name = raw.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).map(str::trim);
+        name.is_some_and(|name| {
+            !self.kept.contains_key(name) && self.values.get(name).is_some_and(String::is_empty)
+        })
     }
 
     /// A text with holes in the place of `{{name}}`.
@@ -64,6 +79,10 @@ impl Variables {
 
     /// The plan's variable for one of the collection; the ones it refers to come before it.
     fn variable(&mut self, place: &str, name: &str, depth: usize, draft: &mut Draft) -> String {
+        // Variables of the plan are filled before any step has run.
+        if let Some(expression) = self.kept.get(name).filter(|_| depth == 0) {
+            return expression.clone();
+        }
         if let Some(known) = self.names.get(name) {
             return known.clone();
         }

@@ -7,7 +7,13 @@ use crate::support::assert_valid;
 fn check(origin: Origin, bytes: &[u8]) {
     for options in [
         Options::default(),
-        Options { no_static: true, think: true, recorded_cookies: true, keep_secrets: true },
+        Options {
+            no_static: true,
+            think: true,
+            recorded_cookies: true,
+            keep_secrets: true,
+            ..Options::default()
+        },
     ] {
         if let Ok(converted) = convert("input", bytes, Some(origin), options) {
             assert_valid(&converted);

@@ -33,7 +33,13 @@ fn sample(name: &str) -> Vec<u8> {
 
 #[test]
 fn options_change_what_is_taken_from_a_recording() {
-    let options = Options { no_static: true, think: true, recorded_cookies: true, keep_secrets: true };
+    let options = Options {
+        no_static: true,
+        only: Vec::new(),
+        think: true,
+        recorded_cookies: true,
+        keep_secrets: true,
+    };
     let converted = convert("har", &sample("har-shop.har"), None, options).unwrap();
     assert_valid(&converted);
     insta::with_settings!({ snapshot_path => "snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {

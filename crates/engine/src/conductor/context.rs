@@ -1,7 +1,7 @@
 //! Values between workflows: what one provides and another uses.
 
+use hyperscale_plan::model::Plan;
 use hyperscale_plan::model::workflow::{Pick, Workflow};
-use hyperscale_plan::model::{Plan, StepKind};
 use hyperscale_plan::template::{Root, Scope};
 use hyperscale_stats::{Histogram, Totals};
 use hyperscale_types::limits;
@@ -123,9 +123,4 @@ fn timing(histogram: &Histogram) -> Value {
         ("stdev", ms(histogram.stdev_ns().unwrap_or(0.0))),
     ];
     Value::from_pairs(percentiles.into_iter().chain(others))
-}
-
-/// Whether the workflow calls anything: a plan without calls cannot be unreachable.
-pub(super) fn calls_anything(workflow: &Workflow) -> bool {
-    workflow.steps.steps.iter().any(|step| matches!(step.kind, StepKind::Http(_)))
 }

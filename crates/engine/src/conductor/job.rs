@@ -9,11 +9,12 @@ use hyperscale_plan::cores::{self, Claim, Grant};
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::Series;
-use hyperscale_stats::result::Status;
-use hyperscale_types::limits;
+use hyperscale_stats::result::{Change, Status};
+use hyperscale_types::{Priority, limits};
 use tokio::sync::mpsc;
 
 use super::context;
+use super::held::{Cpu, Held};
 use super::started::started;
 use super::workflow::{State, WorkflowRun};
 use crate::control::StopPhase;
@@ -49,10 +50,13 @@ pub(crate) struct Job {
     pub(super) runs: Vec<WorkflowRun>,
     pub(super) series: Series,
     pub(super) stopped: Option<Stopped>,
-    /// CPUs that nobody holds; `None` stands for a core without a CPU of its own.
-    free: Vec<Option<usize>>,
+    /// CPUs that nobody holds.
+    free: Vec<Cpu>,
     threads: Vec<thread::JoinHandle<()>>,
     pub(super) paused: bool,
+    /// What was changed from outside, in order, and how much of it is not listed.
+    pub(super) changes: Vec<Change>,
+    pub(super) changes_left_out: u64,
 }
 
 impl Job {
@@ -81,6 +85,8 @@ impl Job {
             free,
             threads: Vec::new(),
             paused: false,
+            changes: Vec::new(),
+            changes_left_out: 0,
         }
     }
 
@@ -120,6 +126,18 @@ impl Job {
         for grant in cores::plan_batch(&claims, self.options.cores, self.free.len() as u32) {
             self.begin(ready[grant.index], grant);
         }
+        for (at, claim) in ready.into_iter().zip(&claims) {
+            self.tell_waiting(at, claim);
+        }
+    }
+
+    /// Says once that a workflow which could begin has to wait for cores.
+    fn tell_waiting(&mut self, at: usize, claim: &Claim) {
+        let run = &mut self.runs[at];
+        if matches!(run.state, State::Delayed { .. }) && !std::mem::replace(&mut run.told_waiting, true) {
+            let cores = claim.bounds(self.options.cores).least;
+            self.emit(Event::Workflow { name: claim.name.clone(), state: WorkflowState::Waiting { cores } });
+        }
     }
 
     /// A pending workflow: skipped, failed, or on its way.
@@ -148,15 +166,16 @@ impl Job {
                 self.runs[at].state =
                     State::Delayed { until: Instant::now() + workflow.start_after.to_duration() };
             }
-            Err(failure) => self.fail(at, failure),
+            Err(failure) => self.fail(at, 0, failure),
         }
     }
 
     /// Gives a workflow its cores and starts its set-up or its load.
-    fn begin(&mut self, at: usize, Grant { cores, reserved, .. }: Grant) {
-        let held = self.free.split_off(self.free.len() - reserved as usize);
+    fn begin(&mut self, at: usize, grant: Grant) {
+        let cores = grant.cores;
         let run = &mut self.runs[at];
-        run.cpus = held.into_iter().rev().collect();
+        let alone = self.plan.workflows[at].priority == Priority::Exclusive;
+        run.held = Held::take(&mut self.free, &grant, alone);
         run.cores = cores;
         self.emit(Event::Workflow {
             name: self.plan.workflows[at].name.clone(),
@@ -193,7 +212,7 @@ impl Job {
             layout: Arc::clone(&run.layout),
             bases: run.bases,
             share: Share { core, cores, vus: workflow.vus_max() },
-            cpu: run.cpus.get(core as usize).copied().flatten(),
+            cpu: run.held.cpu((work == Work::Load).then_some(core)),
             vus_before: before,
             job: Arc::clone(&self.facts),
             context: Arc::clone(&run.context_in),
@@ -208,7 +227,7 @@ impl Job {
             Ok(thread) => self.threads.push(thread),
             Err(error) => {
                 let message = format!("no thread for a core: {error}");
-                self.fail(at, Failure { reason: "engine", message, step: None });
+                self.fail(at, core, Failure { reason: "engine", message, step: None });
             }
         }
     }
@@ -229,22 +248,25 @@ impl Job {
                 let name = self.plan.workflows[workflow].name.clone();
                 self.emit(Event::Workflow { name, state: WorkflowState::Finishing });
             }
-            Message::Done { workflow, provided, vus_failed, vus_started } => {
+            Message::Done { workflow, core, ending } => {
                 let run = &mut self.runs[workflow];
-                run.provided.extend(provided);
-                run.vus_failed += vus_failed;
-                run.vus_started += vus_started;
-                self.core_done(workflow);
+                run.provided.extend(ending.provided);
+                run.count_vus(&ending.vus);
+                if let Some(failure) = ending.stopped {
+                    self.stop_test(workflow, failure);
+                }
+                self.core_done(workflow, core);
             }
-            Message::StopTest { workflow, check } => {
-                let failure =
-                    Failure { reason: "check", message: format!("{check} did not hold"), step: None };
-                self.runs[workflow].failure.get_or_insert(failure);
-                self.stop(StopPhase::Cancelling, "check");
-            }
-            Message::Failed { workflow, failure } => self.fail(workflow, failure),
+            Message::StopTest { workflow, failure } => self.stop_test(workflow, failure),
+            Message::Failed { workflow, core, failure } => self.fail(workflow, core, failure),
             Message::OnceDone { workflow, part, outcome } => self.once_done(workflow, part, outcome),
         }
+    }
+
+    /// A check of a workflow ends the whole job.
+    fn stop_test(&mut self, at: usize, failure: Failure) {
+        self.runs[at].failure.get_or_insert(failure);
+        self.stop(StopPhase::Cancelling, "check");
     }
 
     fn prepared(&mut self, at: usize) {
@@ -264,10 +286,10 @@ impl Job {
     }
 
     /// One core of a workflow has ended; its CPU is free at once.
-    fn core_done(&mut self, at: usize) {
+    fn core_done(&mut self, at: usize, core: u32) {
         let run = &mut self.runs[at];
         run.alive = run.alive.saturating_sub(1);
-        self.free.extend(run.cpus.pop());
+        self.free.extend(run.held.core_ended(core));
         if run.alive == 0 {
             self.load_ended(at);
         }
@@ -287,6 +309,11 @@ impl Job {
     }
 
     fn once_done(&mut self, at: usize, part: Part, outcome: Result<Vec<minijinja::Value>, Failure>) {
+        if let Err(failure) = &outcome
+            && failure.reason == "check"
+        {
+            self.stop_test(at, failure.clone());
+        }
         match (part, outcome) {
             (Part::Setup, Ok(values)) if self.stopped.is_none() => {
                 self.runs[at].setup = values.into();
@@ -313,7 +340,7 @@ impl Job {
     fn conclude(&mut self, at: usize) {
         let workflow = &self.plan.workflows[at];
         let run = &mut self.runs[at];
-        if run.vus_started > 0 && run.vus_failed == run.vus_started {
+        if run.vus.started > 0 && run.vus.failed == run.vus.started {
             let message = "vu_setup failed for every virtual user".to_owned();
             run.failure.get_or_insert(Failure { reason: "vu_setup", message, step: None });
         }
@@ -331,19 +358,19 @@ impl Job {
                 self.runs[at].context_out = values;
                 self.end(at, Status::Completed, None);
             }
-            Err(failure) => self.fail(at, failure),
+            Err(failure) => self.fail(at, 0, failure),
         }
     }
 
-    /// A workflow cannot go on. If cores of it are still running they are stopped; it ends when they have.
-    fn fail(&mut self, at: usize, failure: Failure) {
+    /// A core of a workflow cannot go on. If others of it are still running they are stopped; it ends when they have.
+    fn fail(&mut self, at: usize, core: u32, failure: Failure) {
         let run = &mut self.runs[at];
         let reason = failure.reason;
         run.failure.get_or_insert(failure);
         match &run.state {
             State::Preparing { .. } | State::Running => {
                 run.advance(StopPhase::Cancelling);
-                self.core_done(at);
+                self.core_done(at, core);
             }
             State::Ended { .. } => {}
             State::Setup => self.load_ended(at),
@@ -355,7 +382,7 @@ impl Job {
 
     pub(super) fn end(&mut self, at: usize, status: Status, reason: Option<String>) {
         let run = &mut self.runs[at];
-        self.free.append(&mut run.cpus);
+        self.free.extend(run.held.give_up());
         run.state = State::Ended { status, reason: reason.clone() };
         let name = self.plan.workflows[at].name.clone();
         self.emit(Event::Workflow { name, state: WorkflowState::Ended { status, reason } });

@@ -1,7 +1,7 @@
 //! The conductor: one thread that owns the state of a job.
 //!
 //! ```text
-//! commands ─┐
+//! orders ───┐
 //! messages ─┼─► one event ─► Job (synchronous) ─► directives, threads, events
 //! clock ────┘
 //! ```
@@ -9,7 +9,9 @@
 
 mod commands;
 mod context;
+mod held;
 mod job;
+mod notes;
 mod result;
 mod second;
 mod started;
@@ -21,32 +23,38 @@ use hyperscale_stats::result::RunResult;
 use tokio::sync::mpsc;
 use tokio::time::{self, MissedTickBehavior};
 
-use crate::control::Command;
+use crate::control::Order;
 use crate::core::Message;
 pub(crate) use job::Job;
 
 /// Snapshots are made this long after a full second, when every core has sent its last window of it.
 const SETTLE: Duration = Duration::from_millis(150);
 
-/// Messages handled before the clock and commands are looked at again.
+/// Messages handled before the clock and orders are looked at again.
 const BATCH_MAX: usize = 64;
 
 /// Runs the job to its end.
 pub(crate) async fn conduct(
     mut job: Job,
-    mut commands: mpsc::Receiver<Command>,
+    mut orders: mpsc::Receiver<Order>,
     mut messages: mpsc::Receiver<Message>,
 ) -> RunResult {
     let first = time::Instant::now() + Duration::from_secs(1) + SETTLE;
     let mut second = time::interval_at(first, Duration::from_secs(1));
     second.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut batch = Vec::with_capacity(BATCH_MAX);
+    let mut abandoned = false;
     job.start();
     while !job.is_over() {
         let timer = job.next_timer();
         tokio::select! {
             biased;
-            command = commands.recv() => job.command(command.unwrap_or(Command::Abort)),
+            order = orders.recv(), if !abandoned => if let Some(order) = order {
+                job.order(order);
+            } else {
+                abandoned = true;
+                job.abandon();
+            },
             _ = second.tick() => job.second(),
             _ = messages.recv_many(&mut batch, BATCH_MAX) => batch.drain(..).for_each(|message| job.message(message)),
             () = sleep_until(timer) => {}

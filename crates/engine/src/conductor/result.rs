@@ -9,9 +9,9 @@ use hyperscale_stats::result::{
     load_result,
 };
 use hyperscale_stats::totals::LoadTotals;
-use hyperscale_stats::{Imbalance, evaluate};
+use hyperscale_stats::{Imbalance, StepStats, evaluate};
+use hyperscale_types::ErrorKind;
 
-use super::context::calls_anything;
 use super::job::Job;
 use super::workflow::WorkflowRun;
 use crate::control::StopPhase;
@@ -43,10 +43,13 @@ pub(super) fn so_far(job: &Job, elapsed: Duration) -> RunResult {
     };
     result.reason = job.stopped.as_ref().map(|stopped| stopped.reason.clone());
     result.series = job.series.newest_full(elapsed, NEWEST_POINTS_MAX);
-    // Hundreds of numbers per step and second; the live part of a snapshot has smaller histograms.
+    // Hundreds of numbers per step and second; the live part of a snapshot has the smaller histograms.
     let steps = |workflow: &mut WorkflowResult| {
         let all = workflow.steps.iter_mut().chain(&mut workflow.setup_steps);
         all.for_each(|step| step.latency_buckets = Vec::new());
+        workflow.steps.iter_mut().for_each(|step| {
+            (step.latency_bounds, step.failed_latency_bounds) = Default::default();
+        });
     };
     result.workflows.iter_mut().for_each(steps);
     result
@@ -64,7 +67,12 @@ fn common(job: &Job, elapsed: Duration, allow_empty: bool) -> RunResult {
         is_final: false,
         started_at: job.options.started_at.clone(),
         elapsed_s: (elapsed.as_secs_f64() * 1e3).round() / 1e3,
-        workflows: job.runs.iter().zip(&job.plan.workflows).map(|(run, plan)| run.result(plan)).collect(),
+        workflows: job
+            .runs
+            .iter()
+            .zip(&job.plan.workflows)
+            .map(|(run, workflow)| run.result(&job.plan, workflow))
+            .collect(),
         thresholds_passed: thresholds.iter().all(|threshold| threshold.passed),
         thresholds,
         totals: load_result(&all_load(job), load_time(job)),
@@ -74,6 +82,8 @@ fn common(job: &Job, elapsed: Duration, allow_empty: bool) -> RunResult {
         series: Vec::new(),
         environment: BTreeMap::new(),
         options: BTreeMap::new(),
+        changes: job.changes.clone(),
+        changes_left_out: job.changes_left_out,
         exports: Vec::new(),
         plan: None,
     }
@@ -143,11 +153,19 @@ fn is_unreachable(job: &Job) -> bool {
     {
         return true;
     }
-    let began: u64 =
-        job.runs.iter().flat_map(|run| run.totals.steps()).map(|step| step.requests + step.failed).sum();
-    let answered =
-        job.runs.iter().flat_map(|run| run.totals.steps()).any(|step| step.statuses().next().is_some());
-    began > 0 && !answered && job.plan.workflows.iter().any(calls_anything)
+    let steps = || job.runs.iter().flat_map(|run| run.totals.steps());
+    let tried = steps().any(|step| step.requests > 0 || network_errors(step) > 0);
+    tried && !steps().any(|step| step.statuses().next().is_some())
+}
+
+/// Calls that had something to do with the network, and failed. One whose arguments could not be made had not.
+fn network_errors(step: &StepStats) -> u64 {
+    use ErrorKind::{
+        Cancelled, Closed, ConnectRefused, ConnectTimeout, Dns, Protocol, Reset, Timeout, Tls, TooLarge,
+    };
+    [Dns, ConnectRefused, ConnectTimeout, Tls, Timeout, Reset, Closed, Protocol, TooLarge, Cancelled]
+        .into_iter()
+        .fold(0, |sum, kind| sum.saturating_add(step.errors[kind.index()]))
 }
 
 fn all_errors(job: &Job) -> Vec<ErrorResult> {
@@ -183,4 +201,80 @@ fn imbalances(job: &Job) -> Vec<ErrorResult> {
         }));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use hyperscale_plan::read::{Given, Source, load};
+    use hyperscale_stats::{CallSample, Window};
+    use tokio::sync::mpsc;
+
+    use super::super::workflow::State;
+    use super::*;
+    use crate::core::JobFacts;
+    use crate::run::RunOptions;
+
+    /// A job of one workflow that has completed.
+    fn job() -> Job {
+        let text =
+            "name: t\nworkflows:\n  W: { vus: 1, iterations: 1, steps: { a: { http: 'http://x/' } } }\n";
+        let source = Source { name: "t.yaml", bytes: text.as_bytes(), format: None, folder: "".as_ref() };
+        let plan = Arc::new(load(&source, &Given::default()).expect("the plan is valid").plan);
+        let options = RunOptions {
+            cores: 1,
+            seed: 1,
+            job: "j".into(),
+            worker: "w".into(),
+            started_at: String::new(),
+            environment: BTreeMap::new(),
+            options: BTreeMap::new(),
+        };
+        let facts = JobFacts { id: "j".into(), worker: "w".into(), seed: 1, epoch: Instant::now() };
+        let (messages, _) = mpsc::channel(1);
+        let (events, _) = mpsc::channel(1);
+        let mut job = Job::new(plan, options, Arc::new(facts), Arc::default(), messages, events);
+        job.runs[0].state = State::Ended { status: Status::Completed, reason: None };
+        job
+    }
+
+    fn record(job: &mut Job, what: impl Fn(&mut Window)) {
+        let mut window = Window::new(&job.runs[0].layout);
+        what(&mut window);
+        job.runs[0].totals.add(&window);
+    }
+
+    #[test]
+    fn a_run_whose_books_do_not_balance_fails_loudly() {
+        let mut job = job();
+        record(&mut job, |window| {
+            window.started();
+            window.completed();
+        });
+        assert_eq!(build(&job).status, Status::Completed);
+        record(&mut job, Window::started);
+        let result = build(&job);
+        assert_eq!((result.status, result.reason.as_deref()), (Status::Failed, Some("books")));
+        let [error] = &result.errors[..] else { panic!("{:?}", result.errors) };
+        assert_eq!((error.kind.as_str(), error.workflow.as_str()), ("books", "W"));
+        assert!(error.message.contains("started = completed + failed + interrupted"), "{}", error.message);
+    }
+
+    #[test]
+    fn only_what_the_network_did_makes_a_target_unreachable() {
+        let failed = |error| CallSample { error: Some(error), ..CallSample::default() };
+        for (error, reason) in [
+            (ErrorKind::Template, None),
+            (ErrorKind::Expr, None),
+            (ErrorKind::ConnectRefused, Some("unreachable")),
+            (ErrorKind::Timeout, Some("unreachable")),
+            (ErrorKind::Cancelled, Some("unreachable")),
+        ] {
+            let mut job = job();
+            record(&mut job, |window| window.call(0, &failed(error)));
+            assert_eq!(build(&job).reason.as_deref(), reason, "{error:?}");
+        }
+    }
 }

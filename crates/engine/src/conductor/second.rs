@@ -19,7 +19,7 @@ impl Job {
     pub(crate) fn second(&mut self) {
         let elapsed = self.facts.epoch.elapsed();
         if self.stopped.is_none()
-            && let Some(rule) = self.failed_abort(elapsed)
+            && let Some(rule) = self.failed_abort()
         {
             self.emit(Event::Abort { rule });
             self.stop(StopPhase::Cancelling, "threshold");
@@ -32,14 +32,17 @@ impl Job {
         }
     }
 
-    /// The first threshold with `abort` that fails on what was seen so far.
-    fn failed_abort(&self, elapsed: Duration) -> Option<String> {
+    /// The first threshold with `abort` that fails on what was seen so far. Its `after` is counted by the load clock of
+    /// the workflow it is about, which may begin long after the job.
+    fn failed_abort(&self) -> Option<String> {
         let fails = |threshold: &&Threshold| {
             let at = self.plan.workflows.iter().position(|workflow| workflow.name == threshold.rule.workflow);
             let run = at.map(|at| &self.runs[at]);
             threshold.abort
-                && elapsed >= threshold.after.to_duration()
                 && run.is_some_and(|run| {
+                    if run.load_clock() < threshold.after.to_duration() {
+                        return false;
+                    }
                     // What has seen no sample yet may still see one.
                     let seen = evaluate(&threshold.rule, &run.totals, run.elapsed(), true);
                     seen.value.is_some() && !seen.passed
@@ -98,6 +101,7 @@ fn live(run: &WorkflowRun, plan: &Workflow, elapsed: Duration) -> WorkflowLive {
         progress: progress(run, plan),
         vus: run.totals.vus(),
         target: matches!(run.state, State::Running).then(|| target(run, plan)),
+        starts_per_s: run.pulse.starts_per_s(elapsed).filter(|_| matches!(plan.load, Load::Open { .. })),
         series: run.pulse.newest(elapsed),
         shape: Shape::of(load().map(|(_, step)| &step.latency)),
         steps: load().map(step).collect(),
@@ -112,7 +116,7 @@ fn progress(run: &WorkflowRun, plan: &Workflow) -> Option<f64> {
 }
 
 /// What the plan, or somebody who changed it, wants now.
-fn target(run: &WorkflowRun, plan: &Workflow) -> Target {
+pub(super) fn target(run: &WorkflowRun, plan: &Workflow) -> Target {
     let directive = *run.directive.borrow();
     let now_ns = u64::try_from(run.load_clock().as_nanos()).unwrap_or(u64::MAX);
     match &plan.load {

@@ -9,15 +9,17 @@ use std::sync::Arc;
 use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 
-use hyperscale_plan::model::Workflow;
+use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::result::{Status, WorkflowFacts, WorkflowResult, workflow_result};
 use hyperscale_stats::{Layout, Pulse, Totals, Window};
 use minijinja::Value;
 use tokio::sync::watch;
 
+use super::held::Held;
+use super::notes;
 use crate::control::{Directive, StopPhase};
-use crate::core::Failure;
 use crate::core::provide::Provided;
+use crate::core::{Failure, VuCounts};
 use crate::layout::{Base, Part, layout};
 
 /// Where a workflow is. Each state carries what only it needs.
@@ -50,8 +52,8 @@ pub(super) struct WorkflowRun {
     pub(super) directive: watch::Sender<Directive>,
     /// Where cleared windows go back to, by core.
     pub(super) spare: Vec<std_mpsc::Sender<Box<Window>>>,
-    /// CPUs it holds; empty ones run unpinned.
-    pub(super) cpus: Vec<Option<usize>>,
+    /// CPUs it holds.
+    pub(super) held: Held,
     /// Cores it was given, and how many of their threads have not ended.
     pub(super) cores: u32,
     pub(super) alive: u32,
@@ -65,8 +67,10 @@ pub(super) struct WorkflowRun {
     pub(super) stopped: bool,
     /// People were told that no iteration starts any more.
     pub(super) finishing: bool,
-    pub(super) vus_started: u32,
-    pub(super) vus_failed: u32,
+    /// People were told that it waits for cores.
+    pub(super) told_waiting: bool,
+    /// What became of its virtual users, of all cores that have ended.
+    pub(super) vus: VuCounts,
     pub(super) load_began: Option<Instant>,
     pub(super) load_ended: Option<Instant>,
     /// How long its load stood still, pauses that are over.
@@ -87,7 +91,7 @@ impl WorkflowRun {
             bases,
             directive: watch::Sender::new(Directive::default()),
             spare: Vec::new(),
-            cpus: Vec::new(),
+            held: Held::default(),
             cores: 0,
             alive: 0,
             setup: Arc::default(),
@@ -97,8 +101,8 @@ impl WorkflowRun {
             failure: None,
             stopped: false,
             finishing: false,
-            vus_started: 0,
-            vus_failed: 0,
+            told_waiting: false,
+            vus: VuCounts::default(),
             load_began: None,
             load_ended: None,
             paused_for: Duration::ZERO,
@@ -169,24 +173,38 @@ impl WorkflowRun {
         }
     }
 
-    pub(super) fn result(&self, workflow: &Workflow) -> WorkflowResult {
-        let (status, reason) = match &self.state {
-            State::Ended { status, reason } => (*status, reason.clone()),
-            State::Pending => (Status::Pending, None),
-            State::Delayed { .. } => (Status::Ready, None),
-            State::Setup | State::Preparing { .. } => (Status::Assigned, None),
-            State::Running => (self.running_status(), None),
-            State::Teardown => (Status::Completing, None),
-        };
+    /// Adds what became of a core's virtual users.
+    pub(super) fn count_vus(&mut self, of_core: &VuCounts) {
+        self.vus.started += of_core.started;
+        self.vus.failed += of_core.failed;
+        let length = self.vus.out_of_rows.len().max(of_core.out_of_rows.len());
+        self.vus.out_of_rows.resize(length, 0);
+        self.vus.out_of_rows.iter_mut().zip(&of_core.out_of_rows).for_each(|(all, here)| *all += here);
+    }
+
+    /// Where it is, in the words of the result.
+    pub(super) fn status(&self) -> Status {
+        match &self.state {
+            State::Ended { status, .. } => *status,
+            State::Pending => Status::Pending,
+            State::Delayed { .. } => Status::Ready,
+            State::Setup | State::Preparing { .. } => Status::Assigned,
+            State::Running => self.running_status(),
+            State::Teardown => Status::Completing,
+        }
+    }
+
+    pub(super) fn result(&self, plan: &Plan, workflow: &Workflow) -> WorkflowResult {
+        let reason = if let State::Ended { reason, .. } = &self.state { reason.clone() } else { None };
         let facts = WorkflowFacts {
             name: workflow.name.clone(),
-            status,
+            status: self.status(),
             reason,
             elapsed: self.elapsed(),
             vus: u64::from(workflow.vus_max()),
             cores: self.cores,
         };
-        workflow_result(facts, &self.totals)
+        WorkflowResult { notes: notes::notes(plan, workflow, self), ..workflow_result(facts, &self.totals) }
     }
 
     fn running_status(&self) -> Status {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use hyperscale_clients::http::{Network, Outcome, Response};
 use hyperscale_plan::model::step::{CheckRule, ExtractFrom, Extraction, Stop};
 use hyperscale_plan::model::{Step, StepKind};
-use hyperscale_plan::template::Escape;
+use hyperscale_plan::template::{Escape, FillError, Template};
 use hyperscale_stats::{CallSample, StreamEvent};
-use hyperscale_types::ErrorKind;
+use hyperscale_types::{ErrorKind, Now};
 use minijinja::Value;
 
-use super::Core;
 use super::scope::VuScope;
 use super::step::Place;
 use super::values::StepValue;
 use super::vu::Vu;
+use super::{Core, Failure};
 
 /// What is thought of a step's run.
 #[derive(Debug, Default)]
@@ -51,19 +51,21 @@ pub(crate) fn expected(step: &Step, status: u16) -> Verdict {
     }
 }
 
-/// The verdict on a call: extracts, keeps the result for those that refer to it, checks.
+/// The verdict on a call: extracts, keeps the result for those that refer to it, checks. Its latency is what the
+/// statistics say: it counts from the intended start.
 pub(crate) fn examine<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
     place: Place<'_>,
     outcome: &mut Outcome,
+    intended: Option<Now>,
 ) -> Verdict {
     let step = place.step;
     let mut verdict = match outcome.error.take() {
         Some(error) => Verdict { error: Some(error.kind), message: Some(error.message), stop: None },
         None => expected(step, outcome.status),
     };
-    let latency_ns = outcome.ended.nanos_since(outcome.started);
+    let latency_ns = outcome.ended.nanos_since(intended.unwrap_or(outcome.started));
     let mut value = StepValue::new(outcome.status, latency_ns as f64 / 1e6, outcome.response.take());
     if verdict.error.is_none()
         && let Err(message) = extract_all(&step.extract, &mut value)
@@ -76,14 +78,13 @@ pub(crate) fn examine<N: Network>(
     }
     let subject = Subject { status: outcome.status, latency_ns, response: value.response.as_deref() };
     let checked = check_all(core, vu, place, &subject);
-    if checked.stop.is_some() {
-        let kept = verdict.error.is_some().then_some(verdict);
-        return Verdict { stop: checked.stop, ..kept.unwrap_or(checked) };
-    }
-    verdict
+    // What is wrong with the call itself is what people have to know.
+    let kept = verdict.error.is_some().then_some(verdict);
+    Verdict { stop: checked.stop, ..kept.unwrap_or(checked) }
 }
 
-/// Evaluates and counts all checks of a step. The verdict is a failure only if one with `stop` did not hold.
+/// Evaluates and counts all checks of a step. The verdict is a failure if one with `stop` did not hold, or if one could
+/// not be evaluated: an expression that fails is a mistake of the plan or an answer that nobody thought of, not a no.
 pub(crate) fn check_all<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
@@ -93,40 +94,56 @@ pub(crate) fn check_all<N: Network>(
     let mut verdict = Verdict::default();
     let first = core.parts[place.part as usize].checks[place.at];
     for (at, check) in place.step.checks.iter().enumerate() {
-        let passed = holds(&check.rule, subject, &VuScope { core, vu });
+        let held = holds(&check.rule, subject, &VuScope { core, vu });
+        let passed = matches!(held, Ok(true));
         core.window.borrow_mut().check(first + at, passed);
-        if !passed && check.stop > verdict.stop {
+        if passed {
+            continue;
+        }
+        let stop = verdict.stop.max(check.stop);
+        if let Err((kind, error)) = held {
+            verdict = Verdict::failed(kind, format!("check `{}`: {error}", check.name));
+        } else if check.stop > verdict.stop && verdict.error.is_none_or(|kind| kind == ErrorKind::Check) {
             verdict = Verdict::failed(ErrorKind::Check, format!("check `{}` did not hold", check.name));
-            verdict.stop = check.stop;
+        }
+        verdict.stop = stop;
+        if check.stop == Some(Stop::Test) {
+            let message = format!("check `{}` of step `{}` did not hold", check.name, place.step.name);
+            core.stop_test(Failure { reason: "check", message, step: Some(place.step.name.clone()) });
         }
     }
     verdict
 }
 
-/// Whether a check holds. What cannot be evaluated does not hold.
-fn holds<N: Network>(rule: &CheckRule, subject: &Subject<'_>, scope: &VuScope<'_, N>) -> bool {
-    match rule {
+/// Whether a check holds. The error is of the rule itself, which could not be evaluated.
+fn holds<N: Network>(
+    rule: &CheckRule,
+    subject: &Subject<'_>,
+    scope: &VuScope<'_, N>,
+) -> Result<bool, (ErrorKind, FillError)> {
+    let filled = |wanted: &Template, escape| {
+        let mut text = Vec::new();
+        wanted.fill(scope, escape, &mut text).map(|()| text).map_err(|error| (ErrorKind::Template, error))
+    };
+    Ok(match rule {
         CheckRule::Status(set) => set.contains(subject.status),
         CheckRule::Latency(op, span) => {
             subject.status != 0 && op.holds(subject.latency_ns as f64, span.as_nanos() as f64)
         }
-        CheckRule::Expr(expr) => expr.is_true(scope).unwrap_or(false),
+        CheckRule::Expr(expr) => expr.is_true(scope).map_err(|error| (ErrorKind::Expr, error))?,
         CheckRule::BodyContains(wanted) => {
-            let mut text = Vec::new();
-            let Some(response) = subject.response else { return false };
-            wanted.fill(scope, Escape::None, &mut text).is_ok()
-                && memchr::memmem::find(&response.body, &text).is_some()
+            let Some(response) = subject.response else { return Ok(false) };
+            memchr::memmem::find(&response.body, &filled(wanted, Escape::None)?).is_some()
         }
         CheckRule::BodyMatches(regex) => subject.response.is_some_and(|r| regex.is_match(&r.body)),
         CheckRule::Header(name, wanted) => {
             let Some(found) = subject.response.and_then(|response| response.header(name)) else {
-                return false;
+                return Ok(false);
             };
-            let Some(wanted) = wanted else { return true };
-            let mut text = Vec::new();
-            wanted.fill(scope, Escape::Header, &mut text).is_ok() && found == text
+            let Some(wanted) = wanted else { return Ok(true) };
+            found == filled(wanted, Escape::Header)?
         }
-    }
+    })
 }
 
 /// Reads all extractions into the result, or says which one found nothing.
@@ -180,16 +197,21 @@ pub(crate) fn note<N: Network>(
         }
     }
     if !place.step.tags.is_empty() {
-        let mut tags = core.scratch.borrow_mut();
-        tags.clear();
-        write_tags(&place, &VuScope { core, vu }, &mut tags);
-        window.tagged(place.number, &String::from_utf8_lossy(&tags), sample);
+        with_tags(core, vu, place, |tags| window.tagged(place.number, tags, sample));
     }
     if let Some(stream) = &outcome.stream {
         let later = stream.gaps_ns.iter().map(|gap| StreamEvent::Next(*gap));
         let first = stream.first_event_ns.map(StreamEvent::First);
         first.into_iter().chain(later).for_each(|event| window.stream_event(place.number, event));
     }
+}
+
+/// Hands over the tags of a step as they are in this iteration.
+pub(crate) fn with_tags<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>, record: impl FnOnce(&str)) {
+    let mut tags = core.scratch.borrow_mut();
+    tags.clear();
+    write_tags(&place, &VuScope { core, vu }, &mut tags);
+    record(&String::from_utf8_lossy(&tags));
 }
 
 /// Writes `k=v,k2=v2`, sorted by key as the plan's reader left them; what cannot be filled is an empty value.

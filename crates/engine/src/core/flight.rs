@@ -7,8 +7,11 @@ use hyperscale_types::{ErrorKind, Now};
 
 use super::Core;
 
-/// A call that has begun. If it is dropped before it is landed, the call was cut off: it is recorded as `cancelled`
-/// with what had happened so far, so that the books balance whatever ends a run.
+/// What people are told about calls that were cut off by the end; who cuts them off for another reason says so itself.
+const CUT_OFF: &str = "cut off by the end of the run";
+
+/// A call that has begun. If it is dropped before it is landed, the call was cut off: it is recorded with what had
+/// happened so far, so that the books balance whatever ends a run: as `cancelled`, or as [`Core::cut_as`] says.
 pub(crate) struct Flight<'a, N: Network> {
     core: &'a Core<N>,
     step: usize,
@@ -49,15 +52,20 @@ impl<N: Network> Drop for Flight<'_, N> {
         }
         let now = clock::now();
         let began = self.progress.started().unwrap_or(now);
+        let error = self.core.cut_as.get();
         let sample = CallSample {
             latency_ns: now.nanos_since(self.intended.unwrap_or(began)),
             service_ns: now.nanos_since(began),
-            error: Some(ErrorKind::Cancelled),
+            error: Some(error),
             requests: self.progress.requests(),
             bytes_sent: self.progress.bytes_sent(),
             bytes_received: self.progress.bytes_received(),
             ..CallSample::default()
         };
-        self.core.window.borrow_mut().call(self.step, &sample);
+        let mut window = self.core.window.borrow_mut();
+        window.call(self.step, &sample);
+        if error == ErrorKind::Cancelled {
+            window.error_message(self.step, error, CUT_OFF);
+        }
     }
 }

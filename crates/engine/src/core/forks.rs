@@ -29,7 +29,9 @@ enum State {
     Lost,
 }
 
-type StepFuture<'a> = Pin<Box<dyn Future<Output = StepEnd> + 'a>>;
+/// How the step ended, and what is left of the intended start for those that wait for it.
+type Ended = (StepEnd, Option<Now>);
+type StepFuture<'a> = Pin<Box<dyn Future<Output = Ended> + 'a>>;
 
 /// One pass of a virtual user through a graph with forks: whatever is ready runs, side by side.
 pub(super) async fn run<N: Network>(
@@ -40,23 +42,34 @@ pub(super) async fn run<N: Network>(
 ) -> GraphEnd {
     let graph = part.graph(core.workflow());
     let mut states = vec![State::Waiting; graph.steps.len()];
+    let mut left = vec![None; graph.steps.len()];
     let mut running: Vec<(usize, StepFuture<'_>)> = Vec::new();
     let mut result = GraphEnd::Completed;
     loop {
         if matches!(result, GraphEnd::Completed | GraphEnd::Failed) {
             for at in start_ready(graph, &mut states, |lost| skip(core, part, &[lost])) {
-                let begins = if graph.after[at].is_empty() { intended } else { None };
+                let mut begins = begins(graph, at, &left, intended);
                 let place = Place::new(core, part, at);
-                running.push((at, Box::pin(step::run(core, vu, place, begins))));
+                running.push((
+                    at,
+                    Box::pin(async move { (step::run(core, vu, place, &mut begins).await, begins) }),
+                ));
             }
         }
         if running.is_empty() {
             return result;
         }
-        let (at, end) = next_end(&mut running).await;
+        let (at, (end, begins)) = next_end(&mut running).await;
+        left[at] = begins;
         states[at] = if matches!(end, StepEnd::Ok | StepEnd::Skipped) { State::Done } else { State::Lost };
         result = worse(result, end);
     }
+}
+
+/// From where the first call of a step counts its latency: from the intended start of the iteration, unless one of its
+/// ancestors called or slept. `left` says what each step before it left of the intended start.
+fn begins(graph: &StepGraph, at: usize, left: &[Option<Now>], intended: Option<Now>) -> Option<Now> {
+    if graph.after[at].iter().all(|&before| left[before].is_some()) { intended } else { None }
 }
 
 /// Marks and returns the steps that can start now, in order; those that never can are handed to `lost`.
@@ -79,7 +92,7 @@ fn start_ready(graph: &StepGraph, states: &mut [State], mut lost: impl FnMut(usi
 }
 
 /// Waits for whichever running step ends first.
-async fn next_end(running: &mut Vec<(usize, StepFuture<'_>)>) -> (usize, StepEnd) {
+async fn next_end(running: &mut Vec<(usize, StepFuture<'_>)>) -> (usize, Ended) {
     poll_fn(|context| {
         for position in 0..running.len() {
             if let Poll::Ready(end) = running[position].1.as_mut().poll(context) {
@@ -136,6 +149,18 @@ mod tests {
         let mut lost = Vec::new();
         assert_eq!(start_ready(&graph, &mut states, |at| lost.push(at)), [4]);
         assert_eq!(lost, [2, 3]);
+    }
+
+    #[test]
+    fn the_intended_start_reaches_calls_behind_steps_that_neither_called_nor_slept() {
+        let graph = graph(&[&[], &[], &[0], &[0, 1]]);
+        let intended = Some(Now(7));
+        let left = [intended, None, None, None];
+        assert_eq!(
+            [0, 1, 2, 3].map(|at| begins(&graph, at, &left, intended)),
+            [intended, intended, intended, None]
+        );
+        assert_eq!(begins(&graph, 0, &left, None), None);
     }
 
     #[test]

@@ -23,7 +23,8 @@ pub(crate) enum GraphEnd {
     Cut,
 }
 
-/// One pass of a virtual user through a graph. Root steps count their latency from `intended`.
+/// One pass of a virtual user through a graph. Its first calls count their latency from `intended`, whatever steps
+/// without a call stand before them: a start that had to wait must not look fast.
 pub(crate) async fn run<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
@@ -48,7 +49,7 @@ async fn run_sequence<N: Network>(
     for (position, &at) in graph.order.iter().enumerate() {
         let place = Place::new(core, part, at);
         let end = if !place.is_one_call() {
-            step::run(core, vu, place, intended.take()).await
+            step::run(core, vu, place, &mut intended).await
         } else if core.phase.get() < StopPhase::Cancelling {
             step::call_http(core, vu, place, intended.take()).await
         } else {

@@ -14,6 +14,8 @@ use crate::layout::Part;
 #[derive(Default)]
 pub(crate) struct PreparedPart {
     pub(crate) is_sequence: bool,
+    /// Whether any step waits for it.
+    pub(crate) followed: Vec<bool>,
     /// Prepared calls of HTTP steps.
     pub(crate) http: Vec<Option<Prepared>>,
     /// Number of each step's first check in the statistics.
@@ -32,6 +34,8 @@ pub(crate) async fn prepare<N: Network>(
     let base = segment.bases[part as usize];
     let (mut check, mut metric) = (base.check, base.metric);
     let mut prepared = PreparedPart { is_sequence: graph.is_sequence(), ..PreparedPart::default() };
+    prepared.followed =
+        (0..graph.steps.len()).map(|at| graph.after.iter().any(|after| after.contains(&at))).collect();
     for step in &graph.steps {
         prepared.checks.push(check);
         check += step.checks.len();

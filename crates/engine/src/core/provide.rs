@@ -1,5 +1,6 @@
 //! Values that a workflow provides to others, gathered on one core.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use hyperscale_clients::http::Network;
@@ -20,48 +21,53 @@ pub(crate) struct Provided {
     pub(crate) value: Value,
 }
 
-/// What the virtual users of one core have provided so far.
+/// What the virtual users of one core have provided so far. A value is taken when an iteration completes, so that
+/// neither one that failed nor a virtual user that is cut off changes or loses it.
 #[derive(Debug, Default)]
 pub(crate) struct Providing {
-    values: Vec<Provided>,
+    /// By position in the workflow's `provides` and, for `pick: all`, by virtual user.
+    values: BTreeMap<(usize, u32), Provided>,
+    /// How many there are for each position.
+    counts: Vec<usize>,
 }
 
 impl Providing {
     /// A virtual user completed an iteration.
     pub(crate) fn iteration_ends<N: Network>(&mut self, core: &Core<N>, vu: &Vu<N>) {
         for (at, provide) in core.workflow().provides.iter().enumerate() {
-            if provide.from_stats {
-                continue;
-            }
-            let known = self.values.iter().position(|value| value.provide == at);
-            match provide.pick {
-                Pick::First if known.is_some() => {}
-                // One value for each virtual user, taken when it ends.
-                Pick::All => {}
-                Pick::First | Pick::Last => {
-                    if let Some(value) = produce(core, vu, at) {
-                        known.map(|old| self.values.swap_remove(old));
-                        self.values.push(value);
-                    }
-                }
+            let key = (at, if provide.pick == Pick::All { vu.id } else { 0 });
+            if !provide.from_stats
+                && self.wants(provide.pick, key)
+                && let Some(value) = produce(core, vu, at)
+            {
+                self.put(key, value);
             }
         }
     }
 
-    /// A virtual user ends; its last iteration's results are still there.
-    pub(crate) fn vu_ends<N: Network>(&mut self, core: &Core<N>, vu: &Vu<N>) {
-        for (at, provide) in core.workflow().provides.iter().enumerate() {
-            let full = self.values.iter().filter(|value| value.provide == at).count() >= limits::PICK_ALL_MAX;
-            if provide.from_stats || provide.pick != Pick::All || full {
-                continue;
+    /// Whether a new value would be kept.
+    fn wants(&self, pick: Pick, key: (usize, u32)) -> bool {
+        match pick {
+            Pick::Last => true,
+            Pick::First => !self.values.contains_key(&key),
+            Pick::All => {
+                let count = self.counts.get(key.0).copied().unwrap_or(0);
+                count < limits::PICK_ALL_MAX || self.values.contains_key(&key)
             }
-            self.values.extend(produce(core, vu, at));
+        }
+    }
+
+    fn put(&mut self, key: (usize, u32), value: Provided) {
+        if self.values.insert(key, value).is_none() {
+            let least = self.counts.len().max(key.0 + 1);
+            self.counts.resize(least, 0);
+            self.counts[key.0] += 1;
         }
     }
 
     /// Everything, for the conductor.
     pub(crate) fn take(&mut self) -> Vec<Provided> {
-        std::mem::take(&mut self.values)
+        std::mem::take(self).values.into_values().collect()
     }
 }
 
@@ -69,4 +75,37 @@ impl Providing {
 fn produce<N: Network>(core: &Core<N>, vu: &Vu<N>, provide: usize) -> Option<Provided> {
     let value = core.workflow().provides[provide].value.value(&VuScope { core, vu }).ok()?;
     Some(Provided { provide, produced: Instant::now(), value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: u32) -> Provided {
+        Provided { provide: 0, produced: Instant::now(), value: Value::from(text) }
+    }
+
+    #[test]
+    fn each_virtual_user_has_one_value_up_to_the_limit() {
+        let mut providing = Providing::default();
+        for vu in 0..limits::PICK_ALL_MAX as u32 {
+            assert!(providing.wants(Pick::All, (0, vu)));
+            providing.put((0, vu), value(vu));
+            providing.put((0, vu), value(vu + 1));
+        }
+        assert!(!providing.wants(Pick::All, (0, limits::PICK_ALL_MAX as u32)), "one more virtual user");
+        assert!(providing.wants(Pick::All, (0, 7)), "a newer value of a known one");
+        assert!(providing.wants(Pick::All, (1, 0)), "another key");
+        let all = providing.take();
+        assert_eq!(all.len(), limits::PICK_ALL_MAX);
+        assert_eq!(all[7].value, Value::from(8), "the newest of each");
+    }
+
+    #[test]
+    fn the_first_stays_and_the_last_is_replaced() {
+        let mut providing = Providing::default();
+        assert!(providing.wants(Pick::First, (0, 0)) && providing.wants(Pick::Last, (0, 0)));
+        providing.put((0, 0), value(1));
+        assert!(!providing.wants(Pick::First, (0, 0)) && providing.wants(Pick::Last, (0, 0)));
+    }
 }

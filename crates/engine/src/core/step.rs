@@ -8,6 +8,7 @@ use hyperscale_types::{ErrorKind, Now, Span};
 use minijinja::Value;
 
 use super::Core;
+use super::bounded;
 use super::examine::{self, Subject, Verdict};
 use super::flight::Flight;
 use super::scope::VuScope;
@@ -64,46 +65,76 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Runs a step as often as it says. Its first call counts its latency from `intended`.
+/// Runs a step as often as it says. Its first call takes `intended`, from which its latency counts; one that sleeps
+/// clears it, for what follows is no longer meant to begin then.
 pub(crate) async fn run<N: Network>(
     core: &Core<N>,
     vu: &Vu<N>,
     place: Place<'_>,
-    mut intended: Option<Now>,
+    intended: &mut Option<Now>,
 ) -> StepEnd {
     let step = place.step;
     if step.when.is_some()
         && let Some(end) = skip_unless(core, vu, place)
     {
-        return end;
+        return rest(core, vu, place, end, false, intended).await;
     }
-    for _ in 0..step.repeat {
+    if let Some(limit) = bounded::limit(step) {
+        return Box::pin(bounded::run(core, vu, place, intended, limit)).await;
+    }
+    for left in (0..step.repeat).rev() {
         if core.phase.get() >= StopPhase::Cancelling {
             return StepEnd::Cut;
         }
-        let end = match &step.kind {
-            StepKind::Http(_) => call_http(core, vu, place, intended.take()).await,
-            StepKind::Action(Action::Sleep(pause)) => {
-                if !think(core, vu, *pause).await {
-                    return StepEnd::Cut;
-                }
-                land_local(core, place, &Verdict::default())
-            }
-            StepKind::Check | StepKind::Metric(_) | StepKind::Action(Action::Set(_)) => {
-                let verdict = run_local(core, vu, place);
-                land_local(core, place, &verdict)
-            }
-        };
+        let end = once(core, vu, place, intended).await;
+        let end = rest(core, vu, place, end, left > 0, intended).await;
         if end != StepEnd::Ok {
             return end;
         }
-        if let Some(pause) = step.think
-            && !think(core, vu, pause).await
-        {
-            return StepEnd::Cut;
-        }
     }
     StepEnd::Ok
+}
+
+/// Runs a step one time.
+pub(super) async fn once<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    intended: &mut Option<Now>,
+) -> StepEnd {
+    match &place.step.kind {
+        StepKind::Http(_) => call_http(core, vu, place, intended.take()).await,
+        StepKind::Action(Action::Sleep(pause)) => {
+            *intended = None;
+            if !think(core, vu, *pause, StopPhase::Cancelling).await {
+                return StepEnd::Cut;
+            }
+            land_local(core, place, &Verdict::default())
+        }
+        StepKind::Check | StepKind::Metric(_) | StepKind::Action(Action::Set(_)) => {
+            let verdict = run_local(core, vu, place);
+            land_local(core, place, &verdict)
+        }
+    }
+}
+
+/// Waits for the step's think time, also when it failed: a target in trouble must not be hit harder than a healthy one.
+/// Once no iteration starts any more nobody waits for a pause after which nothing follows.
+pub(super) async fn rest<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    end: StepEnd,
+    repeats: bool,
+    intended: &mut Option<Now>,
+) -> StepEnd {
+    let goes_on = matches!(end, StepEnd::Ok | StepEnd::Failed | StepEnd::Stop(Stop::Iteration));
+    let Some(pause) = place.step.think.filter(|_| goes_on) else { return end };
+    *intended = None;
+    let followed = end == StepEnd::Ok && (repeats || core.parts[place.part as usize].followed[place.at]);
+    let until = if followed { StopPhase::Cancelling } else { StopPhase::Finishing };
+    let rested = think(core, vu, pause, until).await;
+    if followed && !rested { StepEnd::Cut } else { end }
 }
 
 /// `Some` if the step is not to run: its `when` is false or failed.
@@ -134,7 +165,7 @@ pub(super) async fn call_http<N: Network>(
     let verdict = if outcome.error.is_none() && is_plain(place.step) {
         examine::expected(place.step, outcome.status)
     } else {
-        examine::examine(core, vu, place, &mut outcome)
+        examine::examine(core, vu, place, &mut outcome, intended)
     };
     let sample = flight.land(&outcome, verdict.error);
     if verdict.error.is_some() || !place.step.tags.is_empty() || outcome.stream.is_some() {
@@ -181,6 +212,11 @@ fn record_metric<N: Network>(
     })?;
     let index = core.parts[place.part as usize].metrics[place.at].expect("every metric step has a number");
     core.window.borrow_mut().metric(index, number);
+    if !place.step.tags.is_empty() {
+        examine::with_tags(core, vu, place, |tags| {
+            core.window.borrow_mut().tagged_metric(index, tags, number);
+        });
+    }
     vu.keep_result(place.at, value);
     Ok(())
 }
@@ -199,7 +235,7 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// Records the end of a step that made no call.
-fn land_local<N: Network>(core: &Core<N>, place: Place<'_>, verdict: &Verdict) -> StepEnd {
+pub(super) fn land_local<N: Network>(core: &Core<N>, place: Place<'_>, verdict: &Verdict) -> StepEnd {
     let mut window = core.window.borrow_mut();
     window.call(place.number, &CallSample { error: verdict.error, ..CallSample::default() });
     if let Some(kind) = verdict.error {

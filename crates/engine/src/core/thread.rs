@@ -7,21 +7,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyperscale_clients::clock::Anchor;
 use hyperscale_clients::http::{CoreOptions, HttpCore, Network, TokioNetwork};
 use hyperscale_stats::Window;
-use hyperscale_types::{Span, limits};
+use hyperscale_types::{ErrorKind, Span, limits};
 use tokio::runtime::{self, LocalOptions};
 use tokio::time;
 
 use super::graph::{self, GraphEnd};
 use super::prepare::{PreparedPart, prepare};
 use super::provide::Providing;
+use super::seed::Stream;
 use super::values::Builtins;
 use super::vu::Vu;
-use super::{Core, Failure, Message, Segment, pacing};
+use super::{Core, Ending, Failure, Message, Segment, pacing};
 use crate::control::StopPhase;
 use crate::data::Cursor;
 use crate::layout::Part;
@@ -51,7 +52,7 @@ pub(crate) fn spawn(segment: Segment, work: Work) -> io::Result<thread::JoinHand
         if let Some(cpu) = segment.cpu {
             pin(cpu);
         }
-        let (workflow, messages) = (segment.workflow, segment.messages.clone());
+        let (workflow, core, messages) = (segment.workflow, segment.share.core, segment.messages.clone());
         // A panic must not leave the conductor waiting for a core that is gone.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let built =
@@ -60,7 +61,7 @@ pub(crate) fn spawn(segment: Segment, work: Work) -> io::Result<thread::JoinHand
             runtime.block_on(run(segment, TokioNetwork, work))
         }));
         if let Err(failure) = outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))) {
-            drop(messages.blocking_send(Message::Failed { workflow, failure }));
+            drop(messages.blocking_send(Message::Failed { workflow, core, failure }));
         }
     })
 }
@@ -84,14 +85,17 @@ fn pin(cpu: usize) {
 
 /// Prepares and works. Generic over the network so that the same code runs without sockets.
 pub(crate) async fn run<N: Network>(segment: Segment, network: N, work: Work) -> Result<(), Failure> {
-    let http = HttpCore::new(network, CoreOptions { seed: segment.job.seed ^ u64::from(segment.share.core) });
+    let http = HttpCore::new(
+        network,
+        CoreOptions { seed: segment.seed(Stream::Clients { core: segment.share.core }) },
+    );
     let prepared = tokio::select! {
         biased;
         () = told_to_stop(&segment) => None,
         prepared = prepare_parts(&http, &segment, work) => Some(prepared?),
     };
     let Some(parts) = prepared else {
-        drop(segment.messages.send(stopped_early(segment.workflow, work)).await);
+        drop(segment.messages.send(stopped_early(&segment, work)).await);
         return Ok(());
     };
     let core = Rc::new(new_core(segment, http, parts));
@@ -124,9 +128,10 @@ async fn told_to_stop(segment: &Segment) {
     drop(segment.directive.clone().wait_for(|now| now.phase >= StopPhase::Cancelling).await);
 }
 
-fn stopped_early(workflow: usize, work: Work) -> Message {
+fn stopped_early(segment: &Segment, work: Work) -> Message {
+    let (workflow, core) = (segment.workflow, segment.share.core);
     match work {
-        Work::Load => Message::Done { workflow, provided: Vec::new(), vus_failed: 0, vus_started: 0 },
+        Work::Load => Message::Done { workflow, core, ending: Ending::default() },
         Work::Once(part) => Message::OnceDone { workflow, part, outcome: Err(once_failure(part)) },
     }
 }
@@ -139,17 +144,20 @@ fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -
         http,
         parts,
         phase: Cell::default(),
-        paused: Cell::default(),
+        paused_at: Cell::default(),
         vus_override: Cell::default(),
         rate_override: Cell::default(),
         changed: tokio::sync::Notify::new(),
+        cut_as: Cell::new(ErrorKind::Cancelled),
         vus: Cell::default(),
         vus_failed: Cell::default(),
         vus_started: Cell::default(),
+        stopped: RefCell::default(),
+        out_of_rows: RefCell::default(),
         builtins: Builtins::new(),
         providing: RefCell::new(Providing::default()),
         scratch: RefCell::default(),
-        began: Cell::new(Instant::now()),
+        began: Cell::new(time::Instant::now()),
         paused_for: Cell::default(),
         anchor: Anchor::new(),
         segment,
@@ -165,7 +173,7 @@ fn cursors(segment: &Segment) -> Vec<Option<Cursor>> {
 
 async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
     let segment = &core.segment;
-    let workflow = segment.workflow;
+    let (workflow, number) = (segment.workflow, segment.share.core);
     send(core, Message::Prepared { workflow }).await;
     let mut directive = segment.directive.clone();
     // An error means that the conductor is gone; then there is nobody left to run for.
@@ -177,7 +185,7 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
     core.obey(&go);
     if let Some(at) = go.go {
         time::sleep_until(at.into()).await;
-        core.began.set(at);
+        core.began.set(at.into());
         *core.clocks.borrow_mut() = Clocks::now(segment, 0);
     }
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
@@ -187,16 +195,14 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
     ticking.abort();
     flush(core).await;
     outcome.map_err(|error| engine_failure(&error))?;
-    let provided = core.providing.borrow_mut().take();
-    let (vus_failed, vus_started) = (core.vus_failed.get(), core.vus_started.get());
-    send(core, Message::Done { workflow, provided, vus_failed, vus_started }).await;
+    send(core, Message::Done { workflow, core: number, ending: core.ending() }).await;
     Ok(())
 }
 
 /// Runs a graph once as virtual user 0 and sends its results.
 async fn once<N: Network>(core: &Rc<Core<N>>, part: Part) {
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
-    let vu = Vu::new(core, 0);
+    let vu = Vu::new(core, 0, Stream::Once(part));
     let limit = match part {
         Part::Teardown => core.workflow().graceful_stop.to_duration().max(Duration::from_secs(30)),
         _ => Span::MAX.to_duration(),
@@ -211,7 +217,9 @@ async fn once<N: Network>(core: &Rc<Core<N>>, part: Part) {
     flush(core).await;
     let outcome = match end {
         GraphEnd::Completed => Ok(vu.results.take()),
-        GraphEnd::Failed | GraphEnd::Stop(_) | GraphEnd::Cut => Err(once_failure(part)),
+        GraphEnd::Failed | GraphEnd::Stop(_) | GraphEnd::Cut => {
+            Err(core.stopped.take().unwrap_or_else(|| once_failure(part)))
+        }
     };
     send(core, Message::OnceDone { workflow: core.segment.workflow, part, outcome }).await;
 }

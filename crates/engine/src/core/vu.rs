@@ -12,11 +12,12 @@ use minijinja::Value;
 use tokio::task::coop;
 use tokio::time;
 
+use super::Core;
 use super::graph::{self, GraphEnd};
 use super::pacing::Feed;
 use super::scope::VuScope;
+use super::seed::Stream;
 use super::values::split_mix;
-use super::{Core, Message};
 use crate::control::StopPhase;
 use crate::layout::Part;
 
@@ -26,6 +27,8 @@ pub(crate) struct Vu<N: Network> {
     pub(crate) id: u32,
     pub(crate) iteration: Cell<u64>,
     random: Cell<u64>,
+    /// Since when it could have begun an iteration; only kept where starts are intended (open models).
+    free_since: Cell<Now>,
     /// Connections and cookies.
     pub(crate) session: Session<N>,
     /// Rows of this iteration, by position in the plan's data.
@@ -56,12 +59,12 @@ pub(crate) enum VuEnd {
 }
 
 impl<N: Network> Vu<N> {
-    pub(crate) fn new(core: &Core<N>, id: u32) -> Self {
-        let (_, seed) = split_mix(core.segment.job.seed ^ (u64::from(id) << 32));
+    pub(crate) fn new(core: &Core<N>, id: u32, draws: Stream) -> Self {
         Vu {
             id,
             iteration: Cell::new(0),
-            random: Cell::new(seed),
+            random: Cell::new(core.segment.seed(draws)),
+            free_since: Cell::new(Now::ZERO),
             session: Session::new(),
             rows: RefCell::default(),
             setup: RefCell::default(),
@@ -87,10 +90,17 @@ impl<N: Network> Vu<N> {
     }
 }
 
-/// The life of a virtual user: set-up, iterations as long as `feed` gives starts, tear-down.
-pub(crate) async fn live<N: Network>(core: Rc<Core<N>>, slot: u32, mut feed: impl Feed<N>) -> VuEnd {
+/// The life of a virtual user: set-up, iterations as long as `feed` gives starts, tear-down. `lives` says how often one
+/// has lived in this slot before.
+pub(crate) async fn live<N: Network>(
+    core: Rc<Core<N>>,
+    slot: u32,
+    lives: u32,
+    mut feed: impl Feed<N>,
+) -> VuEnd {
     let _alive = Alive::new(&core);
-    let vu = Vu::new(&core, core.segment.vu_id(slot));
+    let id = core.segment.vu_id(slot);
+    let vu = Vu::new(&core, id, Stream::Vu { id, lives });
     let has = |part: Part| !part.graph(core.workflow()).is_empty();
     if has(Part::VuSetup) {
         match Box::pin(graph::run(&core, &vu, Part::VuSetup, None)).await {
@@ -102,9 +112,9 @@ pub(crate) async fn live<N: Network>(core: Rc<Core<N>>, slot: u32, mut feed: imp
             }
         }
         *vu.setup.borrow_mut() = vu.results.take();
+        vu.free_since.set(clock::now());
     }
     let end = iterate(&core, &vu, &mut feed).await;
-    core.providing.borrow_mut().vu_ends(&core, &vu);
     if has(Part::VuTeardown) && core.phase.get() < StopPhase::Aborted {
         Box::pin(graph::run(&core, &vu, Part::VuTeardown, None)).await;
     }
@@ -112,46 +122,70 @@ pub(crate) async fn live<N: Network>(core: Rc<Core<N>>, slot: u32, mut feed: imp
 }
 
 async fn iterate<N: Network>(core: &Core<N>, vu: &Vu<N>, feed: &mut impl Feed<N>) -> VuEnd {
-    while let Some(start) = feed.next(core).await {
-        if !take_rows(core, vu) {
-            feed.give_back(core, start);
-            return VuEnd::ForGood;
+    loop {
+        // Before a start is taken, so that it goes to somebody who has a row for it.
+        if let Some(at) = without_row(core, vu) {
+            return out_of_rows(core, at);
         }
-        let running = Running::begin(core, start);
+        let Some(start) = feed.next(core).await else { return VuEnd::NoStart };
+        if let Err(at) = take_rows(core, vu) {
+            feed.give_back(core, start);
+            return out_of_rows(core, at);
+        }
+        let running = Running::begin(core, vu, start);
         let end = graph::run(core, vu, Part::Steps, start.intended).await;
         running.end(end);
+        if start.intended.is_some() {
+            vu.free_since.set(clock::now());
+        }
+        if end == GraphEnd::Completed {
+            completed(core, vu);
+        }
         vu.iteration.set(vu.iteration.get() + 1);
         vu.session.end_iteration();
         // An iteration that never had to wait (no call, or one that failed at once) must not keep the core to itself.
         coop::consume_budget().await;
         match end {
-            GraphEnd::Completed => completed(core, vu),
-            GraphEnd::Failed | GraphEnd::Stop(Stop::Iteration) => {}
-            GraphEnd::Stop(Stop::Vu) => return VuEnd::ForGood,
-            GraphEnd::Stop(Stop::Test) => {
-                stop_test(core);
-                return VuEnd::ForGood;
-            }
+            GraphEnd::Completed | GraphEnd::Failed | GraphEnd::Stop(Stop::Iteration) => {}
+            GraphEnd::Stop(Stop::Vu | Stop::Test) => return VuEnd::ForGood,
             GraphEnd::Cut => return VuEnd::NoStart,
         }
     }
-    VuEnd::NoStart
 }
 
-/// Takes a row of every data file the workflow uses; `false` when one has run out.
-fn take_rows<N: Network>(core: &Core<N>, vu: &Vu<N>) -> bool {
+/// The data file that has no row for this virtual user any more.
+fn without_row<N: Network>(core: &Core<N>, vu: &Vu<N>) -> Option<usize> {
     let used = &core.workflow().data;
     if used.is_empty() {
-        return true;
+        return None;
+    }
+    let (cursors, number) = (core.cursors.borrow(), core.segment.vu_number(vu.id));
+    let has_row = |at: usize| cursors[at].as_ref().is_none_or(|cursor| cursor.has_next(number));
+    used.iter().copied().find(|at| !has_row(*at))
+}
+
+/// Takes a row of every data file the workflow uses; the error says which has run out.
+fn take_rows<N: Network>(core: &Core<N>, vu: &Vu<N>) -> Result<(), usize> {
+    let used = &core.workflow().data;
+    if used.is_empty() {
+        return Ok(());
     }
     let (mut cursors, mut rows) = (core.cursors.borrow_mut(), vu.rows.borrow_mut());
     rows.resize(core.segment.data.len(), Value::UNDEFINED);
     for &at in used {
         let Some(cursor) = &mut cursors[at] else { continue };
-        let Some(row) = cursor.next(vu.random()) else { return false };
-        rows[at] = row;
+        rows[at] = cursor.next(core.segment.vu_number(vu.id), vu.random()).ok_or(at)?;
     }
-    true
+    Ok(())
+}
+
+/// A virtual user ends because a data file has no row for it; the result will say so.
+#[cold]
+fn out_of_rows<N: Network>(core: &Core<N>, at: usize) -> VuEnd {
+    let mut counts = core.out_of_rows.borrow_mut();
+    counts.resize(core.segment.data.len(), 0);
+    counts[at] += 1;
+    VuEnd::ForGood
 }
 
 /// What follows a completed iteration: kept state, provided values, and the next one starts clean.
@@ -168,17 +202,8 @@ fn completed<N: Network>(core: &Core<N>, vu: &Vu<N>) {
     }
 }
 
-#[cold]
-fn stop_test<N: Network>(core: &Core<N>) {
-    core.hint(Message::StopTest {
-        workflow: core.segment.workflow,
-        check: "a check with `stop: test`".into(),
-    });
-    core.advance(StopPhase::Cancelling);
-}
-
-/// Waits for a think time; ends early when the run is cancelled. Returns whether it waited to the end.
-pub(crate) async fn think<N: Network>(core: &Core<N>, vu: &Vu<N>, think: Think) -> bool {
+/// Waits for a think time; ends early when the run has come to the phase `until`. Returns whether it waited to the end.
+pub(crate) async fn think<N: Network>(core: &Core<N>, vu: &Vu<N>, think: Think, until: StopPhase) -> bool {
     let (min, max) = (think.min.as_nanos(), think.max.as_nanos());
     let extra = (u128::from(vu.random()) * u128::from(max - min + 1)) >> 64;
     let wait = std::time::Duration::from_nanos(min + extra as u64);
@@ -186,7 +211,7 @@ pub(crate) async fn think<N: Network>(core: &Core<N>, vu: &Vu<N>, think: Think) 
     tokio::pin!(sleep);
     loop {
         let changed = core.changed.notified();
-        if core.phase.get() >= StopPhase::Cancelling {
+        if core.phase.get() >= until {
             return false;
         }
         tokio::select! {
@@ -220,14 +245,15 @@ struct Running<'a, N: Network> {
 }
 
 impl<'a, N: Network> Running<'a, N> {
-    fn begin(core: &'a Core<N>, start: Start) -> Self {
+    fn begin(core: &'a Core<N>, vu: &Vu<N>, start: Start) -> Self {
         let mut window = core.window.borrow_mut();
         window.started();
         if let Some(intended) = start.intended {
-            let lag = clock::now().nanos_since(intended);
-            window.lag(lag);
+            let now = clock::now();
+            // While nobody was free the target held the start up, not the generator.
+            window.lag(now.nanos_since(intended.max(vu.free_since.get())));
             // One that had to wait was counted when it began to.
-            if !start.queued && lag > limits::LATE_AFTER.as_nanos() {
+            if !start.queued && now.nanos_since(intended) > limits::LATE_AFTER.as_nanos() {
                 window.late(1);
             }
         }

@@ -7,9 +7,8 @@ use minijinja::Value;
 use minijinja::value::{Enumerator, Object};
 
 use super::error::{Fault, Problem};
-use super::{COLUMNS_MAX, Index, ROW_BYTES_MAX, lines};
+use super::{BOM, COLUMNS_MAX, Index, ROW_BYTES_MAX, lines};
 
-const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Room for a record at first; grows with the longest.
 const RECORD_BYTES: usize = 4096;
 const RECORD_FIELDS: usize = 32;

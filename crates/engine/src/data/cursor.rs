@@ -37,11 +37,17 @@ impl Cursor {
         Cursor { file: Arc::clone(file), order, blocks: (0..blocks).map(|_| None).collect() }
     }
 
-    /// The next row: a map from column to text for CSV, an object for JSON lines. `None` when there is none left for
-    /// this core. `random` is a number of the virtual user's own generator.
-    pub fn next(&mut self, random: u64) -> Option<Value> {
-        let row = self.order.next(random)?;
+    /// The next row of a virtual user: a map from column to text for CSV, an object for JSON lines. `None` when there is
+    /// none left for it. `vu` is its number in the workflow, from 0, and one of this core; `random` a number of its own
+    /// generator.
+    pub fn next(&mut self, vu: u32, random: u64) -> Option<Value> {
+        let row = self.order.next(vu, random)?;
         Some(self.row(row))
+    }
+
+    /// Whether a virtual user would get a row now.
+    pub fn has_next(&self, vu: u32) -> bool {
+        self.order.has_next(vu)
     }
 
     /// A row by its number, from 0; undefined beyond the last.
@@ -69,31 +75,33 @@ impl Cursor {
 enum Order {
     /// Any of so many.
     Random(u64),
-    /// One after the other.
-    Range { range: Range<u64>, next: u64, on_end: DataEnd },
+    /// One after the other, to whoever asks.
+    Shared { range: Range<u64>, next: u64, on_end: DataEnd },
+    /// Each virtual user has a range of its own.
+    Unique { rows: u64, share: Share, on_end: DataEnd, taken: Vec<u64> },
 }
 
 impl Order {
     fn new(order: DataOrder, on_end: DataEnd, rows: u64, share: Share) -> Self {
-        let range = || of_core(rows, share);
+        let range = of_core(rows, share);
         let range = match (order, on_end) {
             (DataOrder::Random, _) => return Order::Random(rows),
-            (DataOrder::Unique, _) | (DataOrder::Sequential, DataEnd::Stop) => range(),
+            (DataOrder::Unique, _) => return Order::Unique { rows, share, on_end, taken: Vec::new() },
+            (DataOrder::Sequential, DataEnd::Stop) => range,
             // With fewer rows than cores some would have none to begin again with.
             (DataOrder::Sequential, DataEnd::Recycle) => {
-                let range = range();
                 let begin = range.start.min(rows.saturating_sub(1));
                 begin..range.end.max(begin + 1)
             }
         };
-        Order::Range { next: range.start, range, on_end }
+        Order::Shared { next: range.start, range, on_end }
     }
 
-    fn next(&mut self, random: u64) -> Option<u64> {
+    fn next(&mut self, vu: u32, random: u64) -> Option<u64> {
         match self {
             // The high half of the product is even over 0..rows (Lemire) without a division.
             Order::Random(rows) => Some(((u128::from(random) * u128::from(*rows)) >> 64) as u64),
-            Order::Range { range, next, on_end } => {
+            Order::Shared { range, next, on_end } => {
                 if *next == range.end && *on_end == DataEnd::Recycle {
                     *next = range.start;
                 }
@@ -103,11 +111,48 @@ impl Order {
                     row
                 })
             }
+            Order::Unique { rows, share, on_end, taken } => {
+                let (range, slot) = (of_vu(*rows, vu, share.vus), (vu / share.cores) as usize);
+                if taken.len() <= slot {
+                    taken.resize(slot + 1, 0);
+                }
+                let row = nth(&range, taken[slot], *on_end)?;
+                taken[slot] += 1;
+                Some(row)
+            }
+        }
+    }
+
+    fn has_next(&self, vu: u32) -> bool {
+        match self {
+            Order::Random(_) => true,
+            Order::Shared { range, next, on_end } => *on_end == DataEnd::Recycle || *next < range.end,
+            Order::Unique { rows, share, on_end, taken } => {
+                let taken = taken.get((vu / share.cores) as usize).copied().unwrap_or(0);
+                nth(&of_vu(*rows, vu, share.vus), taken, *on_end).is_some()
+            }
         }
     }
 }
 
-/// The rows of one core.
+/// The row after so many of a range were taken.
+fn nth(range: &Range<u64>, taken: u64, on_end: DataEnd) -> Option<u64> {
+    let length = range.end - range.start;
+    match on_end {
+        DataEnd::Stop => (taken < length).then(|| range.start + taken),
+        DataEnd::Recycle => Some(range.start + taken.checked_rem(length)?),
+    }
+}
+
+/// The rows of one virtual user, by its number from 0: contiguous, no two share a row, all together have every row. The
+/// first ones get one more, so that with fewer rows than virtual users it is the first that have one.
+fn of_vu(rows: u64, vu: u32, vus: u32) -> Range<u64> {
+    let (vu, vus) = (u64::from(vu), u64::from(vus.max(1)));
+    let begin = |vu: u64| (rows / vus) * vu + vu.min(rows % vus);
+    begin(vu)..begin(vu + 1)
+}
+
+/// The rows of one core, for whichever of its virtual users asks.
 fn of_core(rows: u64, share: Share) -> Range<u64> {
     let before: u32 = (0..share.core).map(|core| Share { core, ..share }.own_vus()).sum();
     self::share(rows, before, share.own_vus(), share.vus)
@@ -130,7 +175,7 @@ mod tests {
     use super::*;
 
     fn take(order: &mut Order, count: usize) -> Vec<u64> {
-        std::iter::from_fn(|| order.next(0)).take(count).collect()
+        std::iter::from_fn(|| order.next(0, 0)).take(count).collect()
     }
 
     const ONE_CORE: Share = Share { core: 0, cores: 1, vus: 1 };
@@ -141,28 +186,47 @@ mod tests {
         assert_eq!(take(&mut recycling, 7), [0, 1, 2, 0, 1, 2, 0]);
         let mut stopping = Order::new(DataOrder::Sequential, DataEnd::Stop, 3, ONE_CORE);
         assert_eq!(take(&mut stopping, 7), [0, 1, 2]);
-        assert_eq!(stopping.next(0), None);
+        assert_eq!((stopping.has_next(0), stopping.next(0, 0)), (false, None));
     }
 
     #[test]
-    fn a_core_without_unique_rows_gets_none_but_a_recycling_one_always_some() {
-        let share = |core| Share { core, cores: 3, vus: 3 };
-        let unique = |core| Order::new(DataOrder::Unique, DataEnd::Recycle, 2, share(core));
-        let mut rows: Vec<u64> = (0..3).flat_map(|core| take(&mut unique(core), 1)).collect();
-        rows.sort_unstable();
-        assert_eq!(rows, [0, 1]);
+    fn a_recycling_core_always_has_rows() {
         for core in 0..3 {
-            let mut order = Order::new(DataOrder::Sequential, DataEnd::Recycle, 2, share(core));
+            let share = Share { core, cores: 3, vus: 3 };
+            let mut order = Order::new(DataOrder::Sequential, DataEnd::Recycle, 2, share);
             assert!(take(&mut order, 2).iter().all(|row| *row < 2));
             assert_eq!(take(&mut order, 5).len(), 5);
         }
     }
 
     #[test]
+    fn unique_rows_stay_with_their_virtual_user_when_they_begin_again() {
+        let mut order =
+            Order::new(DataOrder::Unique, DataEnd::Recycle, 3, Share { core: 0, cores: 1, vus: 2 });
+        let mut next = |vu| order.next(vu, 0);
+        assert_eq!(
+            [next(0), next(1), next(0), next(0), next(1), next(0)].map(Option::unwrap),
+            [0, 2, 1, 0, 2, 1]
+        );
+    }
+
+    #[test]
+    fn with_fewer_rows_than_virtual_users_the_first_have_one_each() {
+        for on_end in [DataEnd::Stop, DataEnd::Recycle] {
+            let mut order = Order::new(DataOrder::Unique, on_end, 2, Share { core: 0, cores: 1, vus: 5 });
+            let has: Vec<bool> = (0..5).map(|vu| order.has_next(vu)).collect();
+            assert_eq!(has, [true, true, false, false, false]);
+            let rows: Vec<Option<u64>> = (0..5).map(|vu| order.next(vu, 0)).collect();
+            assert_eq!(rows, [Some(0), Some(1), None, None, None]);
+            assert_eq!(order.has_next(0), on_end == DataEnd::Recycle);
+        }
+    }
+
+    #[test]
     fn random_rows_reach_both_ends_and_nothing_else() {
         let mut order = Order::new(DataOrder::Random, DataEnd::Stop, 10, ONE_CORE);
-        assert_eq!((order.next(0), order.next(u64::MAX)), (Some(0), Some(9)));
-        assert_eq!(order.next(u64::MAX / 2), Some(4));
+        assert_eq!((order.next(0, 0), order.next(0, u64::MAX)), (Some(0), Some(9)));
+        assert_eq!(order.next(0, u64::MAX / 2), Some(4));
     }
 
     proptest! {
@@ -182,15 +246,20 @@ mod tests {
         }
 
         #[test]
-        fn unique_rows_go_to_one_core_only(rows in 1u64..2_000, cores in 1u32..9, vus in 1u32..200) {
-            let mut seen: Vec<u64> = (0..cores)
-                .flat_map(|core| {
-                    let share = Share { core, cores, vus };
-                    take(&mut Order::new(DataOrder::Unique, DataEnd::Stop, rows, share), usize::MAX)
-                })
-                .collect();
-            seen.sort_unstable();
-            prop_assert_eq!(seen, (0..rows).collect::<Vec<_>>());
+        fn a_unique_row_goes_to_one_virtual_user_and_none_is_left_over(
+            rows in 1u64..2_000, cores in 1u32..9, vus in 1u32..200, recycle: bool,
+        ) {
+            let on_end = if recycle { DataEnd::Recycle } else { DataEnd::Stop };
+            let mut owner = vec![None; rows as usize];
+            for core in 0..cores {
+                let mut order = Order::new(DataOrder::Unique, on_end, rows, Share { core, cores, vus });
+                for vu in (core..vus).step_by(cores as usize) {
+                    for row in std::iter::from_fn(|| order.next(vu, 0)).take(rows as usize + 1) {
+                        prop_assert_eq!(*owner[row as usize].get_or_insert(vu), vu);
+                    }
+                }
+            }
+            prop_assert!(owner.iter().all(Option::is_some));
         }
     }
 }

@@ -4,16 +4,29 @@ use minijinja::Value;
 
 use super::error::{Fault, Problem};
 use super::lines::lines;
-use super::{Index, ROW_BYTES_MAX};
+use super::{BOM, Index, ROW_BYTES_MAX};
 
 /// Checks every line and notes where rows are.
 pub(super) fn scan(bytes: &[u8]) -> Result<Index, Fault> {
     let mut index = Index::default();
-    for (offset, line) in lines(bytes) {
+    for (offset, line) in rows(bytes) {
         check(line).map_err(|problem| Fault::at(offset, problem))?;
         index.push(offset);
     }
     Ok(index)
+}
+
+/// Lines with something in them; a byte order mark in front of the first is nothing.
+fn rows(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let skipped = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
+    lines(&bytes[skipped..])
+        .filter(|(_, line)| !line.trim_ascii().is_empty())
+        .map(move |(offset, line)| (skipped + offset, line))
+}
+
+/// Where the rows of a block begin.
+pub(super) fn split(block: &[u8]) -> Box<[u32]> {
+    rows(block).map(|(offset, _)| offset as u32).collect()
 }
 
 fn check(line: &[u8]) -> Result<(), Problem> {

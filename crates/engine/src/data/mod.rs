@@ -14,6 +14,7 @@ mod bytes;
 mod csv;
 mod cursor;
 mod error;
+mod files;
 mod json_lines;
 mod lines;
 
@@ -25,6 +26,8 @@ use minijinja::Value;
 
 pub use cursor::{Cursor, share};
 pub use error::{DataError, Problem};
+pub use files::check;
+pub(crate) use files::{limit_vus, open, warnings};
 
 use bytes::Bytes;
 use csv::Columns;
@@ -34,6 +37,8 @@ use error::Fault;
 pub const ROWS_PER_BLOCK: u64 = 1024;
 /// Bytes of one row; a longer one is refused. Usually it is a quote that nobody closed.
 pub const ROW_BYTES_MAX: usize = 1 << 20;
+/// The mark that some programs put in front of UTF-8.
+const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Columns of a CSV file.
 pub const COLUMNS_MAX: usize = 1024;
 
@@ -118,7 +123,7 @@ impl DataFile {
         let bytes = &self.bytes[self.block(block)];
         match self.format {
             Format::Csv { delimiter, .. } => csv::split(bytes, delimiter),
-            Format::JsonLines => lines::starts(bytes),
+            Format::JsonLines => json_lines::split(bytes),
         }
     }
 

@@ -159,6 +159,87 @@ fn a_late_start_is_dropped_or_queued_as_the_plan_says() {
 }
 
 #[test]
+fn latency_counts_from_the_intended_start_whatever_stands_before_the_first_call() {
+    let queued = |steps: &str| {
+        let load = "rate: 200/s\nduration: 100ms\nmax_vus: 1\nsteps:\n";
+        run(&[load, steps].concat(), OK)
+    };
+    // One virtual user that is busy for 30 ms per iteration cannot keep up with a start every 5 ms.
+    for steps in [
+        "  v: { set: { a: 1 } }\n  a: { http: http://x/a, think: 30ms }",
+        "  no: { when: 'false', http: http://x/no }\n  a: { http: http://x/a, think: 30ms }",
+        "  v: { after: [], set: { a: 1 } }\n  w: { after: [], set: { a: 1 } }\n  a: { after: [v, w], http: http://x/a, think: 30ms }",
+    ] {
+        let totals = queued(steps);
+        let a = step(&totals, "a");
+        let (latency, service) =
+            (a.latency.mean_ns().expect("samples"), a.service.mean_ns().expect("samples"));
+        assert!(latency > 3.0 * service, "{steps}: {latency} against {service}");
+    }
+    // A call after a sleep is not meant to begin at the start, and a second call is not either.
+    for steps in [
+        "  v: { sleep: 30ms }\n  a: { http: http://x/a }",
+        "  b: { http: http://x/b, think: 30ms }\n  a: { http: http://x/a }",
+        "  b: { after: [], http: http://x/b, think: 30ms }\n  v: { after: [], set: { a: 1 } }\n  a: { after: [b, v], http: http://x/a }",
+    ] {
+        let totals = queued(steps);
+        let a = step(&totals, "a");
+        assert_eq!(a.latency.max_ns(), a.service.max_ns(), "{steps}");
+    }
+}
+
+#[test]
+fn waiting_for_a_free_virtual_user_is_latency_but_not_dispatch_lag() {
+    for setup in ["", "vu_setup: [{ name: warm, sleep: 50ms }]\n"] {
+        let load = "rate: 200/s\nduration: 200ms\nmax_vus: 1\n";
+        let totals = run(&[load, setup, "steps:\n  a: { http: http://x/a, think: 20ms }"].concat(), OK);
+        let (lag, latency) = (totals.lag.mean_ns(), step(&totals, "a").latency.mean_ns());
+        assert_eq!(totals.lag.count(), totals.iterations.started);
+        assert!(latency > lag.map(|lag| 10.0 * lag), "lag {lag:?}, latency {latency:?}");
+    }
+}
+
+#[test]
+fn a_start_whose_virtual_user_is_not_ready_in_time_is_late() {
+    let totals = run(
+        "rate: 10/s\nduration: 100ms\nmax_vus: 10\nvu_setup: [{ name: warm, sleep: 50ms }]\nsteps:\n  a: { http: http://x/a }",
+        OK,
+    );
+    assert_eq!((totals.iterations.started, totals.iterations.late), (1, 1), "it began 50 ms after its time");
+}
+
+#[test]
+fn checks_see_the_latency_that_the_statistics_say() {
+    // Every start after the first waits for the one virtual user, which is busy for 50 ms.
+    let totals = run(
+        "rate: 100/s\nduration: 100ms\nmax_vus: 1\nsteps:
+  a: { http: http://x/a, think: 50ms, check: { latency: < 30ms, expr: { seen: a.latency_ms < 30 } } }",
+        OK,
+    );
+    let failed: Vec<u64> = totals.checks().iter().map(|check| check.failed).collect();
+    assert_eq!(failed.len(), 2);
+    assert!(failed.iter().all(|failed| *failed >= 8), "{failed:?} of 10");
+}
+
+#[test]
+fn a_step_that_fails_is_followed_by_its_think_time_too() {
+    let step_of = |tail: &str| {
+        let steps = format!(
+            "vus: 1\nduration: 300ms\nramp: 0s\nsteps:\n  a: {{ http: http://x/a, think: 50ms{tail} }}"
+        );
+        run(&steps, OK).iterations.started
+    };
+    // Six rests fit into the time. Without any there would be thousands.
+    for failing in [
+        ", expect: { status: 404 }",
+        ", check: { status: 404, stop: iteration }",
+        ", when: \"('a' | int) > 1\"",
+    ] {
+        assert!(step_of(failing) <= 7, "{failing}: {}", step_of(failing));
+    }
+}
+
+#[test]
 fn vu_setup_and_teardown_are_measured_apart() {
     let totals = run(
         "vus: 2\niterations: 10\nvu_setup:\n  - { name: login, http: http://x/login, extract: { t: { status: true } } }\nvu_teardown:\n  - { name: logout, http: 'http://x/{{ login.t }}' }\nsteps:\n  a: { http: 'http://x/{{ login.t }}' }",

@@ -2,4 +2,5 @@
 
 mod allocations;
 mod books;
+mod pacing;
 mod support;

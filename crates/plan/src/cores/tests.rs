@@ -108,13 +108,6 @@ fn what_does_not_fit_waits_for_the_next_batch() {
     );
 }
 
-#[test]
-fn vus_and_rates_are_split_in_the_same_proportion() {
-    assert_eq!(split_vus(50_000, 6).collect::<Vec<_>>(), [8_334, 8_334, 8_333, 8_333, 8_333, 8_333]);
-    assert_eq!(split_vus(2, 3).collect::<Vec<_>>(), [1, 1, 0]);
-    assert_eq!(split_rate(100.0, 10, 4).collect::<Vec<_>>(), [30.0, 30.0, 20.0, 20.0]);
-}
-
 fn claim() -> impl Strategy<Value = Claim> {
     let priority = (0..Priority::WORDS.len()).prop_map(|i| Priority::WORDS[i].1);
     ("[A-Z][a-z]{0,3}", priority, any::<bool>(), 0u32..40).prop_map(|(name, priority, test, vus)| Claim {
@@ -171,14 +164,5 @@ proptest! {
         let used: u32 = grants.iter().map(|grant| grant.reserved).sum();
         let wants_more = |grant: &Grant| grant.cores < ready[grant.index].bounds(total).most;
         prop_assert!(used == total || !grants.iter().any(wants_more));
-    }
-
-    #[test]
-    fn vus_add_up(vus in 0u32..100_000, cores in 1u32..200) {
-        let split: Vec<u32> = split_vus(vus, cores).collect();
-        prop_assert_eq!(split.iter().sum::<u32>(), vus);
-        prop_assert!(split.is_sorted_by(|a, b| a >= b));
-        let rate: f64 = split_rate(1234.5, vus.max(1), cores).sum();
-        prop_assert!((rate - 1234.5).abs() < 1e-6);
     }
 }

@@ -53,6 +53,7 @@ impl List {
             Body::Json(document) => self.json("json", document),
             Body::Form(pairs) => self.pairs("form", pairs),
             Body::File(_) => self.prepared("file"),
+            Body::Bytes(_) => self.prepared("bytes"),
             Body::Multipart(parts) => {
                 for part in parts {
                     let name = format!("part {}", part.name);

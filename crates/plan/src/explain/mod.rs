@@ -9,7 +9,7 @@ mod text;
 use hyperscale_types::{Priority, Span};
 use serde::Serialize;
 
-use crate::cores::Claim;
+use crate::cores::{self, Claim};
 use crate::load::{iterations, open};
 use crate::model::step::{Action, Needs};
 use crate::model::{Load, Plan, Step, StepGraph, StepKind, Workflow};
@@ -42,6 +42,8 @@ pub struct WorkflowExplanation {
     pub cores_least: u32,
     /// More are of no use to it or not its due.
     pub cores_most: u32,
+    /// Whether it has to wait until another workflow has ended, because there are not enough cores for both.
+    pub waits_for_cores: bool,
     /// Its load.
     pub load: LoadExplanation,
     /// The data files it takes rows of.
@@ -127,27 +129,41 @@ pub enum Made {
 
 /// Explains a plan for so many cores.
 pub fn explain(plan: &Plan, cores_total: u32) -> Explanation {
+    let waiting = waiting(plan, cores_total);
+    let workflow = |(at, workflow): (usize, &Workflow)| {
+        let waits_for_cores = waiting.contains(&at);
+        WorkflowExplanation { waits_for_cores, ..explain_workflow(plan, workflow, cores_total) }
+    };
     Explanation {
         plan: plan.name.clone(),
         cores_total,
-        workflows: plan
-            .workflows
-            .iter()
-            .map(|workflow| explain_workflow(plan, workflow, cores_total))
-            .collect(),
+        workflows: plan.workflows.iter().enumerate().map(workflow).collect(),
         thresholds: plan.thresholds.iter().map(|threshold| threshold.rule.text.clone()).collect(),
+    }
+}
+
+/// Workflows that depend on nothing and still cannot begin at once: others of them take the cores.
+fn waiting(plan: &Plan, cores_total: u32) -> Vec<usize> {
+    let workflows = plan.workflows.iter().enumerate();
+    let ready: Vec<usize> = workflows.filter(|(_, w)| w.depends.is_empty()).map(|(at, _)| at).collect();
+    let claims: Vec<Claim> = ready.iter().map(|at| claim(&plan.workflows[*at])).collect();
+    let begun = cores::plan_batch(&claims, cores_total, cores_total);
+    let is_begun = |index: usize| begun.iter().any(|grant| grant.index == index);
+    (0..ready.len()).filter(|index| !is_begun(*index)).map(|index| ready[index]).collect()
+}
+
+fn claim(workflow: &Workflow) -> Claim {
+    Claim {
+        name: workflow.name.clone(),
+        priority: workflow.priority,
+        test: workflow.is_test(),
+        vus: workflow.vus_max(),
     }
 }
 
 fn explain_workflow(plan: &Plan, workflow: &Workflow, cores_total: u32) -> WorkflowExplanation {
     let name_of = |at: &usize| plan.workflows[*at].name.to_string();
-    let claim = Claim {
-        name: workflow.name.clone(),
-        priority: workflow.priority,
-        test: workflow.is_test(),
-        vus: workflow.vus_max(),
-    };
-    let bounds = claim.bounds(cores_total);
+    let bounds = claim(workflow).bounds(cores_total);
     let parts = [
         ("setup", &workflow.setup),
         ("vu_setup", &workflow.vu_setup),
@@ -166,6 +182,7 @@ fn explain_workflow(plan: &Plan, workflow: &Workflow, cores_total: u32) -> Workf
         depends: workflow.depends.iter().map(name_of).collect(),
         cores_least: bounds.least,
         cores_most: bounds.most,
+        waits_for_cores: false,
         load: explain_load(workflow),
         data: workflow.data.iter().map(|at| plan.data[*at].name.to_string()).collect(),
         uses: workflow.uses.iter().map(|used| format!("{}.{}", name_of(&used.from), used.key)).collect(),

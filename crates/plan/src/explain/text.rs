@@ -36,7 +36,8 @@ impl Display for Of<'_> {
             (least, most) if least == most => least.to_string(),
             (least, most) => format!("{least} to {most}"),
         };
-        writeln!(f, "  cores       {cores} of {total}")?;
+        let waits = if workflow.waits_for_cores { "; waits until others have ended" } else { "" };
+        writeln!(f, "  cores       {cores} of {total}{waits}")?;
         writeln!(f, "  load        {}", workflow.load)?;
         for (label, names) in [
             ("depends", &workflow.depends),

@@ -3,11 +3,6 @@
 
 use hyperscale_types::Span;
 
-/// When VU `index` of `n` begins its first iteration: spread evenly over the interval.
-pub fn first_start_ns(interval: Span, index: u32, n: u32) -> u64 {
-    super::closed::spread(interval, index, n).as_nanos()
-}
-
 /// When the next iteration begins, after the one that began at `began_ns` has ended at `now_ns`.
 pub fn next_start_ns(began_ns: u64, interval: Span, now_ns: u64) -> u64 {
     began_ns.saturating_add(interval.as_nanos()).max(now_ns)
@@ -29,11 +24,5 @@ mod tests {
         let second = next_start_ns(0, SECOND, 2_500_000_000);
         assert_eq!(second, 2_500_000_000);
         assert_eq!(next_start_ns(second, SECOND, second + 1), 3_500_000_000);
-    }
-
-    #[test]
-    fn first_starts_are_spread_over_the_interval() {
-        let starts: Vec<_> = (0..4).map(|index| first_start_ns(SECOND, index, 4)).collect();
-        assert_eq!(starts, [0, 250_000_000, 500_000_000, 750_000_000]);
     }
 }

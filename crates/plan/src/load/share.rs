@@ -56,9 +56,13 @@ mod tests {
 
     #[test]
     fn the_first_cores_get_the_remainder() {
-        for (vus, cores, wanted) in
-            [(10, 4, vec![3, 3, 2, 2]), (2, 4, vec![1, 1, 0, 0]), (7, 1, vec![7]), (0, 2, vec![0, 0])]
-        {
+        for (vus, cores, wanted) in [
+            (10, 4, vec![3, 3, 2, 2]),
+            (50_000, 6, vec![8_334, 8_334, 8_333, 8_333, 8_333, 8_333]),
+            (2, 4, vec![1, 1, 0, 0]),
+            (7, 1, vec![7]),
+            (0, 2, vec![0, 0]),
+        ] {
             let own: Vec<_> = (0..cores).map(|core| Share { core, cores, vus }.own_vus()).collect();
             assert_eq!(own, wanted, "{vus} VUs on {cores} cores");
         }

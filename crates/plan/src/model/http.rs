@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hyperscale_types::{ByteSize, Span};
 
@@ -132,6 +133,8 @@ pub enum Body {
     Multipart(Vec<Part>),
     /// The bytes of a file, read in preparation.
     File(PathBuf),
+    /// These bytes. No plan can say so: programs that send what they have just made do.
+    Bytes(Arc<[u8]>),
 }
 
 /// A part of a multipart body.

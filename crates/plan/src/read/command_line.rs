@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hyperscale_types::secret::masked;
 use serde_json::{Map, Value, json};
 
 use super::{Given, Loaded, Source, load};
@@ -11,6 +12,10 @@ use crate::problem::Problem;
 
 /// What problems call the command line.
 const COMMAND_LINE: &str = "command line";
+/// The workflow of a URL.
+pub const URL_WORKFLOW: &str = "main";
+/// The step of a URL.
+pub const URL_STEP: &str = "request";
 /// Load of a URL when nothing is said.
 const DURATION: &str = "10s";
 const VUS: u32 = 10;
@@ -27,6 +32,8 @@ pub struct UrlOptions {
     pub headers: Vec<String>,
     /// `-b`: the body.
     pub body: Option<String>,
+    /// `-b @FILE`: the file whose bytes are the body, whatever they are.
+    pub body_file: Option<String>,
     /// `-c`: virtual users; with `rate`, at most so many.
     pub vus: Option<u32>,
     /// `-d`
@@ -53,19 +60,28 @@ pub struct UrlOptions {
     pub unix: Option<String>,
 }
 
-/// The plan of a URL: one workflow `main` with one step `request`.
-pub fn from_url(options: &UrlOptions) -> Result<Loaded, Vec<Problem>> {
+/// The document of a URL's plan: one workflow [`URL_WORKFLOW`] with one step [`URL_STEP`]. Headers and body are as they
+/// are sent; whoever shows the document masks them.
+pub fn url_document(options: &UrlOptions) -> Result<Value, Vec<Problem>> {
     let headers = headers(&options.headers)?;
-    let plan = json!({
-        "name": options.url.chars().filter(|c| !c.is_control()).take(200).collect::<String>(),
-        "workflows": { "main": workflow(options, headers) },
-    });
+    let shown = masked(&with_scheme(&options.url));
+    Ok(json!({
+        "name": shown.chars().filter(|c| !c.is_control()).take(200).collect::<String>(),
+        "workflows": { URL_WORKFLOW: workflow(options, headers) },
+    }))
+}
+
+/// The plan of a URL.
+pub fn from_url(options: &UrlOptions) -> Result<Loaded, Vec<Problem>> {
+    let plan = url_document(options)?;
     let bytes = serde_json::to_vec(&plan).map_err(|e| vec![Problem::general(COMMAND_LINE, e.to_string())])?;
     let source =
         Source { name: COMMAND_LINE, bytes: &bytes, format: Some(Format::Json), folder: Path::new("") };
     // The text was made here: lines and columns of it mean nothing to anybody.
     let general = |problem: Problem| Problem { line: 0, column: 0, snippet: None, ..problem };
-    match load(&source, &Given::default()) {
+    // Whoever names a file with a body has opened it: here it only has to be there.
+    let body = options.body_file.iter().map(|path| (path.into(), Vec::new()));
+    match load(&source, &Given { files: body.collect(), ..Given::default() }) {
         Ok(Loaded { plan, warnings }) => Ok(Loaded {
             // Nobody wrote the text, and the headers in it may be secret.
             plan: Plan { source: None, ..plan },
@@ -77,7 +93,7 @@ pub fn from_url(options: &UrlOptions) -> Result<Loaded, Vec<Problem>> {
 
 fn workflow(options: &UrlOptions, headers: Map<String, Value>) -> Value {
     let mut workflow = load_keys(options);
-    workflow.insert("steps".to_owned(), json!({ "request": { "http": http(options, headers) } }));
+    workflow.insert("steps".to_owned(), json!({ URL_STEP: { "http": http(options, headers) } }));
     Value::Object(workflow)
 }
 
@@ -123,6 +139,7 @@ fn http(options: &UrlOptions, headers: Map<String, Value>) -> Value {
     set("method", options.method.clone().map(Value::from));
     set("headers", Some(Value::Object(headers)));
     set("body", options.body.clone().map(Value::from));
+    set("file", options.body_file.clone().map(Value::from));
     set("version", options.http2.then(|| "2".into()));
     set("connections", options.connections.map(Value::from));
     set("timeout", options.timeout.clone().map(Value::from));
@@ -136,7 +153,7 @@ fn http(options: &UrlOptions, headers: Map<String, Value>) -> Value {
 }
 
 /// `localhost:8080/x` is understood as HTTP, like other tools do.
-fn with_scheme(url: &str) -> String {
+pub fn with_scheme(url: &str) -> String {
     if url.contains("://") || url.starts_with("{{") { url.to_owned() } else { format!("http://{url}") }
 }
 
@@ -147,11 +164,13 @@ fn headers(given: &[String]) -> Result<Map<String, Value>, Vec<Problem>> {
             let problem = Problem::general(COMMAND_LINE, format!("`{header}` is not a header"));
             return Err(vec![problem.with_hint("write `name: value`")]);
         };
-        let value = Value::from(value.trim());
-        match headers.get_mut(name.trim()) {
+        let (name, value) = (name.trim(), Value::from(value.trim()));
+        // Names are the same in any case, and one name may come several times.
+        let known = headers.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned();
+        match known.and_then(|known| headers.get_mut(&known)) {
             Some(Value::Array(values)) => values.push(value),
             _ => {
-                headers.insert(name.trim().to_owned(), Value::Array(vec![value]));
+                headers.insert(name.to_owned(), Value::Array(vec![value]));
             }
         }
     }

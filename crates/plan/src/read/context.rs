@@ -153,6 +153,11 @@ impl Reader<'_> {
                 let text = self.text(item, "the name of a workflow")?;
                 self.workflow_index(text, item.place, named)
             };
+            if let Some(node) = to.filter(|node| node.items().is_empty()) {
+                self.problems
+                    .error(node.place, format!("{what} is given to nobody"))
+                    .hint("name the workflows that use it, or remove it");
+            }
             let to = to.map(Node::items).unwrap_or_default().iter().filter_map(receiver).collect();
             provides.push(Provided { key: name, place: key.place, to, value, pick });
         }

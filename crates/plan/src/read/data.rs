@@ -130,6 +130,9 @@ impl Reader<'_> {
     }
 
     /// The columns of a CSV file. JSON lines may have other keys in every row: `None`.
+    ///
+    /// A first look at the head of the file, for names that templates refer to and mistakes that are seen at once. All
+    /// of the file is read by the engine alone, also for `validate`.
     fn columns(&self, file: &Node, path: &Path, format: DataFormat) -> Option<Vec<String>> {
         let head = self.head(path, file.place, HEADER_BYTES_MAX)?;
         let head = String::from_utf8_lossy(&head);
@@ -141,7 +144,7 @@ impl Reader<'_> {
         match format {
             DataFormat::Csv { delimiter } => {
                 let columns = header(head, char::from(delimiter));
-                if head.lines().filter(|line| !line.trim().is_empty()).nth(1).is_none() {
+                if lines(head).nth(1).is_none() {
                     self.problems
                         .error(file.place, format!("`{}` has a header line but no rows", path.display()));
                 }
@@ -154,8 +157,8 @@ impl Reader<'_> {
                 Some(columns)
             }
             DataFormat::JsonLines => {
-                let line = head.lines().find(|line| !line.trim().is_empty()).unwrap_or("");
-                let whole = head.len() < HEADER_BYTES_MAX || head.contains('\n');
+                let line = lines(head).next().unwrap_or("");
+                let whole = head.len() < HEADER_BYTES_MAX || head.contains(['\n', '\r']);
                 if whole && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line).is_err()
                 {
                     let message = format!("the first line of `{}` is not a JSON object", path.display());
@@ -167,7 +170,12 @@ impl Reader<'_> {
     }
 }
 
-/// The fields of the first record (RFC 4180).
+/// Lines with something in them; they end with LF, CR LF or CR.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['\n', '\r']).filter(|line| !line.trim().is_empty())
+}
+
+/// The fields of the first record (RFC 4180), white space around them left out.
 fn header(text: &str, delimiter: char) -> Vec<String> {
     let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
@@ -178,14 +186,28 @@ fn header(text: &str, delimiter: char) -> Vec<String> {
                 chars.next();
             }
             '"' => quoted = !quoted,
-            '\n' if !quoted => break,
+            '\n' | '\r' if !quoted && fields.is_empty() && field.is_empty() => {}
+            '\n' | '\r' if !quoted => break,
             c if c == delimiter && !quoted => fields.push(std::mem::take(&mut field)),
             c => field.push(c),
         }
     }
-    if field.ends_with('\r') {
-        field.pop();
-    }
     fields.push(field);
-    fields
+    fields.into_iter().map(|field| field.trim().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_read_as_the_engine_reads_it() {
+        for (text, wanted) in [
+            ("name, age\nann,7", vec!["name", "age"]),
+            ("name , age\rann,7", vec!["name", "age"]),
+            ("\r\n\"a,\n\"\"b\"\"\",c\r\n1,2", vec!["a,\n\"b\"", "c"]),
+        ] {
+            assert_eq!(header(text, ','), wanted, "{text}");
+        }
+    }
 }

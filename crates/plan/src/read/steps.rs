@@ -122,8 +122,8 @@ impl Reader<'_> {
         let when = fields.take("when").and_then(|node| self.expr(node, &view));
         let repeat = fields.take("repeat").and_then(|node| self.integer(node, 1..=REPEAT_MAX)).unwrap_or(1);
         let think = fields.take("think").and_then(|node| self.think(node));
-        let timeout = fields.take("timeout").and_then(|node| self.timeout(node));
-        let tags = fields.take("tags").map(|node| self.tags(node, view)).unwrap_or_default();
+        let timeout = fields.take("timeout").and_then(|node| self.step_timeout(node, kind.as_ref()));
+        let tags = fields.take("tags").map(|node| self.tags(node, kind.as_ref(), view)).unwrap_or_default();
         let extract = self.extractions(fields.take("extract"), is_call);
         let checks = self.checks(fields.take("check"), view.after_call(), is_call);
         if matches!(kind, Some(StepKind::Check)) && checks.is_empty() && !self.problems.any_error() {
@@ -216,6 +216,15 @@ impl Reader<'_> {
         Some(think)
     }
 
+    /// The time limit of a step: for those that wait for something.
+    fn step_timeout(&self, node: &Node, kind: Option<&StepKind>) -> Option<Span> {
+        if let Some(StepKind::Check | StepKind::Metric(_) | StepKind::Action(Action::Set(_))) = kind {
+            let message = "this step waits for nothing, so there is nothing that `timeout` could bound";
+            self.problems.error(node.place, message).hint("`http` and `sleep` can have a `timeout`");
+        }
+        self.timeout(node)
+    }
+
     /// A time limit: longer than nothing.
     pub(super) fn timeout(&self, node: &Node) -> Option<Span> {
         let span: Span = self.parsed(node, "a duration")?;
@@ -226,7 +235,17 @@ impl Reader<'_> {
         Some(span)
     }
 
-    fn tags(&self, node: &Node, view: View<'_>) -> Vec<(hyperscale_types::Name, crate::template::Template)> {
+    fn tags(
+        &self,
+        node: &Node,
+        kind: Option<&StepKind>,
+        view: View<'_>,
+    ) -> Vec<(hyperscale_types::Name, crate::template::Template)> {
+        if let Some(StepKind::Check | StepKind::Action(_)) = kind {
+            self.problems
+                .error(node.place, "`tags` are dimensions of measured calls and of metrics")
+                .hint("put them on `http` or `metric` steps");
+        }
         let entries = self.entries(node, "`tags`").unwrap_or(&[]);
         if entries.len() > TAGS_MAX {
             self.problems.error(node.place, format!("a step has at most {TAGS_MAX} tags"));

@@ -86,7 +86,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A name means one thing: variables, used context and the steps of all graphs of a workflow.
+    /// A name means one thing: variables, data files, used context and the steps of all graphs of a workflow. Steps and
+    /// data files are compared in [`Reader::data_and_steps`].
     fn names_once(
         &self,
         names: &WorkflowNames,
@@ -103,6 +104,10 @@ impl Reader<'_> {
         };
         for used in &links.uses {
             add(&used.key, used.place, "a used context value");
+            if plan.data.iter().any(|data| data.name == used.key) {
+                let message = format!("`{}` is already a data file; choose another name", used.key);
+                self.problems.error(used.place, message);
+            }
         }
         for part in Part::ALL {
             let steps = names.parts[part as usize].iter().zip(&parts[part as usize].steps);

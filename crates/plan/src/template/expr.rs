@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use minijinja::{Environment, Expression, UndefinedBehavior, Value};
+use minijinja::value::Kwargs;
+use minijinja::{Environment, Expression, State, UndefinedBehavior, Value};
 
 use super::compare::Compare;
 use super::{FillError, Resolver, Root, Scope, TemplateProblem};
@@ -19,7 +20,30 @@ pub(super) fn environment() -> Environment<'static> {
     env.set_undefined_behavior(UndefinedBehavior::Strict);
     env.set_fuel(Some(FUEL));
     env.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    env.add_filter("urlencode", urlencode);
+    env.add_filter("tojson", tojson);
+    env.add_filter("escape", escape);
+    env.add_filter("e", escape);
     env
+}
+
+/// JSON, without the mark of being safe. In a URL that mark means "encoded already" ([`super::Escape`]); the language's
+/// own filters mean HTML by it.
+fn tojson(value: &Value, indent: Option<Value>, args: Kwargs) -> Result<Value, minijinja::Error> {
+    minijinja::filters::tojson(value, indent, args).map(|json| Value::from(json.to_string()))
+}
+
+/// Escaped for HTML, without the mark, as above.
+fn escape(state: &mut State, value: &Value) -> Result<Value, minijinja::Error> {
+    minijinja::filters::escape(state, value).map(|text| Value::from(text.to_string()))
+}
+
+/// Percent-encodes everything, `/` too: in a path `/` stands without a filter. Marked, so that a URL takes it as it is.
+fn urlencode(value: &Value) -> Result<Value, minijinja::Error> {
+    if value.is_undefined() {
+        return Err(minijinja::ErrorKind::UndefinedError.into());
+    }
+    minijinja::filters::urlencode(value).map(|text| Value::from_safe_string(text.replace('/', "%2F")))
 }
 
 /// A compiled expression with the names it refers to. Cheap to clone.

@@ -13,6 +13,7 @@ mod expr;
 mod json;
 mod path;
 mod text;
+mod url;
 
 use std::sync::Arc;
 
@@ -226,8 +227,26 @@ impl Template {
         known: impl Fn(Root) -> bool,
         escape: Escape,
     ) -> Result<Template, FillError> {
+        self.prepare_pieces(self.pieces.iter().map(|piece| (piece, escape)), scope, known)
+    }
+
+    /// [`Template::prepare`] for a URL: every value is written as its place wants it.
+    pub fn prepare_url(
+        &self,
+        scope: &impl Scope,
+        known: impl Fn(Root) -> bool,
+    ) -> Result<Template, FillError> {
+        self.prepare_pieces(self.url_pieces(), scope, known)
+    }
+
+    fn prepare_pieces<'a>(
+        &self,
+        given: impl Iterator<Item = (&'a Piece, Escape)>,
+        scope: &impl Scope,
+        known: impl Fn(Root) -> bool,
+    ) -> Result<Template, FillError> {
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.pieces.len());
-        for piece in &*self.pieces {
+        for (piece, escape) in given {
             match piece {
                 Piece::Hole(hole) if hole.is_pure() && hole.roots().all(&known) => {
                     let mut text = Vec::new();

@@ -10,8 +10,10 @@ use minijinja::value::ValueKind;
 pub enum Escape {
     /// Plain text.
     None,
-    /// A part of a URL: everything but unreserved characters is percent-encoded.
+    /// A value in the query of a URL: everything but unreserved characters is percent-encoded.
     Url,
+    /// A part of a URL's path: like [`Escape::Url`], but what may stand in a path stands, `/` too.
+    UrlPath,
     /// A URL or the start of one: written as it is, but white space and control characters are refused.
     UrlVerbatim,
     /// `application/x-www-form-urlencoded`: like [`Escape::Url`], with `+` for a space.
@@ -30,6 +32,14 @@ impl Escape {
     pub fn write(self, text: &str, out: &mut Vec<u8>) -> Result<(), &'static str> {
         write_text(text, self, out)
     }
+
+    /// How this value is written here: what the filters `safe` and `urlencode` made is a part of a URL already.
+    fn of(self, value: &Value) -> Escape {
+        match self {
+            Escape::Url | Escape::UrlPath if value.is_safe() => Escape::UrlVerbatim,
+            escape => escape,
+        }
+    }
 }
 
 /// Writes a value; the error says what it is that cannot stand there. On an error `out` may have grown.
@@ -38,7 +48,7 @@ pub(super) fn write(value: &Value, escape: Escape, out: &mut Vec<u8>) -> Result<
         return serde_json::to_writer(out, value).map_err(|_| "a value that JSON cannot express");
     }
     if let Some(text) = value.as_str() {
-        return write_text(text, escape, out);
+        return write_text(text, escape.of(value), out);
     }
     match value.kind() {
         ValueKind::Undefined => Err("nothing"),
@@ -48,7 +58,7 @@ pub(super) fn write(value: &Value, escape: Escape, out: &mut Vec<u8>) -> Result<
         }
         // A whole number needs no escaping anywhere.
         ValueKind::Number | ValueKind::Bool
-            if value.is_integer() || (escape != Escape::Url && escape != Escape::Form) =>
+            if value.is_integer() || !matches!(escape, Escape::Url | Escape::UrlPath | Escape::Form) =>
         {
             write!(out, "{value}").map_err(|_| "a value that cannot be written")
         }
@@ -60,8 +70,14 @@ pub(super) fn write(value: &Value, escape: Escape, out: &mut Vec<u8>) -> Result<
 pub(super) fn write_text(text: &str, escape: Escape, out: &mut Vec<u8>) -> Result<(), &'static str> {
     match escape {
         Escape::None => out.extend_from_slice(text.as_bytes()),
-        Escape::Url => percent(text, false, out),
-        Escape::Form => percent(text, true, out),
+        Escape::Url => percent(text, b"", out),
+        Escape::UrlPath => percent(text, IN_PATH, out),
+        Escape::Form => {
+            for (at, word) in text.split(' ').enumerate() {
+                out.extend((at > 0).then_some(b'+'));
+                percent(word, b"", out);
+            }
+        }
         Escape::UrlVerbatim => {
             if text.bytes().any(|b| b <= b' ' || b == 0x7f) {
                 return Err("a URL with white space or control characters");
@@ -86,12 +102,16 @@ pub(super) fn write_text(text: &str, escape: Escape, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-fn percent(text: &str, plus: bool, out: &mut Vec<u8>) {
+/// What stands in a path beside unreserved characters (RFC 3986, `pchar`), and what divides it.
+const IN_PATH: &[u8] = b"/!$&'()*+,;=:@";
+
+/// Percent-encodes everything but unreserved characters and those of `stands`.
+fn percent(text: &str, stands: &[u8], out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte),
-            b' ' if plus => out.push(b'+'),
+            _ if stands.contains(&byte) => out.push(byte),
             _ => out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
         }
     }

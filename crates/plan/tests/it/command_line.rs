@@ -40,7 +40,7 @@ fn a_bare_url_is_ten_users_for_ten_seconds() {
 fn options_of_a_url_reach_the_request() {
     let plan = url_plan(&UrlOptions {
         method: Some("put".to_owned()),
-        headers: vec!["X-A: 1:2".to_owned(), "x-b:3".to_owned(), "X-A: 4".to_owned()],
+        headers: ["X-A: 1:2", "x-b:3", "X-A: 4", "x-a: 5"].map(str::to_owned).into(),
         body: Some("hello".to_owned()),
         rate: Some("50".to_owned()),
         vus: Some(7),
@@ -56,7 +56,7 @@ fn options_of_a_url_reach_the_request() {
     assert_eq!(request.method, "PUT");
     let headers: Vec<_> =
         request.headers.iter().map(|(name, value)| (name.as_str(), value.source())).collect();
-    assert_eq!(headers, [("x-a", "1:2"), ("x-a", "4"), ("x-b", "3")]);
+    assert_eq!(headers, [("x-a", "1:2"), ("x-a", "4"), ("x-a", "5"), ("x-b", "3")]);
     assert!(matches!(&request.body, Body::Text(text) if text.source() == "hello"));
     assert_eq!((request.transport.version, request.transport.reuse), (HttpVersion::Http2, Reuse::Call));
     assert!(request.transport.tls.insecure);
@@ -81,6 +81,17 @@ fn wrong_options_are_problems_without_a_line() {
         let text = render(&problems);
         assert!(text.starts_with("command line: error: ") && text.contains(wanted), "{text}");
     }
+}
+
+#[test]
+fn a_number_of_iterations_begins_with_all_its_vus() {
+    let counted = UrlOptions { vus: Some(50), iterations: Some(1000), ..url("http://x") };
+    assert_eq!(url_plan(&counted).workflows[0].ramp, Span::ZERO);
+    let bounded = UrlOptions { duration: Some("5s".to_owned()), ..counted };
+    assert_eq!(url_plan(&bounded).workflows[0].ramp, Span::ZERO, "an upper bound is not a duration");
+    assert_eq!(url_plan(&url("http://x")).workflows[0].ramp, Span::from_secs(1));
+    assert_eq!(plan("vus: 5, iterations_per_vu: 10").workflows[0].ramp, Span::ZERO);
+    assert_eq!(plan("vus: 5, iterations: 10, ramp: 2s").workflows[0].ramp, Span::from_secs(2));
 }
 
 fn plan(load_keys: &str) -> Plan {

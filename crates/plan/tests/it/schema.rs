@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 use crate::common::folder;
 
 /// Wrong plans that look right: only the reader, who follows names, templates and numbers, can tell.
-const BEYOND_A_SCHEMA: [&str; 30] = [
+const BEYOND_A_SCHEMA: [&str; 31] = [
+    "context_names.yaml",
     "data_and_step_name.yaml",
     "data_references.yaml",
     "graph_cycle.yaml",

@@ -16,6 +16,8 @@ const LEFT: f64 = 72.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 34.0;
+/// Labels whose middle is this near to the right end of the axis end at the edge of the picture instead.
+const EDGE: f64 = 30.0;
 
 /// One axis.
 #[derive(Clone, Copy, Debug)]
@@ -106,9 +108,11 @@ impl Chart {
         }
         for (value, label) in self.x.scale.ticks(self.x.unit) {
             let x = self.x_of(value);
+            let at_edge = x > WIDTH - RIGHT - EDGE;
+            let (class, label_x) = if at_edge { ("x end", WIDTH - 1.0) } else { ("x", x) };
             let _ = write!(
                 svg,
-                "<path d=\"M{x:.1} {bottom:.1}v5\"/><text x=\"{x:.1}\" y=\"{:.1}\" class=\"x\">{label}</text>",
+                "<path d=\"M{x:.1} {bottom:.1}v5\"/><text x=\"{label_x:.1}\" y=\"{:.1}\" class=\"{class}\">{label}</text>",
                 bottom + 22.0,
             );
         }

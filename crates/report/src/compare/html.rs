@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use hyperscale_stats::compare::{ALL, Comparison, Difference, Quantity, Side, Verdict};
 
-use super::{Compared, change_of, interval_of, outcome, rule_words, value, verdict_words};
+use super::{Compared, change_of, interval_of, outcome, rule_sign, rule_words, value, verdict_words};
 use crate::escape::markup;
 use crate::html::over_time::{self, Drawn};
 use crate::html::table::{Cell, Table};
@@ -81,7 +81,8 @@ fn tiles(comparison: &Comparison) -> String {
 fn rules(comparison: &Comparison) -> String {
     let mut table = Table::new("Changes that must not be", &["outcome", "rule", "change"]).named_by(1);
     for rule in &comparison.rules {
-        let outcome = if rule.broken { sign("bad", "✗ broken") } else { sign("good", "✓ holds") };
+        let (class, words) = rule_sign(comparison, rule);
+        let outcome = sign(class, words);
         let code = Cell::markup(format!("<code>{}</code>", markup(&rule.rule)));
         table.row(vec![outcome, code, Cell::text(rule_words(rule))]);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use hyperscale_stats::compare::{ALL, Comparison, Difference, Verdict};
 
-use super::{change_of, interval_of, outcome, rule_words, value};
+use super::{change_of, interval_of, outcome, rule_sign, rule_words, value};
 use crate::escape::markdown as escaped;
 
 pub(super) fn text(comparison: &Comparison) -> String {
@@ -18,7 +18,7 @@ pub(super) fn text(comparison: &Comparison) -> String {
     let mut out = format!(
         "## {sign}{}: {}\n\nA: {} ({}) · B: {} ({})\n\n",
         escaped(&b.name),
-        escaped(words.trim_start_matches(['✓', '✗', ' '])),
+        escaped(words.trim_start_matches(['✓', '✗', '!', ' '])),
         escaped(&a.started_at),
         escaped(&a.job),
         escaped(&b.started_at),
@@ -43,7 +43,11 @@ fn rules(comparison: &Comparison) -> String {
     }
     let mut out = "| | rule | change |\n| --- | --- | --- |\n".to_owned();
     for rule in &comparison.rules {
-        let sign = if rule.broken { "❌ broken" } else { "✅ holds" };
+        let sign = match rule_sign(comparison, rule).0 {
+            "good" => "✅ holds",
+            "bad" => "❌ broken",
+            _ => "⚠️ not judged",
+        };
         let _ = writeln!(out, "| {sign} | {} | {} |", escaped(&rule.rule), escaped(&rule_words(rule)));
     }
     out.push('\n');

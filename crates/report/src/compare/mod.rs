@@ -126,6 +126,15 @@ fn rule_words(rule: &RuleOutcome) -> String {
     rule.note.as_ref().map_or_else(|| words.clone(), |note| format!("{words}; {note}"))
 }
 
+/// How a rule ended, and whether that is good, bad or neither.
+fn rule_sign(comparison: &Comparison, rule: &RuleOutcome) -> (&'static str, &'static str) {
+    match (comparison.is_judged(), rule.broken) {
+        (false, _) => ("even", "! not judged"),
+        (true, true) => ("bad", "✗ broken"),
+        (true, false) => ("good", "✓ holds"),
+    }
+}
+
 /// How many differences there are of a kind.
 fn count(comparison: &Comparison, verdict: Verdict) -> usize {
     comparison.differences.iter().filter(|difference| difference.verdict == verdict).count()
@@ -135,6 +144,9 @@ fn count(comparison: &Comparison, verdict: Verdict) -> usize {
 fn outcome(comparison: &Comparison) -> (&'static str, String) {
     let broken = comparison.rules.iter().filter(|rule| rule.broken).count();
     let (better, worse) = (count(comparison, Verdict::Better), count(comparison, Verdict::Worse));
+    if !comparison.is_judged() {
+        return ("bad", "! not comparable, no rule judged".to_owned());
+    }
     match (comparison.rules.len(), broken) {
         (0, _) if better + worse == 0 => ("even", "no difference shown".to_owned()),
         (0, _) => ("even", format!("{better} better, {worse} worse")),

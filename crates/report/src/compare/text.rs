@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use hyperscale_stats::compare::{Comparison, Difference, Side, Verdict};
 
-use super::{change_of, interval_of, outcome, rule_words, value, verdict_words};
+use super::{change_of, interval_of, outcome, rule_sign, rule_words, value, verdict_words};
 use crate::human;
 use crate::style::{Role, Style};
 use crate::summary::TextOptions;
@@ -20,9 +20,13 @@ pub(super) fn text(comparison: &Comparison, options: TextOptions) -> String {
         let role = if class == "good" { Role::Good } else { Role::Bad };
         let _ = writeln!(out, "\n{}  {}", style.paint(Role::Title, "rules"), style.paint(role, &words));
         for rule in &comparison.rules {
-            let (sign, role) =
-                if rule.broken { ("✗ broken", Role::Bad) } else { ("✓ holds ", Role::Good) };
-            let sign = style.paint(role, sign);
+            let (class, sign) = rule_sign(comparison, rule);
+            let role = match class {
+                "good" => Role::Good,
+                "bad" => Role::Bad,
+                _ => Role::Warning,
+            };
+            let sign = style.paint(role, &format!("{sign:<8}"));
             let _ = writeln!(out, "  {sign}  {}  {}", one_line(&rule.rule), rule_words(rule));
         }
     }

@@ -155,22 +155,31 @@ fn curve_figure(lines: &[CurveLine<'_>], dots: Vec<Layer>) -> String {
     figure(&chart, if lines.len() > 1 { &legend } else { &[] })
 }
 
-/// Share of samples at or below, and the latency there.
+/// Latency by share of samples, in steps: up to the share that a bucket reaches, its latency is the percentile. A line
+/// from one bucket to the next would show percentiles that no sample has, far off where the tail is thin.
 fn curve(buckets: &[BucketResult]) -> Vec<(f64, Option<f64>)> {
-    let total = buckets.iter().map(|bucket| bucket.2).sum::<u64>().max(1) as f64;
-    let mut seen = 0;
-    let mut points = vec![(0.0, buckets.first().map(|bucket| bucket.0))];
-    for bucket in buckets {
-        seen += bucket.2;
-        points.push((seen as f64 / total, Some(f64::midpoint(bucket.0, bucket.1))));
+    let mut from = 0.0;
+    let mut points = Vec::with_capacity(2 * buckets.len());
+    for (to, us) in reached(buckets) {
+        points.extend([(from, Some(us)), (to, Some(us))]);
+        from = to;
     }
     points
 }
 
 /// The middle of the bucket in which a share of the samples is reached.
 fn at_share(buckets: &[BucketResult], share: f64) -> f64 {
-    let points = curve(buckets);
-    points.into_iter().find(|(reached, _)| *reached >= share).and_then(|(_, us)| us).unwrap_or(0.0)
+    reached(buckets).find(|(to, _)| *to >= share).map_or(0.0, |(_, us)| us)
+}
+
+/// The share of samples at or below each bucket, and its middle.
+fn reached(buckets: &[BucketResult]) -> impl Iterator<Item = (f64, f64)> {
+    let total = buckets.iter().map(|bucket| bucket.2).sum::<u64>().max(1) as f64;
+    let mut seen = 0;
+    buckets.iter().map(move |bucket| {
+        seen += bucket.2;
+        (seen as f64 / total, f64::midpoint(bucket.0, bucket.1))
+    })
 }
 
 fn ends(buckets: &[BucketResult]) -> (f64, f64) {
@@ -205,12 +214,10 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_never_falls_and_ends_with_all_calls() {
+    fn the_curve_is_a_stair_that_never_falls_and_ends_with_all_calls() {
         let buckets = [BucketResult(1.0, 2.0, 5), BucketResult(4.0, 6.0, 4), BucketResult(9.0, 9.5, 1)];
-        assert_eq!(
-            curve(&buckets),
-            [(0.0, Some(1.0)), (0.5, Some(1.5)), (0.9, Some(5.0)), (1.0, Some(9.25))]
-        );
+        let stair = [(0.0, 1.5), (0.5, 1.5), (0.5, 5.0), (0.9, 5.0), (0.9, 9.25), (1.0, 9.25)];
+        assert_eq!(curve(&buckets), stair.map(|(share, us)| (share, Some(us))));
         assert_eq!([0.5, 0.99].map(|share| human::micros(at_share(&buckets, share))), ["1.50µs", "9.25µs"]);
     }
 }

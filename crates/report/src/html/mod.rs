@@ -25,6 +25,7 @@ pub fn to_html(result: &RunResult) -> String {
     let sections = [
         Section::new("thresholds", "Thresholds", overview::thresholds(result)),
         Section::new("time", "Over time", over_time::section(result)),
+        Section::new("changes", "Changed while it ran", run_facts::changes(result)),
         Section::new("latency", "Latency", latency::section(result)),
         Section::new("steps", "Steps", workflows::section(result)),
         Section::new("checks", "Checks and metrics", workflows::checks_and_metrics(result)),

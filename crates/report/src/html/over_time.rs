@@ -36,8 +36,22 @@ impl<'r> Drawn<'r> {
         format!("{} {line}", self.prefix).trim_start().to_owned()
     }
 
+    /// The points that are drawn: those that are over. The last one of a run is cut off where the run ended, and would
+    /// stand there as a cliff that was none.
+    fn points(&self) -> &'r [SeriesPoint] {
+        let series = &self.result.series[..];
+        match series.split_last() {
+            Some((last, before))
+                if !before.is_empty() && last.t_s + width_s(series) > self.result.elapsed_s + 1e-9 =>
+            {
+                before
+            }
+            _ => series,
+        }
+    }
+
     fn line(&self, class: &str, value: impl Fn(&SeriesPoint) -> Option<f64>) -> Layer {
-        let points = self.result.series.iter().map(|point| (point.t_s, value(point))).collect();
+        let points = self.points().iter().map(|point| (point.t_s, value(point))).collect();
         Layer::Line { class: self.class_of(class), points }
     }
 }
@@ -76,7 +90,7 @@ fn rate(runs: &[Drawn<'_>]) -> String {
 
 fn failed(runs: &[Drawn<'_>]) -> String {
     let per_second = |run: &Drawn<'_>, point: &SeriesPoint| point.failed as f64 / width_s(&run.result.series);
-    let all = runs.iter().flat_map(|run| run.result.series.iter().map(move |point| per_second(run, point)));
+    let all = runs.iter().flat_map(|run| run.points().iter().map(move |point| per_second(run, point)));
     let max = all.fold(0.0, f64::max);
     let chart = Chart {
         id: "chart-failed",
@@ -154,7 +168,7 @@ fn area(layer: Layer) -> Layer {
 }
 
 fn time_axis(runs: &[Drawn<'_>]) -> Axis {
-    let ends = runs.iter().filter_map(|run| run.result.series.last()).map(|point| point.t_s);
+    let ends = runs.iter().filter_map(|run| run.points().last()).map(|point| point.t_s);
     Axis { scale: Scale::Linear { min: 0.0, max: ends.fold(1.0, f64::max) }, unit: Unit::Seconds }
 }
 
@@ -162,7 +176,7 @@ fn values<'a>(
     runs: &'a [Drawn<'_>],
     value: impl Fn(&SeriesPoint) -> Option<f64> + 'a,
 ) -> impl Iterator<Item = f64> + 'a {
-    runs.iter().flat_map(|run| &run.result.series).filter_map(value)
+    runs.iter().flat_map(Drawn::points).filter_map(value)
 }
 
 fn highest(runs: &[Drawn<'_>], value: impl Fn(&SeriesPoint) -> Option<f64>) -> f64 {

@@ -31,6 +31,23 @@ pub(super) fn errors(result: &RunResult) -> String {
     table.html() + &more
 }
 
+/// What was changed about the load while it ran.
+pub(super) fn changes(result: &RunResult) -> String {
+    let mut table = Table::new("Changes of the load in order", &["at", "change", "by"]);
+    for change in &result.changes {
+        table.row(vec![
+            Cell::number(change.t_s, human::seconds(change.t_s)),
+            Cell::text(change.to_string()),
+            Cell::text(change.by.as_str()),
+        ]);
+    }
+    let more = match result.changes_left_out {
+        0 => String::new(),
+        more => format!("<p>and {} more</p>\n", human::count(more)),
+    };
+    table.html() + &more
+}
+
 /// Options and environment.
 pub(super) fn facts(result: &RunResult) -> String {
     let lists = [list("Options", &result.options), list("Environment", &result.environment)].concat();

@@ -73,7 +73,11 @@ impl Table {
         for (column, title) in self.head.iter().enumerate() {
             let numeric =
                 self.rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.value.is_some()));
-            let class = if numeric { " class=\"n\"" } else { "" };
+            let class = match (numeric, column == self.named_by) {
+                (_, true) => " class=\"name\"",
+                (true, false) => " class=\"n\"",
+                (false, false) => "",
+            };
             let _ = write!(html, "<th scope=\"col\"{class}>{}</th>", markup(title));
         }
         html.push_str("</tr></thead><tbody>\n");

@@ -25,36 +25,39 @@ pub(super) fn checks_and_metrics(result: &RunResult) -> String {
 }
 
 fn workflows(result: &RunResult) -> String {
-    let head = [
-        "workflow",
-        "status",
-        "time",
-        "VUs",
-        "cores",
-        "scheduled",
-        "started",
-        "completed",
-        "failed",
-        "interrupted",
-        "dropped",
-        "late",
-        "start lag p99",
-    ];
-    let mut table = Table::new("Workflows and their iterations", &head);
+    let head =
+        ["workflow", "status", "time", "VUs", "cores", "busiest core", "start lag p50", "start lag p99"];
+    let mut table = Table::new("Workflows", &head);
     for workflow in &result.workflows {
-        let i = &workflow.iterations;
-        let lag = workflow.lag_us.as_ref();
-        let mut row = vec![
+        let lag = |of: fn(&TimingResult) -> f64| {
+            workflow.lag_us.as_ref().map_or_else(none, |lag| micros(lag, of(lag)))
+        };
+        let busy = |busy: f64| Cell::number(busy, format!("{:.0} %", busy * 100.0));
+        table.row(vec![
             Cell::text(workflow.name.as_str()),
             Cell::text(words::status(workflow.status, workflow.reason.as_deref())),
             Cell::number(workflow.elapsed_s, human::seconds(workflow.elapsed_s)),
-            count(workflow.vus),
+            Cell::number(
+                workflow.vus as f64,
+                words::users(workflow).trim_end_matches('s').trim_end_matches(" VU"),
+            ),
             count(workflow.cores.into()),
-            i.scheduled.map_or_else(none, count),
-        ];
+            workflow.busiest_core.map_or_else(none, busy),
+            lag(|lag| lag.p50),
+            lag(|lag| lag.p99),
+        ]);
+    }
+    table.html() + &iterations(result)
+}
+
+fn iterations(result: &RunResult) -> String {
+    let head = ["workflow", "scheduled", "started", "completed", "failed", "interrupted", "dropped", "late"];
+    let mut table = Table::new("Iterations", &head);
+    for workflow in &result.workflows {
+        let i = &workflow.iterations;
+        let mut row = vec![Cell::text(workflow.name.as_str()), i.scheduled.map_or_else(none, count)];
         row.extend([i.started, i.completed].map(count));
         row.extend([i.failed, i.interrupted, i.dropped, i.late].map(unwelcome));
-        row.push(lag.map_or_else(none, |lag| micros(lag, lag.p99)));
         table.row(row);
     }
     table.html()

@@ -1,10 +1,11 @@
 //! The summary at the end of a run.
 
+mod changes;
 mod rules;
 mod steps;
 mod workflow;
 
-use hyperscale_stats::result::{ErrorResult, RunResult};
+use hyperscale_stats::result::{ErrorResult, ExportResult, RunResult, Status};
 
 use crate::human;
 use crate::style::{Role, Style};
@@ -42,7 +43,14 @@ pub fn summary(result: &RunResult, options: TextOptions) -> String {
         text.push('\n');
         text.push_str(&workflow::section(workflow, page));
     }
-    for part in [errors(&result.errors, page), rules::section(result, page), notes(result, page)] {
+    let parts = [
+        errors(&result.errors, page),
+        rules::section(result, page),
+        changes::section(result, page),
+        exports(result, page),
+        notes(result, page),
+    ];
+    for part in parts {
         if !part.is_empty() {
             text.push('\n');
             text.push_str(&part);
@@ -65,6 +73,19 @@ impl Page {
         format!("  {label} {}\n", wrap(text, "  ", LABEL + 3, self.width))
     }
 
+    /// Parts with two spaces between them, on as many lines as they need; the first is indented too.
+    pub(crate) fn parts(self, indent: usize, parts: &[String]) -> String {
+        format!("{}{}\n", " ".repeat(indent), wrap(&parts.join("  "), "  ", 2, self.width))
+    }
+
+    /// How something ended, and why.
+    pub(crate) fn status(self, status: Status, reason: Option<&str>) -> String {
+        let word = self.style.paint(Role::of_status(status), status.as_str());
+        let reason =
+            reason.map(|reason| format!(" ({})", self.shorten(&one_line(reason), status.as_str().len() + 5)));
+        word + &reason.unwrap_or_default()
+    }
+
     pub(crate) fn title(self, text: &str) -> String {
         self.style.paint(Role::Title, text)
     }
@@ -75,22 +96,20 @@ impl Page {
 }
 
 fn heading(result: &RunResult, page: Page) -> String {
-    let status = page.style.paint(Role::of_status(result.status), result.status.as_str());
-    let reason = result.reason.as_ref().map(|reason| format!(" ({})", one_line(reason))).unwrap_or_default();
     let totals = &result.totals;
-    let failed = page
-        .style
-        .paint(Role::of_failures(totals.failed), &format!("{} failed", human::count(totals.failed)));
-    format!(
-        "{}  {status}{reason}  after {}\n  {} requests  {} ok  {failed}  {}  sent {}  received {}\n",
-        page.title(&one_line(&result.name)),
-        human::seconds(result.elapsed_s),
-        human::count(totals.requests),
-        human::count(totals.ok),
+    let failed = format!("{} failed", human::count(totals.failed));
+    let counts = [
+        format!("{} requests", human::count(totals.requests)),
+        format!("{} ok", human::count(totals.ok)),
+        page.style.paint(Role::of_failures(totals.failed), &failed),
         human::rate(totals.rate),
-        human::bytes(totals.bytes.sent),
-        human::bytes(totals.bytes.received),
-    )
+        format!("sent {}", human::bytes(totals.bytes.sent)),
+        format!("received {}", human::bytes(totals.bytes.received)),
+    ];
+    let name = page.title(&page.shorten(&one_line(&result.name), 0));
+    let status = page.status(result.status, result.reason.as_deref());
+    let after = format!("after {}", human::seconds(result.elapsed_s));
+    page.parts(0, &[name, status, after]) + &page.parts(2, &counts)
 }
 
 fn errors(errors: &[ErrorResult], page: Page) -> String {
@@ -114,6 +133,23 @@ fn error_line(error: &ErrorResult, page: Page) -> String {
     let used = 2 + count.len() + 2 + head.chars().count() + 2;
     let message = page.shorten(&one_line(&error.message), used);
     format!("  {}  {head}  {message}", page.style.paint(Role::Bad, &count))
+}
+
+/// Where the numbers went while the run was going on.
+fn exports(result: &RunResult, page: Page) -> String {
+    if result.exports.is_empty() {
+        return String::new();
+    }
+    let line = |export: &ExportResult| {
+        let kind = one_line(&export.kind);
+        let (sent, lost) = (human::count(export.sent), human::count(export.lost));
+        let used = format!("  {kind}    {sent} sent  {lost} lost").chars().count();
+        let target = page.shorten(&one_line(&export.target), used);
+        let lost = page.style.paint(Role::of_failures(export.lost), &format!("{lost} lost"));
+        format!("  {kind}  {target}  {sent} sent  {lost}")
+    };
+    let lines = [page.title("exports")].into_iter().chain(result.exports.iter().map(line));
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// What limits the trust in the numbers.

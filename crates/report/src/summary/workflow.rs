@@ -8,7 +8,7 @@ use hyperscale_stats::result::{
 use super::{Page, steps};
 use crate::human;
 use crate::style::Role;
-use crate::words::{self, Outcome, one_line};
+use crate::words::{self, Outcome};
 
 pub(super) fn section(workflow: &WorkflowResult, page: Page) -> String {
     let mut text = heading(workflow, page);
@@ -34,14 +34,16 @@ pub(super) fn section(workflow: &WorkflowResult, page: Page) -> String {
 }
 
 fn heading(workflow: &WorkflowResult, page: Page) -> String {
-    let status = page.style.paint(Role::of_status(workflow.status), workflow.status.as_str());
-    let reason =
-        workflow.reason.as_ref().map(|reason| format!(" ({})", one_line(reason))).unwrap_or_default();
     let cores = if workflow.cores == 1 { "1 core".to_owned() } else { format!("{} cores", workflow.cores) };
-    let vus =
-        if workflow.vus == 1 { "1 VU".to_owned() } else { format!("{} VUs", human::count(workflow.vus)) };
-    let name = page.title(workflow.name.as_str());
-    format!("{name}  {status}{reason}  {}  {vus} on {cores}\n", human::seconds(workflow.elapsed_s))
+    page.parts(
+        0,
+        &[
+            page.title(workflow.name.as_str()),
+            page.status(workflow.status, workflow.reason.as_deref()),
+            human::seconds(workflow.elapsed_s),
+            format!("{} on {cores}", words::users(workflow)),
+        ],
+    )
 }
 
 fn iterations(i: &IterationsResult) -> String {

@@ -15,7 +15,18 @@ const ask = (frame) => {
   const table = page.querySelector("#steps table") ?? page.querySelector("table");
   table.tHead.rows[0].cells[1].querySelector("button")?.click();
   const counts = [...table.tBodies[0].rows].map((row) => row.cells[1].textContent);
+  page.querySelectorAll("details").forEach((part) => { part.open = true; });
+  const boxes = [...page.querySelectorAll(".scroll")];
+  const wide = boxes.find((part) => part.scrollWidth > part.clientWidth + 40 && part.querySelector("tbody th:first-child"));
+  if (wide) wide.scrollLeft = 40;
+  const outside = (text) => {
+    const inner = text.getBoundingClientRect(), outer = text.closest("svg").getBoundingClientRect();
+    return inner.left < outer.left - 0.5 || inner.right > outer.right + 0.5;
+  };
   return {
+    cutTables: boxes.filter((part) => part.scrollWidth > part.clientWidth).map((part) => part.ariaLabel),
+    cutLabels: [...page.querySelectorAll("svg.chart text")].filter(outside).map((text) => text.textContent),
+    stuck: wide && wide.querySelector("tbody th").getBoundingClientRect().left - wide.getBoundingClientRect().left,
     width: view.innerWidth, scrollWidth: page.documentElement.scrollWidth,
     tiles: Object.fromEntries(["requests", "rate", "failed", "p50", "p95", "p99"].map((id) => [id, text("tile-" + id)])),
     charts: [...page.querySelectorAll("svg.chart")].map((svg) => ({

@@ -9,10 +9,12 @@ use hyperscale_stats::compare::compare;
 use hyperscale_stats::result::RunResult;
 use serde_json::Value;
 
-use crate::runs::{eventful, hostile, minute};
+use crate::runs::{eventful, hostile, minute, simple};
 
 /// Widths of a desktop and of a phone.
 const WIDTHS: [u32; 2] = [1280, 390];
+/// Width of a sheet of A4 between the margins that browsers leave.
+const PAPER: u32 = 718;
 
 /// What is asked in every frame. Sorts the table of steps by its second column, and moves the cursor of a chart.
 const QUESTIONS: &str = include_str!("browser.js");
@@ -29,11 +31,15 @@ fn answers(result: &RunResult) -> Vec<Value> {
 }
 
 fn answers_of(page: &str) -> Vec<Value> {
+    answers_at(page, &WIDTHS)
+}
+
+fn answers_at(page: &str, widths: &[u32]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let escape = |text: &str| text.replace('&', "&amp;").replace('"', "&quot;");
     // An alert would mean that a hostile text was run.
     let page = page.replace("<head>", "<head><script>alerts = 0; alert = () => { alerts += 1; };</script>");
-    let frames: Vec<String> = WIDTHS
+    let frames: Vec<String> = widths
         .iter()
         .map(|width| {
             format!(
@@ -116,6 +122,51 @@ fn no_page_is_wider_than_its_screen() {
             assert!(answer["scrollWidth"].as_u64() <= answer["width"].as_u64(), "{answer}");
             assert_eq!(answer["alerts"], 0, "no hostile text was run");
         }
+    }
+}
+
+#[test]
+fn no_table_is_cut_on_a_desktop_and_rows_keep_their_names_on_a_phone() {
+    for result in [minute(1.0), eventful()] {
+        let answers = answers(&result);
+        assert_eq!(answers[0]["cutTables"], serde_json::json!([]));
+        assert_eq!(
+            answers[1]["stuck"].as_f64().map(f64::round),
+            Some(1.0),
+            "beside the border: {}",
+            answers[1]
+        );
+    }
+}
+
+#[test]
+fn no_label_of_a_chart_is_cut() {
+    let mut long = minute(1.0);
+    long.series.iter_mut().for_each(|point| point.t_s *= 1.5);
+    long.elapsed_s = 90.0;
+    for result in [minute(1.0), long, eventful(), simple()] {
+        for answer in answers(&result) {
+            assert_eq!(answer["cutLabels"], serde_json::json!([]));
+        }
+    }
+}
+
+#[test]
+fn pages_fit_on_paper() {
+    for result in [minute(1.0), eventful(), hostile()] {
+        let printed = ReportFormat::Html.render(&result).replace("@media print", "@media all");
+        let answer = &answers_at(&printed, &[PAPER])[0];
+        assert!(answer["scrollWidth"].as_u64() <= Some(PAPER.into()), "{answer}");
+    }
+}
+
+#[test]
+fn second_in_which_the_run_ended_is_not_drawn_as_a_whole_one() {
+    let mut result = minute(1.0);
+    result.elapsed_s = 59.4;
+    for answer in answers(&result) {
+        assert_eq!(answer["charts"][0]["points"], serde_json::json!([59]));
+        assert!(answer["lastTip"].as_str().unwrap().starts_with("58s\n"), "{answer}");
     }
 }
 

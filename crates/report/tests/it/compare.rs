@@ -27,7 +27,7 @@ fn verdict(comparison: &Comparison, quantity: Quantity) -> Verdict {
 fn a_slower_run_is_worse_and_the_interval_holds_the_truth() {
     let (a, b) = (minute(1.0), minute(1.2));
     let comparison = compare(&a, &b);
-    for one in comparison.differences.iter().filter(|one| one.quantity == Quantity::P50) {
+    for one in comparison.differences.iter().filter(|one| one.place == ALL && one.quantity == Quantity::P50) {
         assert_eq!(one.verdict, Verdict::Worse, "{one:?}");
         let (low, high) = one.interval.unwrap();
         assert!(0.0 < low && low < 0.2 && 0.2 < high && high < 0.4, "{one:?}");
@@ -48,7 +48,15 @@ fn a_run_does_not_differ_from_itself() {
 #[test]
 fn another_plan_is_warned_about() {
     let (a, mut b) = (minute(1.0), minute(1.0));
+    assert!(compare(&a, &b).warnings[0].contains("compared with itself"));
+    b.job = "run-other".into();
+    b.options.insert("seed".into(), "7".into());
     assert!(compare(&a, &b).warnings.is_empty(), "{:?}", compare(&a, &b).warnings);
+    for (name, value) in [("cores", "1"), ("http2", "only"), ("body", "3 bytes #1"), ("vars", "a #1")] {
+        let mut other = b.clone();
+        other.options.insert(name.into(), value.into());
+        assert!(compare(&b, &b).same_plan && !compare(&b, &other).same_plan, "{name}");
+    }
     b.options.insert("vus".into(), "128".into());
     b.environment.insert("cpus".into(), "64".into());
     let comparison = compare(&a, &b);
@@ -61,8 +69,33 @@ fn another_plan_is_warned_about() {
 }
 
 #[test]
+fn saturated_runs_break_no_rule_and_hold_none() {
+    let (a, mut b) = (minute(1.0), minute(1.5));
+    b.generator_saturated = true;
+    for format in [CompareFormat::Text, CompareFormat::Markdown, CompareFormat::Html] {
+        let text = rendered(&a, &b, &["p95>5%"], format);
+        assert!(text.contains("not comparable: run B was limited by the load generator"), "{text}");
+        assert!(["✓ holds", "✅", "✗ broken", "❌ broken"].iter().all(|sign| !text.contains(sign)), "{text}");
+    }
+}
+
+#[test]
+fn the_only_step_is_not_said_twice() {
+    let (mut a, mut b) = (minute(1.0), minute(1.2));
+    for run in [&mut a, &mut b] {
+        run.workflows.truncate(1);
+        run.workflows[0].steps.truncate(1);
+    }
+    let comparison = judged(&a, &b, &["Shop.catalog.mean>5%"]);
+    assert!(comparison.differences.iter().all(|one| one.place == ALL), "{:?}", comparison.differences);
+    assert!(comparison.is_broken());
+}
+
+#[test]
 fn comparisons_keep_their_shape() {
-    let (a, b, rules) = (minute(1.0), minute(1.2), ["p95>5%", "Shop.order.p99>100%", "rate<-5%"]);
+    let (a, mut b) = (minute(1.0), minute(1.2));
+    b.job = "local-2".into();
+    let rules = ["p95>5%", "Shop.order.p99>100%", "rate<-5%"];
     insta::assert_snapshot!("compare_text", rendered(&a, &b, &rules, CompareFormat::Text));
     insta::assert_snapshot!("compare_markdown", rendered(&a, &b, &rules, CompareFormat::Markdown));
     insta::assert_snapshot!("compare_json", rendered(&a, &b, &rules, CompareFormat::Json));

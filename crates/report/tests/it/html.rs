@@ -82,3 +82,40 @@ fn a_run_that_never_began_is_still_a_page() {
     let page = page(&result);
     assert!(!page.contains("<svg") && !page.contains("NaN"), "{}", said(&page));
 }
+
+/// A place in a chart.
+type Place = (f64, f64);
+
+/// Numbers of a path of `M` and `L`, and of the dots of the same class, in the chart of percentiles.
+fn line_and_dots(page: &str) -> (Vec<Place>, Vec<Place>) {
+    let chart = page.split("id=\"chart-percentiles\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    let path = chart.split("class=\"line s0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+    let pair = |text: &str| {
+        let (x, y) = text.split_once(' ').unwrap();
+        (x.parse().unwrap(), y.parse().unwrap())
+    };
+    let line = path.split(['M', 'L']).filter(|text| !text.is_empty()).map(pair).collect();
+    let attribute = |dot: &str, name: &str| -> f64 {
+        dot.split(&format!("{name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    let dots = chart.split("<circle ").skip(1);
+    (line, dots.map(|dot| (attribute(dot, "cx"), attribute(dot, "cy"))).collect())
+}
+
+#[test]
+fn every_percentile_with_a_dot_lies_on_its_line() {
+    for result in [minute(1.0), eventful(), simple()] {
+        let (line, dots) = line_and_dots(&page(&result));
+        assert!(dots.len() >= 3);
+        for (x, y) in dots {
+            // Places are rounded to a tenth.
+            let on = |from: f64, to: f64, at: f64| from.min(to) - 0.11 <= at && at <= from.max(to) + 0.11;
+            let straight =
+                |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() < 0.11 || (a.1 - b.1).abs() < 0.11;
+            let on_some = line.windows(2).any(|pair| {
+                straight(pair[0], pair[1]) && on(pair[0].0, pair[1].0, x) && on(pair[0].1, pair[1].1, y)
+            });
+            assert!(on_some, "({x}, {y}) lies on no step of {line:?}");
+        }
+    }
+}

@@ -5,6 +5,7 @@
 mod browser;
 mod compare;
 mod formats;
+mod fuzz;
 mod guide;
 mod html;
 mod json;

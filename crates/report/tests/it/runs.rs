@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_stats::result::{
-    Loss, PlanText, RunResult, Status, ThresholdResult, Unreported, VERSION, WorkflowFacts, errors,
-    load_result, workflow_result,
+    Change, Changed, ChangedBy, Loss, PlanText, RunResult, Status, ThresholdResult, Unreported, VERSION,
+    WorkflowFacts, errors, load_result, workflow_result,
 };
 use hyperscale_stats::{
     CallSample, CheckLayout, Layout, MetricKind, MetricLayout, Series, StepKind, StepLayout, StreamEvent,
@@ -73,6 +73,8 @@ fn result_of(workflow: &str, window: &Window, layout: &Arc<Layout>) -> RunResult
         series: series.points(ELAPSED),
         environment: BTreeMap::new(),
         options: BTreeMap::new(),
+        changes: Vec::new(),
+        changes_left_out: 0,
         exports: Vec::new(),
         plan: None,
     }
@@ -119,6 +121,8 @@ pub(crate) fn eventful() -> RunResult {
     result.thresholds = thresholds();
     result.thresholds_passed = false;
     result.generator_saturated = true;
+    result.changes = changes();
+    result.changes_left_out = 2;
     result.loss = Loss {
         windows_lost: 3,
         unreported: vec![Unreported {
@@ -283,5 +287,16 @@ fn thresholds() -> Vec<ThresholdResult> {
         rule("Browse.rate > 500/s", Some(199.0), false, None),
         rule("Browse.dropped == 0", Some(7.0), false, None),
         rule("Browse.order.latency.tls.p99 < 1s", None, false, Some("no_samples")),
+    ]
+}
+
+fn changes() -> Vec<Change> {
+    let change =
+        |t_s, by, workflow: Option<&str>, what| Change { t_s, by, workflow: workflow.map(name), what };
+    vec![
+        change(1.5, ChangedBy::Screen, None, Changed::Paused),
+        change(2.25, ChangedBy::Control, None, Changed::Resumed),
+        change(3.0, ChangedBy::Control, Some("Browse"), Changed::Rate { from: 200.0, to: 500.0 }),
+        change(4.0, ChangedBy::Screen, Some("Browse"), Changed::Vus { from: 50, to: 55 }),
     ]
 }

@@ -29,6 +29,8 @@ pub enum Fault {
     Replace {
         /// Which.
         node: usize,
+        /// When the other one starts.
+        after: Duration,
     },
     /// A node ends for ever.
     Kill {
@@ -88,6 +90,20 @@ pub enum Fault {
     Spike {
         /// At most this much.
         extra: Duration,
+        /// For how long.
+        span: Duration,
+    },
+    /// Syncs of a disk do not return for a while.
+    Stall {
+        /// Whose.
+        node: usize,
+        /// For how long.
+        span: Duration,
+    },
+    /// A disk has no room for a while.
+    Fill {
+        /// Whose.
+        node: usize,
         /// For how long.
         span: Duration,
     },

@@ -25,11 +25,15 @@ pub enum Kind {
     Replacement,
     Upgrade,
     Leave,
+    SyncStalls,
+    LostWrites,
+    TornTail,
+    FullDisk,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 19] = [
+    pub const ALL: [Kind; 23] = [
         Kind::Loss,
         Kind::Duplication,
         Kind::Reordering,
@@ -49,6 +53,10 @@ impl Kind {
         Kind::Replacement,
         Kind::Upgrade,
         Kind::Leave,
+        Kind::SyncStalls,
+        Kind::LostWrites,
+        Kind::TornTail,
+        Kind::FullDisk,
     ];
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Every seed draws its own subset, so that kinds that hide each other also appear alone. The drawn list is fault schedule
 //! F: minorities of voters crash at once, everybody restarts once in turn, a voter set loses its power, links are cut three
-//! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced and upgraded.
+//! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced and upgraded, disks
+//! stall, fill up, and lose or tear what was not synced.
 
 mod action;
+mod disks;
 mod kind;
 mod links;
 mod machines;
@@ -80,6 +82,9 @@ impl Draw<'_> {
             Kind::Replacement => self.replacement(),
             Kind::Upgrade => self.upgrade(),
             Kind::Leave => self.leave(),
+            Kind::SyncStalls => self.sync_stalls(),
+            Kind::LostWrites | Kind::TornTail => self.power_fails_while_writing(),
+            Kind::FullDisk => self.full_disk(),
         }
     }
 

@@ -73,7 +73,9 @@ impl Draw<'_> {
     pub(super) fn replacement(&mut self) {
         for set in self.voter_sets() {
             let (at, node) = (self.moment(), set[self.rng.usize(..set.len())]);
-            self.add(at, Fault::Replace { node });
+            // Sometimes the new machine takes its time.
+            let after = if self.rng.bool() { self.seconds(1.0, 3.0) } else { self.seconds(3.0, 40.0) };
+            self.add(at, Fault::Replace { node, after });
         }
     }
 

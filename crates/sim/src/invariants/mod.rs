@@ -11,6 +11,7 @@ mod death_events;
 mod embedded_versions;
 mod false_deaths;
 mod health;
+mod log;
 mod merge_keeps_newest;
 mod queues;
 mod spread;
@@ -21,6 +22,7 @@ mod worker_versions;
 use hyperscale_swim::{AuditEntry, Datagram, Event, MemberUpdate, Swim};
 use hyperscale_types::{BootEpoch, NodeId};
 
+pub use log::{Logged, jobs_open, replicas_differ};
 pub use views_converge::{ghosts, strangers, workers_differ};
 
 use crate::moment::Moment;
@@ -39,6 +41,13 @@ pub struct Seen<'a> {
     pub truth: &'a Truth,
     /// What it was.
     pub what: What<'a>,
+}
+
+impl Seen<'_> {
+    /// The cluster of the node, and of its log.
+    pub fn cluster(&self) -> u8 {
+        self.truth.nodes[self.node].cluster
+    }
 }
 
 /// What can be seen.
@@ -77,6 +86,8 @@ pub enum What<'a> {
     Transition(&'a AuditEntry),
     /// The core has dealt with an input.
     Handled,
+    /// Something happened in the log's world.
+    Log(Logged<'a>),
 }
 
 /// What an invariant says: nothing, or what is broken.
@@ -135,6 +146,7 @@ impl Judges {
             Box::new(suspicion_time::SuspicionTime::default()),
             Box::new(worker_versions::WorkerVersions::default()),
         ]);
+        judges.watching.extend(log::judges());
         judges.is_thorough = true;
         judges
     }

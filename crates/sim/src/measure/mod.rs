@@ -1,18 +1,22 @@
-//! The goals of `membership` and `consensus` in numbers, measured on simulated clusters in fair or bad weather.
+//! The goals of membership and of the log in numbers, measured on simulated clusters in fair or bad weather.
 //!
 //! Each topic has its own file and can be measured by itself: `cargo xtask sim --measure TOPIC`. Seeds are fixed, so the
 //! numbers repeat exactly; only the speed of the simulator depends on the machine.
 
 mod bytes;
+mod commits;
 mod deaths;
 mod detection;
 mod health;
+mod leadership;
+mod ledger;
 mod rounds;
 mod starvation;
 mod watch;
 
 use std::time::Duration;
 
+use hyperscale_consensus::Config as LogConfig;
 use hyperscale_swim::{Config, Lifeguard};
 
 use crate::invariants::{Judges, strangers};
@@ -20,7 +24,8 @@ use crate::moment::Moment;
 use crate::network::Weather;
 use crate::process::Version;
 use crate::recorder::Recorder;
-use crate::world::{Setup, Shape, World};
+use crate::world::{LogSetup, Setup, Shape, World};
+use ledger::Ledger;
 use watch::Watch;
 
 /// What can be measured.
@@ -38,12 +43,24 @@ pub enum Topic {
     Bytes,
     /// Health multipliers after half of the workers died.
     Health,
+    /// Leaders that die, and leaders whose workers die.
+    Leadership,
+    /// How long a commit takes.
+    Commits,
 }
 
 impl Topic {
     /// All of them.
-    pub const ALL: [Topic; 6] =
-        [Topic::Detection, Topic::Deaths, Topic::Starvation, Topic::Rounds, Topic::Bytes, Topic::Health];
+    pub const ALL: [Topic; 8] = [
+        Topic::Detection,
+        Topic::Deaths,
+        Topic::Starvation,
+        Topic::Rounds,
+        Topic::Bytes,
+        Topic::Health,
+        Topic::Leadership,
+        Topic::Commits,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -54,6 +71,8 @@ impl Topic {
             Topic::Rounds => "rounds",
             Topic::Bytes => "bytes",
             Topic::Health => "health",
+            Topic::Leadership => "leadership",
+            Topic::Commits => "commits",
         }
     }
 
@@ -66,6 +85,8 @@ impl Topic {
             Topic::Rounds => rounds::measure(thorough),
             Topic::Bytes => bytes::measure(thorough),
             Topic::Health => health::measure(thorough),
+            Topic::Leadership => leadership::measure(thorough),
+            Topic::Commits => commits::measure(thorough),
         }
     }
 }
@@ -106,6 +127,7 @@ fn settled(seed: u64, count: usize, loss: f64, lifeguard: Lifeguard) -> (World, 
         weather: Weather::lossy(loss),
         skewed_clocks: false,
         registers: false,
+        log: None,
         version: Version::New,
         // Many at once would only measure how fast lists are sent.
         start_within: Duration::from_millis(10 * count as u64),
@@ -122,6 +144,28 @@ fn settled(seed: u64, count: usize, loss: f64, lifeguard: Lifeguard) -> (World, 
     world.run(Duration::from_secs(20));
     watch.clear();
     (world, watch)
+}
+
+/// A datacenter with a log whose group has a leader and whose workers have leases, and what is decided from then on.
+fn with_log(seed: u64, voters: usize, workers: usize) -> (World, Ledger) {
+    let setup = Setup {
+        seed,
+        shape: Shape { datacenters: 1, managers: voters, gates: 0, workers },
+        config: Config::lan(),
+        weather: Weather::fair(),
+        skewed_clocks: false,
+        registers: false,
+        log: Some(LogSetup::quiet(LogConfig { seed, ..LogConfig::lan() })),
+        version: Version::New,
+        start_within: Duration::from_millis(10 * (voters + workers) as u64),
+    };
+    let ledger = Ledger::default();
+    let mut world = World::new(setup, Judges::of(vec![Box::new(ledger.clone())]), Recorder::off());
+    world.run(Duration::from_secs(20).max(Duration::from_millis(15 * workers as u64)));
+    // So that crashes come at any moment between two heartbeats.
+    world.run(Duration::from_millis(seed * 37 % 1000));
+    assert!(world.leader_of(0).is_some(), "a calm group has a leader");
+    (world, ledger)
 }
 
 /// A cluster in which nothing happens, to see how fast it is simulated.

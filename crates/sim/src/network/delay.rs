@@ -9,7 +9,7 @@ use fastrand::Rng;
 pub(super) const DELAY_MAX: Duration = Duration::from_secs(2);
 
 /// Draws a delay with the given median; `sigma` is the spread of its logarithm.
-pub(super) fn draw(rng: &mut Rng, median: Duration, sigma: f64) -> Duration {
+pub(crate) fn draw(rng: &mut Rng, median: Duration, sigma: f64) -> Duration {
     median.mul_f64((sigma * normal(rng)).exp()).min(DELAY_MAX)
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+pub(crate) use delay::draw as log_normal;
 pub use partition::{Flapping, Partition};
 pub use weather::Weather;
 
@@ -29,6 +30,17 @@ const CONNECTION_IDLE: Duration = Duration::from_mins(1);
 /// What separates sites: one way, beside the delay within a site.
 const SITE_DELAY: Duration = Duration::from_millis(30);
 
+/// Connections between two nodes: each keeps an order of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Connection {
+    /// Of the membership core.
+    Gossip,
+    /// Of everything small above it.
+    Control,
+    /// Of everything large.
+    Bulk,
+}
+
 /// The network.
 #[derive(Debug)]
 pub struct Network {
@@ -40,7 +52,7 @@ pub struct Network {
     lines: Vec<Line>,
     sites: Vec<u8>,
     /// When the last message between two nodes arrives, for the order on streams.
-    streams: BTreeMap<(u32, u32), Moment>,
+    streams: BTreeMap<(u32, u32, Connection), Moment>,
 }
 
 impl Network {
@@ -78,13 +90,20 @@ impl Network {
     }
 
     /// When a message on a stream arrives, if the connection holds.
-    pub fn stream(&mut self, now: Moment, from: usize, to: usize, bytes: usize) -> Option<Moment> {
+    pub fn stream(
+        &mut self,
+        now: Moment,
+        connection: Connection,
+        from: usize,
+        to: usize,
+        bytes: usize,
+    ) -> Option<Moment> {
         let sent = self.lines[from].send(now, bytes, self.weather.bytes_per_second, line::Kind::Stream)?;
         if !self.reaches(now, from, to) || !self.reaches(now, to, from) {
             return None;
         }
         let delay = self.one_way(now, from, to);
-        let key = (from as u32, to as u32);
+        let key = (from as u32, to as u32, connection);
         let last = self.streams.get(&key).copied();
         let is_open = last.is_some_and(|last| now.since(last) < CONNECTION_IDLE);
         let mut arrives = sent.plus(if is_open { delay } else { delay * 3 });

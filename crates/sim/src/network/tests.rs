@@ -42,8 +42,9 @@ fn reordering_lets_later_datagrams_overtake() {
 #[test]
 fn streams_keep_their_order_under_loss() {
     let mut network = network(Weather { loss: 0.3, reorder: 0.3, ..Weather::fair() });
-    let times: Vec<Moment> =
-        (0..1000).filter_map(|at| network.stream(Moment(at * 1_000_000), 0, 1, 100)).collect();
+    let times: Vec<Moment> = (0..1000)
+        .filter_map(|at| network.stream(Moment(at * 1_000_000), Connection::Control, 0, 1, 100))
+        .collect();
     assert!(times.len() > 950, "lost segments are repeated: {}", times.len());
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
 }
@@ -54,9 +55,9 @@ fn one_way_cut_blocks_datagrams_one_way_and_streams_both_ways() {
     network.cut(1, Partition::one_way(&[0], &[1], 4));
     assert!(network.datagram(Moment(0), 0, 1, 10)[0].is_none());
     assert!(network.datagram(Moment(0), 1, 0, 10)[0].is_some());
-    assert!(network.stream(Moment(0), 1, 0, 10).is_none());
+    assert!(network.stream(Moment(0), Connection::Control, 1, 0, 10).is_none());
     network.mend(1);
-    assert!(network.is_whole() && network.stream(Moment(0), 1, 0, 10).is_some());
+    assert!(network.is_whole() && network.stream(Moment(0), Connection::Control, 1, 0, 10).is_some());
 }
 
 #[test]
@@ -78,7 +79,8 @@ fn other_sites_are_far_away() {
 #[test]
 fn narrow_line_delays_streams_and_drops_datagrams() {
     let mut network = network(Weather { bytes_per_second: Some(10_000), ..Weather::fair() });
-    let times: Vec<_> = (0..10).filter_map(|_| network.stream(Moment(0), 0, 1, 1000)).collect();
+    let times: Vec<_> =
+        (0..10).filter_map(|_| network.stream(Moment(0), Connection::Control, 0, 1, 1000)).collect();
     assert!(times[9] >= Moment::seconds(1));
     let sent = (0..100).filter(|_| network.datagram(Moment(0), 1, 2, 1000)[0].is_some()).count();
     assert!(sent < 20, "{sent}");

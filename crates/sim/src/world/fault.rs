@@ -1,16 +1,15 @@
 //! Faults become true.
 
-use std::time::Duration;
-
 use hyperscale_swim::Command;
 
 use super::{Happening, World};
 use crate::faults::Fault;
+use crate::log::Disk;
 use crate::moment::Moment;
 use crate::process::{Crash, Version};
 
-/// When a replacement starts after the node it replaces has ended.
-const REPLACED_AFTER: Duration = Duration::from_secs(2);
+/// The thread above membership drains what waits in batches: an input costs it less when it is slow.
+const CONTROL_SLOWDOWN_MAX: u32 = 400;
 
 impl World {
     /// Lets it happen at that moment.
@@ -27,23 +26,26 @@ impl World {
                 self.truth.nodes[node].process.version = Version::New;
                 self.start(node);
             }
-            Fault::Replace { node } => {
+            Fault::Replace { node, after } => {
                 let (role, cluster) = (self.truth.nodes[node].role, self.truth.nodes[node].cluster);
                 self.end(node, Crash::Machine);
-                self.add(role, cluster, REPLACED_AFTER);
+                self.add(role, cluster, after);
             }
             Fault::Kill { node } => self.end(node, Crash::Machine),
             Fault::Leave { node } => self.tell(node, Command::Leave),
             Fault::Pause { node, span } => {
                 self.nodes[node].cpu.freeze(now.plus(span));
+                self.nodes[node].control.freeze(now.plus(span));
                 self.truth.disturbed_until(now.plus(span));
             }
             Fault::Sleep { node, span } => {
                 self.nodes[node].cpu.sleep(now.plus(span));
+                self.nodes[node].control.sleep(now.plus(span));
                 self.truth.disturbed_until(now.plus(span));
             }
             Fault::Slow { node, factor, span } => {
                 self.nodes[node].cpu.slow_down(factor, now.plus(span));
+                self.nodes[node].control.slow_down(factor.min(CONTROL_SLOWDOWN_MAX), now.plus(span));
                 self.truth.disturbed_until(now.plus(span));
             }
             Fault::Jump { node, by } => {
@@ -59,7 +61,15 @@ impl World {
                 self.network.spike(now.plus(span), extra);
                 self.truth.disturbed_until(now.plus(span + extra));
             }
+            Fault::Stall { node, span } => self.on_disk(node, |disk| disk.stall(now.plus(span))),
+            Fault::Fill { node, span } => self.on_disk(node, |disk| disk.fill(now.plus(span))),
             Fault::Heal => self.heal(),
+        }
+    }
+
+    fn on_disk(&mut self, node: usize, work: impl FnOnce(&mut Disk)) {
+        if let Some(host) = &mut self.nodes[node].host {
+            work(&mut host.disk);
         }
     }
 
@@ -69,6 +79,7 @@ impl World {
         self.registry.is_silent = true;
         (self.truth.calm_from, self.truth.still_from) = (now, now);
         for node in 0..self.nodes.len() {
+            self.on_disk(node, Disk::heal);
             self.start(node);
         }
     }

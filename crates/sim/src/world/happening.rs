@@ -5,6 +5,8 @@ use hyperscale_types::{BootEpoch, Now};
 
 use crate::cpu::Arrival;
 use crate::faults::Fault;
+use crate::jobs::Answer;
+use crate::log::Letter;
 
 /// One event.
 #[derive(Debug)]
@@ -68,6 +70,59 @@ pub enum Happening {
         /// In which life.
         boot: BootEpoch,
     },
+    /// A letter of the log's world arrives.
+    Letter {
+        /// From whom.
+        from: usize,
+        /// At whom.
+        to: usize,
+        /// In which life it was written to.
+        boot: BootEpoch,
+        /// What.
+        letter: Box<Letter>,
+    },
+    /// The clock of a replica ticks.
+    Tick {
+        /// Whose.
+        node: usize,
+        /// Of which life.
+        boot: BootEpoch,
+    },
+    /// A manager or worker looks at what is to be done.
+    Duty {
+        /// Who.
+        node: usize,
+        /// In which life.
+        boot: BootEpoch,
+    },
+    /// A disk has had the time it needs.
+    Disk {
+        /// Whose.
+        node: usize,
+        /// In which life.
+        boot: BootEpoch,
+    },
+    /// A node that starts asks its peers again.
+    Asking {
+        /// Who.
+        node: usize,
+        /// In which life.
+        boot: BootEpoch,
+    },
+    /// A client looks at its errand.
+    Client {
+        /// Which.
+        errand: usize,
+    },
+    /// A client is answered.
+    Answered {
+        /// About which errand.
+        errand: usize,
+        /// What.
+        answer: Answer,
+    },
+    /// An operator looks after the groups.
+    Operator,
     /// Workers look for owners.
     Registry,
     /// Something breaks or heals.
@@ -76,18 +131,38 @@ pub enum Happening {
     Deferred(Box<Happening>),
 }
 
+/// The threads of a node: membership has its own, so that nothing else delays it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thread {
+    /// Membership.
+    Gossip,
+    /// Everything else.
+    Control,
+}
+
 impl Happening {
     /// The node whose processor deals with it, and how it gets there.
-    pub fn target(&self) -> Option<(usize, Arrival)> {
+    pub fn target(&self) -> Option<(usize, Thread, Arrival)> {
+        let gossip = |node: usize, arrival| Some((node, Thread::Gossip, arrival));
+        let control = |node: usize, arrival| Some((node, Thread::Control, arrival));
         match self {
-            Happening::Datagram { to, .. } | Happening::Sealed { to, .. } => Some((*to, Arrival::Datagram)),
-            Happening::Stream { to, .. } => Some((*to, Arrival::Stream)),
+            Happening::Datagram { to, .. } | Happening::Sealed { to, .. } => gossip(*to, Arrival::Datagram),
+            Happening::Stream { to, .. } => gossip(*to, Arrival::Stream),
+            Happening::Letter { to, .. } => control(*to, Arrival::Stream),
             Happening::Timer { node, .. }
             | Happening::Command { node, .. }
-            | Happening::State { node, .. } => Some((*node, Arrival::Own)),
-            Happening::Start { .. } | Happening::Registry | Happening::Fault(_) | Happening::Deferred(_) => {
-                None
+            | Happening::State { node, .. } => gossip(*node, Arrival::Own),
+            Happening::Tick { node, .. } | Happening::Duty { node, .. } | Happening::Disk { node, .. } => {
+                control(*node, Arrival::Own)
             }
+            Happening::Start { .. }
+            | Happening::Asking { .. }
+            | Happening::Client { .. }
+            | Happening::Answered { .. }
+            | Happening::Operator
+            | Happening::Registry
+            | Happening::Fault(_)
+            | Happening::Deferred(_) => None,
         }
     }
 
@@ -116,6 +191,16 @@ impl Happening {
                 let tag = bytes.last_chunk().map_or(0, |tag| u64::from_be_bytes(*tag));
                 [9 | (*from as u64) << 8, *to as u64, tag]
             }
+            Happening::Letter { from, to, letter, .. } => {
+                [0xa | (*from as u64) << 8, *to as u64, letter.fingerprint()]
+            }
+            Happening::Tick { node, .. } => [11, *node as u64, 0],
+            Happening::Duty { node, .. } => [12, *node as u64, 0],
+            Happening::Disk { node, .. } => [13, *node as u64, 0],
+            Happening::Asking { node, .. } => [14, *node as u64, 0],
+            Happening::Client { errand } => [15, *errand as u64, 0],
+            Happening::Answered { errand, .. } => [16, *errand as u64, 0],
+            Happening::Operator => [17, 0, 0],
             Happening::Deferred(inner) => inner.fingerprint(),
         }
     }

@@ -24,7 +24,18 @@ impl World {
         let swim = self.core(index, role, BootEpoch(0));
         let mut process = Process::started(self.setup.version);
         (process.life, process.boot) = (Life::Down(Crash::Machine), BootEpoch(0));
-        self.nodes.push(Node { clock, cpu: Cpu::default(), swim, wire: None, transitions_seen: 0 });
+        let host = self.new_host(role);
+        let (cpu, control) = (Cpu::default(), Cpu::default());
+        self.nodes.push(Node {
+            clock,
+            cpu,
+            control,
+            swim,
+            wire: None,
+            host,
+            worker: None,
+            transitions_seen: 0,
+        });
         self.truth.nodes.push(Fact { role, cluster, process, since: self.kernel.now(), leaving: false });
         self.network.connect(cluster);
         self.kernel.after(after, Happening::Start { node: index });
@@ -45,11 +56,13 @@ impl World {
         let wire = self.new_wire(index, boot);
         let node = &mut self.nodes[index];
         node.wire = wire;
-        (node.swim, node.cpu, node.transitions_seen) = (swim, Cpu::default(), 0);
+        (node.swim, node.cpu, node.control, node.transitions_seen) =
+            (swim, Cpu::default(), Cpu::default(), 0);
         self.show(index, What::Started);
         let contacts = self.contacts_of(index, cluster).map(address_of).collect();
         self.handle(index, Input::Command(Command::Join { contacts }));
         self.kernel.after(state::FIRST, Happening::State { node: index, boot });
+        self.start_log(index, boot);
     }
 
     /// Ends a process; it may be started again.
@@ -57,6 +70,7 @@ impl World {
         if self.truth.nodes[index].process.crash(how) {
             self.recorder.note(self.kernel.now(), index, || format!("crashes ({how:?})"));
             self.show(index, What::Ended);
+            self.crash_log(index, how);
         }
     }
 

@@ -6,6 +6,7 @@ use hyperscale_types::{BootEpoch, NodeId, Now};
 use super::node::{index_at, index_of};
 use super::{Happening, World};
 use crate::invariants::What;
+use crate::network::Connection;
 use crate::process::Crash;
 
 /// About what a stream message takes on the wire, beside its entries.
@@ -85,6 +86,7 @@ impl World {
             Action::Event(event) => {
                 self.recorder.note(self.kernel.now(), from, || format!("► {event:?}"));
                 self.show(from, What::Event(&event));
+                self.gossip(from, &event);
                 if event == Event::Departed {
                     self.end(from, Crash::Process);
                 }
@@ -111,7 +113,9 @@ impl World {
     fn send_stream(&mut self, from: usize, to: Endpoint, message: StreamMessage) {
         let Some(index) = index_at(to.addr).filter(|index| *index < self.nodes.len()) else { return };
         let now = self.kernel.now();
-        let Some(at) = self.network.stream(now, from, index, STREAM_BYTES) else { return };
+        let Some(at) = self.network.stream(now, Connection::Gossip, from, index, STREAM_BYTES) else {
+            return;
+        };
         if !self.truth.nodes[index].process.refuses() {
             self.kernel.at(at, Happening::Stream { from, to: index, message });
         } else if let Some(node) = to.node {

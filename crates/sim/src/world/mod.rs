@@ -6,6 +6,7 @@
 mod fault;
 mod happening;
 mod life;
+mod log;
 mod membership;
 pub mod node;
 mod registry;
@@ -20,7 +21,8 @@ use fastrand::Rng;
 use hyperscale_swim::{Action, Command, Config};
 use hyperscale_types::Role;
 
-pub use happening::Happening;
+pub use happening::{Happening, Thread};
+pub use log::LogSetup;
 pub use node::{Node, id_of, index_of};
 pub use shape::{Shape, Size};
 pub use truth::{Fact, Truth};
@@ -28,6 +30,7 @@ pub use wire::Wire;
 
 use crate::cpu::{Admission, Arrival};
 use crate::invariants::{Judges, Seen, What};
+use crate::jobs::client::Clients;
 use crate::kernel::Kernel;
 use crate::moment::Moment;
 use crate::network::{Network, Weather};
@@ -55,6 +58,8 @@ pub struct Setup {
     pub skewed_clocks: bool,
     /// Whether workers register with managers.
     pub registers: bool,
+    /// The replicated log, if there is one.
+    pub log: Option<LogSetup>,
     /// What the nodes run at first.
     pub version: Version,
     /// Over which time the nodes start.
@@ -77,10 +82,13 @@ pub struct World {
     pub judges: Judges,
     /// The last events per node, if they are kept.
     pub recorder: Recorder,
+    /// Those who order jobs.
+    pub clients: Clients,
     rng: Rng,
     registry: Registry,
     actions: Vec<Action>,
     sealing: Option<wire::Sealing>,
+    log: Option<log::LogWorld>,
 }
 
 impl World {
@@ -99,6 +107,8 @@ impl World {
             registry: Registry::default(),
             actions: Vec::new(),
             sealing: None,
+            clients: Clients::default(),
+            log: None,
             setup,
         };
         let weather = &world.setup.weather;
@@ -108,6 +118,7 @@ impl World {
         if *weather != Weather::fair() {
             world.truth.still_from = Moment(u64::MAX);
         }
+        world.prepare_log();
         for (role, cluster) in world.setup.shape.nodes() {
             let after = world.setup.start_within.mul_f64(world.rng.f64());
             world.add(role, cluster, after);
@@ -132,6 +143,14 @@ impl World {
             Happening::Timer { node, boot, at, timer } => self.timer(node, boot, at, timer),
             Happening::Command { node, boot, command } => self.command(node, boot, command),
             Happening::State { node, boot } => self.new_state(node, boot),
+            Happening::Letter { from, to, boot, letter } => self.letter(from, to, boot, *letter),
+            Happening::Tick { node, boot } => self.log_tick(node, boot),
+            Happening::Duty { node, boot } => self.duty(node, boot),
+            Happening::Disk { node, boot } => self.disk(node, boot),
+            Happening::Asking { node, boot } => self.asking(node, boot),
+            Happening::Client { errand } => self.client(errand),
+            Happening::Answered { errand, answer } => self.answered(errand, answer),
+            Happening::Operator => self.operator_round(),
             Happening::Registry => self.registry_round(),
             Happening::Fault(fault) => self.fault(fault),
             Happening::Deferred(_) => unreachable!("admission unwraps what waited"),
@@ -197,8 +216,11 @@ impl World {
             Happening::Deferred(inner) => (*inner, true),
             other => (other, false),
         };
-        let Some((node, arrival)) = happening.target() else { return Some(happening) };
-        let cpu = &mut self.nodes[node].cpu;
+        let Some((node, thread, arrival)) = happening.target() else { return Some(happening) };
+        let cpu = match thread {
+            Thread::Gossip => &mut self.nodes[node].cpu,
+            Thread::Control => &mut self.nodes[node].control,
+        };
         if waited && !cpu.is_frozen(now) {
             return Some(happening);
         }

@@ -8,6 +8,8 @@ use hyperscale_types::{NodeId, Role};
 use super::wire::Wire;
 use crate::clock::Clock;
 use crate::cpu::Cpu;
+use crate::jobs::Worker;
+use crate::log::Host;
 
 /// First address; the others follow by number.
 const FIRST_ADDRESS: u32 = 0x0a00_0001;
@@ -18,12 +20,18 @@ const PORT: u16 = 7000;
 pub struct Node {
     /// Its own clock.
     pub clock: Clock,
-    /// Its processor.
+    /// Its processor, as far as membership has it: that runs on a thread of its own.
     pub cpu: Cpu,
+    /// Its processor, as far as everything else has it.
+    pub control: Cpu,
     /// Its membership core, as in production.
     pub swim: Swim,
     /// Its end of the wire, in worlds that seal.
     pub wire: Option<Box<Wire>>,
+    /// Its part in the replicated log, if it is a manager or a gate in a world with logs.
+    pub host: Option<Box<Host>>,
+    /// Its work in this life, if it is a worker in a world with logs.
+    pub worker: Option<Box<Worker>>,
     /// Transitions of the core that the judges have seen.
     pub(super) transitions_seen: u64,
 }

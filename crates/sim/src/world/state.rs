@@ -25,7 +25,10 @@ impl World {
         self.kernel.after(pause, Happening::State { node, boot });
         // Before the upgrade nodes had nothing to say about themselves.
         if self.truth.nodes[node].process.version == Version::New {
-            let state = draw(&mut self.rng, self.truth.nodes[node].role);
+            let mut state = draw(&mut self.rng, self.truth.nodes[node].role);
+            if let EmbeddedState::Manager(load) = &mut state {
+                load.lhm = self.nodes[node].swim.lhm();
+            }
             self.handle(node, Input::Command(Command::SetState(state)));
         }
     }

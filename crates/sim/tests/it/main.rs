@@ -28,3 +28,18 @@ fn broken_rule_is_noticed_and_the_report_repeats_it() {
     assert!(report.contains(&format!("cargo xtask sim --seed {} --bug swim:LeftFiresDied", caught.seed)));
     assert!(report.contains("last events of"));
 }
+
+#[test]
+fn jobs_are_accepted_cancelled_tried_again_and_ended() {
+    let worlds: Vec<_> = (0..4).map(|seed| run(seed, Options::small()).world).collect();
+    let errands = || worlds.iter().flat_map(|world| &world.clients.errands);
+    assert!(errands().all(|errand| errand.accepted.is_some() && errand.ended.is_some()));
+    assert!(errands().any(|errand| errand.cancelled) && errands().any(|errand| !errand.cancelled));
+    let offices =
+        worlds.iter().flat_map(|world| &world.nodes).filter_map(|node| node.host.as_ref()?.office());
+    let registers = offices.map(|office| office.group.machine().register());
+    let jobs = registers.flat_map(|register| register.jobs().map(|(_, job)| job));
+    let attempts =
+        jobs.flat_map(|job| job.segments().map(|(_, _, attempt)| attempt.number).collect::<Vec<_>>());
+    assert!(attempts.max() > Some(1), "workers are lost and their segments run again");
+}

@@ -1,20 +1,12 @@
 //! Confidence intervals of single quantities and of differences.
 
+use super::level::Level;
 use crate::result::BucketResult;
-
-/// The normal quantile of 97.5 %: intervals hold the true value in 95 of 100 cases.
-const Z: f64 = 1.959_964;
 
 /// Batches a run is cut into at most: enough for a t interval, long enough to be nearly independent.
 const BATCHES_MAX: usize = 20;
 /// Batches that are needed to say anything.
 const BATCHES_MIN: usize = 5;
-
-/// 97.5 % quantiles of Student's t with 1 … 30 degrees of freedom.
-const T: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-];
 
 /// A value and the range in which the true one lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,10 +43,10 @@ impl Interval {
 /// A percentile (`share` of samples at or below it) by order statistics: the samples whose ranks are that far from the
 /// percentile's rank as chance explains, taken at the outer edges of their buckets. `None` if there is no sample of such a
 /// rank: then the true percentile may lie beyond all of them.
-pub(super) fn percentile(value: f64, share: f64, buckets: &[BucketResult]) -> Option<Interval> {
+pub(super) fn percentile(value: f64, share: f64, buckets: &[BucketResult], level: Level) -> Option<Interval> {
     let count = buckets.iter().map(|bucket| bucket.2).sum::<u64>() as f64;
     let middle = count * share;
-    let off = Z * (count * share * (1.0 - share)).sqrt();
+    let off = level.z() * (count * share * (1.0 - share)).sqrt();
     let (first, last) = ((middle - off).floor(), (middle + off).ceil() + 1.0);
     if first < 1.0 || last > count {
         return None;
@@ -72,35 +64,35 @@ fn bucket_at(buckets: &[BucketResult], rank: f64) -> Option<BucketResult> {
 }
 
 /// A mean of so many samples.
-pub(super) fn mean(value: f64, stdev: f64, count: u64) -> Option<Interval> {
+pub(super) fn mean(value: f64, stdev: f64, count: u64, level: Level) -> Option<Interval> {
     (count > 0).then(|| {
-        let half = Z * stdev / (count as f64).sqrt();
+        let half = level.z() * stdev / (count as f64).sqrt();
         Interval { value, low: value - half, high: value + half }
     })
 }
 
 /// A share of `count`, after Wilson: right for small shares and for none at all.
-pub(super) fn share(part: u64, count: u64) -> Option<Interval> {
+pub(super) fn share(part: u64, count: u64, level: Level) -> Option<Interval> {
     if count == 0 {
         return None;
     }
-    let (n, p) = (count as f64, part as f64 / count as f64);
-    let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-    let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    let (n, p, z) = (count as f64, part as f64 / count as f64, level.z());
+    let centre = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
+    let half = z / (1.0 + z * z / n) * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
     Some(Interval { value: p, low: (centre - half).max(0.0).min(p), high: (centre + half).min(1.0).max(p) })
 }
 
 /// How far the difference of two means may be off, from how they vary over time: batch means with Student's t. Paired
 /// values belong to the same moments of the same plan, so that what the plan does to both cancels out.
-pub(super) fn over_time(a: &[f64], b: &[f64], paired: bool) -> Option<f64> {
+pub(super) fn over_time(a: &[f64], b: &[f64], paired: bool, level: Level) -> Option<f64> {
     if paired && a.len() == b.len() {
         let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
-        return half_of_batches(&differences);
+        return half_of_batches(&differences, level);
     }
-    Some(half_of_batches(a)?.hypot(half_of_batches(b)?))
+    Some(half_of_batches(a, level)?.hypot(half_of_batches(b, level)?))
 }
 
-fn half_of_batches(values: &[f64]) -> Option<f64> {
+fn half_of_batches(values: &[f64], level: Level) -> Option<f64> {
     let batches = values.len().min(BATCHES_MAX);
     if batches < BATCHES_MIN {
         return None;
@@ -115,16 +107,17 @@ fn half_of_batches(values: &[f64]) -> Option<f64> {
     let n = batches as f64;
     let mean = means.iter().sum::<f64>() / n;
     let variance = means.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    Some(t_quantile(batches - 1) * (variance / n).sqrt())
-}
-
-fn t_quantile(freedom: usize) -> f64 {
-    freedom.checked_sub(1).and_then(|at| T.get(at)).copied().unwrap_or(Z)
+    Some(level.t(batches as u32 - 1) * (variance / n).sqrt())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 95 %.
+    fn one() -> Level {
+        Level::of_all(1)
+    }
 
     #[test]
     fn differences_add_their_uncertainties_like_lengths_of_a_right_triangle() {
@@ -139,39 +132,39 @@ mod tests {
         let buckets: Vec<BucketResult> =
             (0..1_000).map(|n| BucketResult(f64::from(n), f64::from(n) + 1.0, 1)).collect();
         // 500 ± 1.96 · √250 = 500 ± 31
-        let median = percentile(500.0, 0.5, &buckets).unwrap();
+        let median = percentile(500.0, 0.5, &buckets, one()).unwrap();
         assert_eq!((median.low, median.high), (468.0, 532.0));
     }
 
     #[test]
     fn a_percentile_beyond_the_samples_has_no_interval() {
         let few = [BucketResult(4.0, 6.0, 500)];
-        assert_eq!(percentile(1.0, 0.5, &[]), None);
-        assert_eq!(percentile(5.0, 0.999, &few), None);
-        assert!(percentile(5.0, 0.5, &few).is_some());
+        assert_eq!(percentile(1.0, 0.5, &[], one()), None);
+        assert_eq!(percentile(5.0, 0.999, &few, one()), None);
+        assert!(percentile(5.0, 0.5, &few, one()).is_some());
     }
 
     #[test]
     fn a_share_of_nothing_is_uncertain_upwards_only() {
-        let none = share(0, 100).unwrap();
+        let none = share(0, 100, one()).unwrap();
         assert_eq!((none.value, none.low), (0.0, 0.0));
         assert!((none.high - 0.036_99).abs() < 1e-4, "{none:?}");
-        assert_eq!(share(0, 0), None);
+        assert_eq!(share(0, 0, one()), None);
     }
 
     #[test]
     fn pairs_cancel_what_the_plan_does_to_both() {
         let ramp: Vec<f64> = (0..40).map(f64::from).collect();
         let shifted: Vec<f64> = ramp.iter().map(|value| value + 3.0).collect();
-        assert_eq!(over_time(&ramp, &shifted, true), Some(0.0));
-        assert!(over_time(&ramp, &shifted, false).unwrap() > 5.0);
-        assert_eq!(over_time(&ramp[..4], &shifted[..4], true), None);
+        assert_eq!(over_time(&ramp, &shifted, true, one()), Some(0.0));
+        assert!(over_time(&ramp, &shifted, false, one()).unwrap() > 5.0);
+        assert_eq!(over_time(&ramp[..4], &shifted[..4], true, one()), None);
     }
 
     #[test]
     fn batch_means_follow_students_t() {
         // Five batches: mean 3, deviation √2.5, t(4) = 2.776.
-        let half = half_of_batches(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert!((half - 2.776 * (2.5f64 / 5.0).sqrt()).abs() < 1e-9);
+        let half = half_of_batches(&[1.0, 2.0, 3.0, 4.0, 5.0], one()).unwrap();
+        assert!((half - 2.776_445 * (2.5f64 / 5.0).sqrt()).abs() < 1e-5);
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! # Method
 //!
-//! Every quantity of a run gets a 95 % confidence interval from its own samples, and two of them give the interval of
-//! their difference by the method of variance estimates recovery (Zou and Donner 2008).
+//! Every quantity of a run gets a confidence interval from its own samples, and two of them give the interval of their
+//! difference by the method of variance estimates recovery (Zou and Donner 2008). Many intervals of 95 % each would show
+//! differences between equal runs again and again; so each is as much wider as makes all of a comparison hold together in
+//! 95 of 100 comparisons (Bonferroni).
 //!
 //! | quantity | interval of one run |
 //! | --- | --- |
@@ -23,6 +25,7 @@
 //! nothing about how much runs differ from day to day: for that, compare several.
 
 mod interval;
+mod level;
 mod notes;
 mod quantities;
 mod rule;
@@ -36,7 +39,7 @@ use interval::Interval;
 
 /// The version of what is written.
 pub const VERSION: u32 = 1;
-/// Of 100 intervals, so many hold the true value.
+/// In so many of 100 comparisons all intervals hold the true value.
 pub const CONFIDENCE_PERCENT: f64 = 95.0;
 /// Relative changes below this are nobody's business: buckets are nearly as wide.
 pub const RELEVANT: f64 = 0.01;
@@ -57,10 +60,16 @@ pub struct Comparison {
     pub same_plan: bool,
     /// What makes the comparison doubtful.
     pub warnings: Vec<String>,
-    /// How sure the intervals are.
+    /// How sure the intervals are, all of them together.
     pub confidence_percent: f64,
-    /// All quantities of all steps together, then of each step that both have.
+    /// All quantities of all steps together, then of each step that both have, if there are several.
     pub differences: Vec<Difference>,
+    /// The only step of both runs, `workflow.step`: what is said of all steps is said of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_step: Option<String>,
+    /// Why no rule can be held against the differences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_comparable: Option<String>,
     /// Rules that were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleOutcome>,
@@ -166,6 +175,7 @@ pub enum Verdict {
 /// Compares two results.
 pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
     let same_plan = notes::same_plan(a, b);
+    let (differences, only_step) = quantities::differences(a, b, same_plan);
     Comparison {
         version: VERSION,
         a: side(a),
@@ -173,7 +183,9 @@ pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
         same_plan,
         warnings: notes::warnings(a, b, same_plan),
         confidence_percent: CONFIDENCE_PERCENT,
-        differences: quantities::differences(a, b, same_plan),
+        differences,
+        only_step,
+        not_comparable: notes::incomparable(a, b),
         rules: Vec::new(),
     }
 }
@@ -181,8 +193,13 @@ pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
 impl Comparison {
     /// Holds the differences against rules and keeps what came out.
     pub fn judge(&mut self, rules: &[FailRule]) -> Result<(), FailRuleError> {
-        self.rules = rules.iter().map(|rule| rule.judge(&self.differences)).collect::<Result<_, _>>()?;
+        self.rules = rules.iter().map(|rule| rule.judge(self)).collect::<Result<_, _>>()?;
         Ok(())
+    }
+
+    /// Whether every rule could be held against the differences.
+    pub fn is_judged(&self) -> bool {
+        self.rules.is_empty() || self.not_comparable.is_none()
     }
 
     /// Whether a rule is broken.

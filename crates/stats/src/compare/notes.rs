@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::result::{RunResult, Status};
 
-/// Options that change the load. Others, such as the seed, do not make it another test.
-const LOAD_OPTIONS: [&str; 5] = ["plan", "vus", "duration", "rate", "iterations"];
+/// Options that do not make it another test. Every other one does, those that nobody has thought of yet included.
+const SAME_TEST: [&str; 1] = ["seed"];
 /// Facts of the environment without which runs differ for another reason.
 const MACHINE: [&str; 4] = ["cpu_model", "cpus", "arch", "version"];
+const SATURATED: &str = "was limited by the load generator: its latencies are partly the generator's";
 /// Points of a series without which nothing can be said about variation over time.
 const POINTS_MIN: usize = 7;
 
@@ -22,16 +23,20 @@ pub(super) fn same_plan(a: &RunResult, b: &RunResult) -> bool {
     plans && other_options(a, b).is_empty()
 }
 
-fn other_options(a: &RunResult, b: &RunResult) -> Vec<&'static str> {
+fn other_options<'r>(a: &'r RunResult, b: &'r RunResult) -> BTreeSet<&'r str> {
     // Where the text of the plan is known, the name of its file does not matter.
     let skip_name = a.plan.is_some() && b.plan.is_some();
-    let differs = |name: &str| !(skip_name && name == "plan") && a.options.get(name) != b.options.get(name);
-    LOAD_OPTIONS.into_iter().filter(|name| differs(name)).collect()
+    let counts = |name: &str| !(SAME_TEST.contains(&name) || skip_name && name == "plan");
+    let differs = |name: &&str| counts(name) && a.options.get(*name) != b.options.get(*name);
+    a.options.keys().chain(b.options.keys()).map(String::as_str).filter(differs).collect()
 }
 
 /// All doubts, in the order of their weight.
 pub(super) fn warnings(a: &RunResult, b: &RunResult, same_plan: bool) -> Vec<String> {
     let mut warnings = Vec::new();
+    if !a.job.is_empty() && a.job == b.job {
+        warnings.push(format!("A and B are the same run ({}): it is compared with itself", a.job));
+    }
     if !same_plan {
         warnings.push("the runs had different plans or load: differences may come from that".to_owned());
         for name in other_options(a, b) {
@@ -55,14 +60,17 @@ pub(super) fn warnings(a: &RunResult, b: &RunResult, same_plan: bool) -> Vec<Str
     warnings
 }
 
+/// Why no rule can be held against these runs: latencies of a generator say nothing about what was tested.
+pub(super) fn incomparable(a: &RunResult, b: &RunResult) -> Option<String> {
+    let saturated = [("A", a), ("B", b)].into_iter().find(|(_, result)| result.generator_saturated);
+    saturated.map(|(side, _)| format!("not comparable: run {side} {SATURATED}"))
+}
+
 fn doubts(result: &RunResult) -> Vec<&'static str> {
     let doubts = [
         (result.status != Status::Completed, "did not complete"),
         (!result.is_final, "had not ended"),
-        (
-            result.generator_saturated,
-            "was limited by the load generator: its latencies are partly the generator's",
-        ),
+        (result.generator_saturated, SATURATED),
         (!result.loss.is_none(), "has lost samples"),
         (
             result.series.len() < POINTS_MIN,

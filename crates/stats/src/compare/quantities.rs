@@ -1,6 +1,7 @@
 //! The quantities of two runs with the intervals of their differences.
 
 use super::interval::{self, Interval};
+use super::level::Level;
 use super::{ALL, Difference, Quantity};
 use crate::layout::StepKind;
 use crate::result::{BucketResult, RunResult, SeriesPoint, StepResult, TimingResult, merge_buckets};
@@ -14,20 +15,47 @@ struct Measured<'r> {
     buckets: Vec<BucketResult>,
 }
 
-/// All steps together, then every test step that both runs have.
-pub(super) fn differences(a: &RunResult, b: &RunResult, same_plan: bool) -> Vec<Difference> {
-    let over_time = OverTime::new(a, b, same_plan);
-    let (all_a, all_b) = (whole(a), whole(b));
-    let noise = over_time.noise(&all_a, &all_b);
-    let mut differences = of_place(ALL, &all_a, &all_b, &noise, over_time.rate());
-    for (name, step_a) in steps(a) {
-        let Some((_, step_b)) = steps(b).find(|(other, _)| *other == name) else { continue };
-        let (step_a, step_b) = (of_step(step_a), of_step(step_b));
+/// One place in both runs.
+struct Pair<'r> {
+    place: String,
+    a: Measured<'r>,
+    b: Measured<'r>,
+}
+
+/// All steps together, then every test step that both runs have. The only step of both runs is all of them, and not said
+/// twice: its name comes back instead.
+pub(super) fn differences(
+    a: &RunResult,
+    b: &RunResult,
+    same_plan: bool,
+) -> (Vec<Difference>, Option<String>) {
+    let all = Pair { place: ALL.to_owned(), a: whole(a), b: whole(b) };
+    let only = only_step(a).filter(|name| only_step(b).as_ref() == Some(name));
+    let pairs = if only.is_some() { Vec::new() } else { step_pairs(a, b) };
+    let shown = std::iter::once(&all).chain(&pairs).map(|pair| pair.quantities().count()).sum();
+    let over_time = OverTime::new(a, b, same_plan, Level::of_all(shown));
+    let noise = over_time.noise(&all);
+    let mut differences = of_place(&all, &noise, over_time.rate(), over_time.level);
+    for pair in &pairs {
         // The rate of a step is that of its workflow's iterations: as certain as the whole, in relation to it.
-        let rate = over_time.rate().map(|half| half * relation(step_a.rate, all_a.rate));
-        differences.extend(of_place(&name, &step_a, &step_b, &noise, rate));
+        let rate = over_time.rate().map(|half| half * relation(pair.a.rate, all.a.rate));
+        differences.extend(of_place(pair, &noise, rate, over_time.level));
     }
-    differences
+    (differences, only)
+}
+
+fn only_step(result: &RunResult) -> Option<String> {
+    let mut steps = steps(result);
+    let first = steps.next().map(|(name, _)| name);
+    first.filter(|_| steps.next().is_none())
+}
+
+fn step_pairs<'r>(a: &'r RunResult, b: &'r RunResult) -> Vec<Pair<'r>> {
+    let pair = |(place, of_a)| {
+        let (_, of_b) = steps(b).find(|(other, _)| *other == place)?;
+        Some(Pair { place, a: of_step(of_a), b: of_step(of_b) })
+    };
+    steps(a).filter_map(pair).collect()
 }
 
 fn relation(part: f64, whole: f64) -> f64 {
@@ -63,29 +91,34 @@ fn of_step(step: &StepResult) -> Measured<'_> {
 }
 
 fn of_place(
-    place: &str,
-    a: &Measured<'_>,
-    b: &Measured<'_>,
+    pair: &Pair<'_>,
     noise: &[(Quantity, f64)],
     rate_half: Option<f64>,
+    level: Level,
 ) -> Vec<Difference> {
     let one = |quantity: Quantity| {
-        let (value_a, value_b) = (a.value(quantity), b.value(quantity));
+        let (a, b) = (pair.a.value(quantity), pair.b.value(quantity));
         let difference = if quantity == Quantity::Rate {
-            let value = value_b - value_a;
-            rate_half.map(|half| Interval { value, low: value - half, high: value + half })
+            rate_half.map(|half| Interval { value: b - a, low: b - a - half, high: b - a + half })
         } else {
             let factor = noise.iter().find(|(of, _)| *of == quantity).map_or(1.0, |(_, factor)| *factor);
-            sampled(quantity, a, b).map(|interval| interval.widened(factor))
+            pair.sampled(quantity, level).map(|interval| interval.widened(factor))
         };
-        Difference::new(place, quantity, value_a, value_b, difference)
+        Difference::new(&pair.place, quantity, a, b, difference)
     };
-    Quantity::EVERY.into_iter().filter(|quantity| a.has(*quantity) && b.has(*quantity)).map(one).collect()
+    pair.quantities().map(one).collect()
 }
 
-/// The interval of a difference if all samples were independent.
-fn sampled(quantity: Quantity, a: &Measured<'_>, b: &Measured<'_>) -> Option<Interval> {
-    Some(a.interval(quantity)?.difference(b.interval(quantity)?))
+impl Pair<'_> {
+    /// What both have.
+    fn quantities(&self) -> impl Iterator<Item = Quantity> {
+        Quantity::EVERY.into_iter().filter(|quantity| self.a.has(*quantity) && self.b.has(*quantity))
+    }
+
+    /// The interval of a difference if all samples were independent.
+    fn sampled(&self, quantity: Quantity, level: Level) -> Option<Interval> {
+        Some(self.a.interval(quantity, level)?.difference(self.b.interval(quantity, level)?))
+    }
 }
 
 impl Measured<'_> {
@@ -110,12 +143,14 @@ impl Measured<'_> {
         }
     }
 
-    fn interval(&self, quantity: Quantity) -> Option<Interval> {
-        let percentile = |share| interval::percentile(self.value(quantity), share, &self.buckets);
+    fn interval(&self, quantity: Quantity, level: Level) -> Option<Interval> {
+        let percentile = |share| interval::percentile(self.value(quantity), share, &self.buckets, level);
         match quantity {
             Quantity::Rate => None,
-            Quantity::Failed => interval::share(self.failed, self.count),
-            Quantity::Mean => interval::mean(self.latency.mean, self.latency.stdev, self.latency.count),
+            Quantity::Failed => interval::share(self.failed, self.count, level),
+            Quantity::Mean => {
+                interval::mean(self.latency.mean, self.latency.stdev, self.latency.count, level)
+            }
             Quantity::P50 => percentile(0.5),
             Quantity::P90 => percentile(0.9),
             Quantity::P95 => percentile(0.95),
@@ -130,10 +165,11 @@ struct OverTime<'r> {
     a: &'r [SeriesPoint],
     b: &'r [SeriesPoint],
     paired: bool,
+    level: Level,
 }
 
 impl<'r> OverTime<'r> {
-    fn new(a: &'r RunResult, b: &'r RunResult, same_plan: bool) -> Self {
+    fn new(a: &'r RunResult, b: &'r RunResult, same_plan: bool, level: Level) -> Self {
         fn inner(series: &[SeriesPoint]) -> &[SeriesPoint] {
             if series.len() > 2 { &series[1..series.len() - 1] } else { &[] }
         }
@@ -141,7 +177,11 @@ impl<'r> OverTime<'r> {
         // The last second of a run may or may not begin a further point.
         let paired = same_plan && a.len().abs_diff(b.len()) <= 1;
         let both = a.len().min(b.len());
-        if paired { Self { a: &a[..both], b: &b[..both], paired } } else { Self { a, b, paired } }
+        if paired {
+            Self { a: &a[..both], b: &b[..both], paired, level }
+        } else {
+            Self { a, b, paired, level }
+        }
     }
 
     fn rate(&self) -> Option<f64> {
@@ -150,11 +190,11 @@ impl<'r> OverTime<'r> {
 
     fn half(&self, value: impl Fn(&SeriesPoint) -> f64) -> Option<f64> {
         let values = |points: &[SeriesPoint]| points.iter().map(&value).collect::<Vec<f64>>();
-        interval::over_time(&values(self.a), &values(self.b), self.paired)
+        interval::over_time(&values(self.a), &values(self.b), self.paired, self.level)
     }
 
     /// By which factor each quantity is less certain than independent samples would make it.
-    fn noise(&self, a: &Measured<'_>, b: &Measured<'_>) -> Vec<(Quantity, f64)> {
+    fn noise(&self, all: &Pair<'_>) -> Vec<(Quantity, f64)> {
         let seen = |quantity| match quantity {
             Quantity::Rate => None,
             Quantity::Failed => {
@@ -165,7 +205,7 @@ impl<'r> OverTime<'r> {
             Quantity::P99 | Quantity::P999 => self.half(|point| point.p99_us),
         };
         let factor = |quantity| {
-            let expected = sampled(quantity, a, b)?.half();
+            let expected = all.sampled(quantity, self.level)?.half();
             let factor = seen(quantity)? / expected;
             Some((quantity, if factor.is_finite() { factor.max(1.0) } else { 1.0 }))
         };

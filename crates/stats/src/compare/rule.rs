@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ALL, Difference, Quantity};
+use super::{ALL, Comparison, Quantity};
 
 /// A change that must not be: `[workflow.step.]quantity (>|<) percent%`.
 ///
@@ -54,7 +54,8 @@ pub struct RuleOutcome {
     pub change: Option<f64>,
     /// Whether the change is beyond the limit, and shown to be a change.
     pub broken: bool,
-    /// Why it is not broken although the change is beyond the limit, or why it was judged without an interval.
+    /// Why it is not broken although the change is beyond the limit, why it was judged without an interval, or why it was
+    /// not judged at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -101,8 +102,11 @@ impl fmt::Display for FailRule {
 
 impl FailRule {
     /// Holds the rule against the differences.
-    pub(super) fn judge(&self, differences: &[Difference]) -> Result<RuleOutcome, FailRuleError> {
-        let found = differences.iter().find(|one| one.place == self.place && one.quantity == self.quantity);
+    pub(super) fn judge(&self, comparison: &Comparison) -> Result<RuleOutcome, FailRuleError> {
+        let is_only = comparison.only_step.as_ref() == Some(&self.place);
+        let place = if is_only { ALL } else { &self.place };
+        let mut differences = comparison.differences.iter();
+        let found = differences.find(|one| one.place == place && one.quantity == self.quantity);
         let difference = found.ok_or_else(|| FailRuleError::Missing {
             rule: self.text.clone(),
             place: self.place.clone(),
@@ -117,7 +121,10 @@ impl FailRule {
             (true, Some(_)) if difference.is_shown() => (true, None),
             (true, Some(_)) => (false, Some("beyond the limit, but the numbers do not show a difference")),
         };
-        let note = note.map(str::to_owned);
+        let (broken, note) = match &comparison.not_comparable {
+            Some(why) => (false, Some(why.clone())),
+            None => (broken, note.map(str::to_owned)),
+        };
         let (rule, quantity) = (self.text.clone(), self.quantity);
         Ok(RuleOutcome { rule, quantity, change: difference.change, broken, note })
     }
@@ -125,8 +132,9 @@ impl FailRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
+    use super::super::{CONFIDENCE_PERCENT, Difference, Side, VERSION, Verdict};
     use super::*;
+    use crate::result::Status;
 
     fn rule(text: &str) -> FailRule {
         text.parse().unwrap()
@@ -142,6 +150,28 @@ mod tests {
             change,
             interval,
             verdict: Verdict::Worse,
+        }
+    }
+
+    fn comparison(differences: Vec<Difference>) -> Comparison {
+        let side = || Side {
+            name: String::new(),
+            job: String::new(),
+            started_at: String::new(),
+            status: Status::Completed,
+            elapsed_s: 1.0,
+        };
+        Comparison {
+            version: VERSION,
+            a: side(),
+            b: side(),
+            same_plan: true,
+            warnings: Vec::new(),
+            confidence_percent: CONFIDENCE_PERCENT,
+            differences,
+            only_step: None,
+            not_comparable: None,
+            rules: Vec::new(),
         }
     }
 
@@ -170,11 +200,11 @@ mod tests {
 
     #[test]
     fn a_rule_is_broken_by_a_change_that_is_shown() {
-        let differences = [
+        let differences = comparison(vec![
             difference(ALL, Quantity::P95, 0.08, Some((0.02, 0.14))),
             difference(ALL, Quantity::P99, 0.30, Some((-0.1, 0.7))),
             difference(ALL, Quantity::Rate, -0.2, None),
-        ];
+        ]);
         let broken = |text: &str| rule(text).judge(&differences).unwrap();
         assert!(broken("p95>5%").broken);
         assert!(!broken("p95>10%").broken);
@@ -183,5 +213,21 @@ mod tests {
         let short = broken("rate<-5%");
         assert!(short.broken && short.note.is_some());
         assert!(matches!(rule("X.p95>1%").judge(&differences), Err(FailRuleError::Missing { .. })));
+    }
+    #[test]
+    fn the_only_step_is_all_steps() {
+        let mut comparison = comparison(vec![difference(ALL, Quantity::P95, 0.08, Some((0.02, 0.14)))]);
+        assert!(rule("Main.page.p95>5%").judge(&comparison).is_err());
+        comparison.only_step = Some("Main.page".to_owned());
+        assert!(rule("Main.page.p95>5%").judge(&comparison).unwrap().broken);
+    }
+
+    #[test]
+    fn no_rule_is_held_against_a_saturated_run() {
+        let mut comparison = comparison(vec![difference(ALL, Quantity::P95, 0.08, Some((0.02, 0.14)))]);
+        comparison.not_comparable = Some("not comparable: because".to_owned());
+        comparison.judge(&[rule("p95>5%")]).unwrap();
+        assert!(!comparison.is_broken() && !comparison.is_judged());
+        assert_eq!(comparison.rules[0].note.as_deref(), Some("not comparable: because"));
     }
 }

@@ -51,6 +51,11 @@ impl BoundCounts {
         }
         Self { count: histogram.count(), sum_us: histogram.sum_ns() as f64 / 1e3, at_most }
     }
+
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// Latencies as bars of equal width on a logarithmic scale, from the smallest to the largest sample.

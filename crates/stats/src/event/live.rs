@@ -41,6 +41,9 @@ pub struct WorkflowLive {
     /// What the load is meant to be now, while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
+    /// Iterations that began in the last full second (open models): what [`Target::Rate`] is held against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_per_s: Option<f64>,
     /// Its newest full seconds ([`NEWEST_POINTS_MAX`]).
     pub series: Vec<SeriesPoint>,
     /// The shape of its latencies so far.

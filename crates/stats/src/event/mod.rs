@@ -20,10 +20,11 @@ use serde::{Deserialize, Serialize};
 pub use bounds::{BOUNDS_US, BoundCounts, SHAPE_BARS_MAX, Shape};
 pub use live::{Generator, NEWEST_POINTS_MAX, Snapshot, StepLive, Target, WorkflowLive};
 
-use crate::result::{RunResult, Status};
+use crate::result::{Change, RunResult, Status};
 
 /// The version of the stream. Fields are added without a new one, never renamed.
-pub const VERSION: u32 = 1;
+/// 2: workflows can wait for cores.
+pub const VERSION: u32 = 2;
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,10 +46,13 @@ pub enum Event {
         /// The rule.
         rule: String,
     },
-    /// The load was changed from outside.
+    /// Somebody outside wanted something of the run.
     Changed {
-        /// What was changed, in words.
+        /// What became of it, in words.
         what: String,
+        /// The change of the load, if it is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Change>,
     },
     /// The run is over. Always the last event.
     Finished(Box<RunResult>),
@@ -95,6 +99,11 @@ pub struct WorkflowPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum WorkflowState {
+    /// It could begin, but others have the cores that it needs.
+    Waiting {
+        /// How many it needs at least.
+        cores: u32,
+    },
     /// It resolves names, makes TLS configurations, reads files, runs its set-up.
     Preparing {
         /// On how many cores.

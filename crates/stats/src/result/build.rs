@@ -7,11 +7,12 @@ use hyperscale_types::{ErrorKind, Name};
 
 use super::buckets::bucket_results;
 use super::{
-    BytesResult, CheckResult, ErrorResult, IterationsResult, LoadResult, MetricResult, PhasesResult, Status,
-    StepResult, StreamResult, TagResult, TimingResult, ValuesResult, WorkflowResult,
+    BytesResult, CheckResult, ErrorResult, IterationsResult, LoadResult, MetricResult, MetricTagResult,
+    PhasesResult, Status, StepResult, StreamResult, TagResult, TimingResult, ValuesResult, WorkflowResult,
 };
 use crate::buckets::Count;
 use crate::distribution::Distribution;
+use crate::event::BoundCounts;
 use crate::histogram::Histogram;
 use crate::layout::{MetricKind, StepLayout};
 use crate::metric::MetricStats;
@@ -67,11 +68,14 @@ pub fn workflow_result(facts: WorkflowFacts, totals: &Totals) -> WorkflowResult 
         totals: load_result(&totals.load(), facts.elapsed),
         lag_us: (!totals.lag.is_empty()).then(|| timing_result(&totals.lag)),
         generator_saturated: totals.generator_saturated(),
+        busiest_core: totals.busiest_core().map(|busy| (busy * 1e3).round() / 1e3),
         name: facts.name,
         status: facts.status,
         reason: facts.reason,
         vus: facts.vus,
+        vus_peak: totals.vus_peak(),
         cores: facts.cores,
+        notes: Vec::new(),
     }
 }
 
@@ -133,8 +137,10 @@ fn step_result(layout: &StepLayout, step: &StepStats, elapsed: Duration) -> Step
         rate: rate(step.count, elapsed),
         latency_us: timing_result(&step.latency),
         latency_buckets: bucket_results(&step.latency),
+        latency_bounds: BoundCounts::of(&step.latency),
         service_us: timing_result(&step.service),
         failed_latency_us: timing_result(&step.failed_latency),
+        failed_latency_bounds: BoundCounts::of(&step.failed_latency),
         phases_us: PhasesResult {
             connect: phase(Phase::Connect),
             tls: phase(Phase::Tls),
@@ -185,13 +191,29 @@ fn iterations_result(iterations: &Iterations) -> IterationsResult {
 }
 
 fn metric_result(name: Name, step: Name, kind: MetricKind, stats: &MetricStats) -> MetricResult {
-    let distribution = matches!(kind, MetricKind::Sample | MetricKind::Distribution | MetricKind::Timing);
+    let other = stats.other_tags().map(|other| (OTHER, other));
+    let tags = stats.tags().chain(other).map(|(tags, stats)| metric_tag_result(tags, kind, stats));
+    let all = metric_tag_result("", kind, stats);
     MetricResult {
         name,
         step,
         kind,
-        count: stats.count(),
+        count: all.count,
         refused: stats.refused(),
+        sum: all.sum,
+        rate: all.rate,
+        last: all.last,
+        values: all.values,
+        tags: tags.collect(),
+    }
+}
+
+/// The numbers that a kind of metric has.
+fn metric_tag_result(tags: &str, kind: MetricKind, stats: &MetricStats) -> MetricTagResult {
+    let distribution = matches!(kind, MetricKind::Sample | MetricKind::Distribution | MetricKind::Timing);
+    MetricTagResult {
+        tags: tags.to_owned(),
+        count: stats.count(),
         sum: (kind == MetricKind::Count).then(|| stats.sum()),
         rate: stats.rate().filter(|_| kind == MetricKind::Rate),
         last: stats.last().filter(|_| kind == MetricKind::Sample),

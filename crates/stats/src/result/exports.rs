@@ -12,7 +12,7 @@ pub struct ExportResult {
     pub target: String,
     /// States of the run that were delivered; for a scrape endpoint, times it was scraped.
     pub sent: u64,
-    /// States of the run that were not.
+    /// States of the run that were not; for a scrape endpoint, 1 if nobody scraped the final numbers.
     pub lost: u64,
     /// The newest reason of a loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]

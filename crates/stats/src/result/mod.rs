@@ -5,6 +5,7 @@
 
 mod buckets;
 mod build;
+mod changes;
 mod exports;
 
 use std::collections::BTreeMap;
@@ -15,8 +16,10 @@ use serde::{Deserialize, Serialize};
 
 pub use buckets::{BucketResult, merge_buckets};
 pub use build::{WorkflowFacts, errors, load_result, workflow_result};
+pub use changes::{Change, Changed, ChangedBy};
 pub use exports::ExportResult;
 
+use crate::event::BoundCounts;
 use crate::layout::{MetricKind, StepKind};
 
 /// The version that is written.
@@ -65,6 +68,12 @@ pub struct RunResult {
     /// Options the run was started with, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
+    /// What people changed about the load while it ran, in order; the first [`hyperscale_types::limits::CHANGES_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// Changes that are not listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub changes_left_out: u64,
     /// What exporters did with the numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exports: Vec<ExportResult>,
@@ -141,6 +150,9 @@ pub struct WorkflowResult {
     pub elapsed_s: f64,
     /// Its VUs: `max_vus` in open models.
     pub vus: u64,
+    /// The most VUs that were active: how many an open model needed of `vus`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vus_peak: Option<u64>,
     /// Cores it ran on.
     pub cores: u32,
     /// Its iterations.
@@ -159,9 +171,16 @@ pub struct WorkflowResult {
     /// How long after their intended times starts were dispatched (open models).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_us: Option<TimingResult>,
-    /// Whether its cores or its dispatching were the bottleneck.
+    /// Whether its cores or its dispatching were the bottleneck: `busiest_core` above 0.95, or the 99th percentile of
+    /// `lag_us` above 10 ms.
     #[serde(default)]
     pub generator_saturated: bool,
+    /// Where it did less than its plan says without failing, in words: rows that ran out, a count not reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Share of its time, 0 … 1, that the busiest of its cores was busy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest_core: Option<f64>,
 }
 
 /// Iterations: `started = completed + failed + interrupted`, and `scheduled = started + dropped` where it is there.
@@ -211,11 +230,17 @@ pub struct StepResult {
     /// The same latencies by bucket, in order, without empty ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_buckets: Vec<BucketResult>,
+    /// The same latencies at fixed bounds, as exporters send them.
+    #[serde(default, skip_serializing_if = "BoundCounts::is_empty")]
+    pub latency_bounds: BoundCounts,
     /// From the actual start, of calls that were ok.
     pub service_us: TimingResult,
     /// From the intended start, of calls that failed.
     #[serde(default)]
     pub failed_latency_us: TimingResult,
+    /// The same latencies at fixed bounds.
+    #[serde(default, skip_serializing_if = "BoundCounts::is_empty")]
+    pub failed_latency_bounds: BoundCounts,
     /// Parts of the service time.
     pub phases_us: PhasesResult,
     /// Events of streamed answers.
@@ -328,6 +353,30 @@ pub struct MetricResult {
     /// Values that were no finite numbers.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused: u64,
+    /// All values added up (`count`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<f64>,
+    /// The share of values that are not zero (`rate`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// The newest value (`sample`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<f64>,
+    /// The values (`sample`, `distribution`; `timing` in seconds).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<ValuesResult>,
+    /// The same values by the tags of their step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<MetricTagResult>,
+}
+
+/// Values of a metric that carry the same tags. Which numbers are there depends on the metric's kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricTagResult {
+    /// `k=v,k2=v2`, or `other` for all sets beyond the limit.
+    pub tags: String,
+    /// How many values were recorded.
+    pub count: u64,
     /// All values added up (`count`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sum: Option<f64>,

@@ -276,4 +276,22 @@ fn a_busy_core_or_a_large_lag_means_saturation() {
     assert!(!total([&window(900_000_000, 9_000_000)]).generator_saturated());
     assert!(total([&window(960_000_000, 0)]).generator_saturated());
     assert!(total([&window(0, 11_000_000)]).generator_saturated());
+    assert_eq!(
+        total([&window(960_000_000, 0)]).busiest_core(),
+        Some(0.96),
+        "what the first rule is held against"
+    );
+}
+
+#[test]
+fn peak_of_virtual_users_is_kept_after_they_are_gone() {
+    let window = |core, seq: u64, vus| {
+        let mut window = Window::new(&layout());
+        (window.core, window.seq, window.vus) = (core, seq, vus);
+        (window.from_ns, window.to_ns) = (seq * 1_000, (seq + 1) * 1_000);
+        window
+    };
+    let totals = total([&window(0, 0, 3), &window(1, 0, 4), &window(0, 1, 2), &window(1, 1, 0)]);
+    assert_eq!((totals.vus(), totals.vus_peak()), (2, Some(7)));
+    assert_eq!(total([&window(0, 0, 0)]).vus_peak(), None);
 }

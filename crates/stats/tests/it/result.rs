@@ -77,6 +77,8 @@ fn run_result() -> RunResult {
         }],
         environment: BTreeMap::new(),
         options: BTreeMap::new(),
+        changes: Vec::new(),
+        changes_left_out: 0,
         exports: Vec::new(),
         plan: None,
     }

@@ -1,9 +1,10 @@
 //! Rules against totals.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_stats::threshold::NO_SAMPLES;
-use hyperscale_stats::{Evaluation, Totals, Window, evaluate};
+use hyperscale_stats::{CheckLayout, Evaluation, Totals, Window, evaluate};
 use hyperscale_types::ErrorKind;
 use hyperscale_types::rule::Rule;
 
@@ -101,4 +102,20 @@ fn a_rule_without_samples_fails_unless_it_may_be_empty() {
 fn latency_of_failed_calls_is_kept_apart() {
     let evaluation = run("W.order.latency.p99 < 1s", &totals());
     assert_eq!(evaluation.reason, Some(NO_SAMPLES));
+}
+
+#[test]
+fn checks_of_a_set_up_count_only_where_it_is_named() {
+    let mut layout = (*layout()).clone();
+    let setup = layout.steps.iter().position(|step| step.setup).unwrap();
+    layout.checks.push(CheckLayout { step: setup, name: "status".parse().unwrap() });
+    let layout = Arc::new(layout);
+    let mut window = Window::new(&layout);
+    window.check(0, true);
+    window.check(layout.checks.len() - 1, false);
+    let mut totals = Totals::new(&layout);
+    totals.add(&window);
+    assert_eq!(run("W.check.status.rate > 0", &totals).value, Some(1.0));
+    let named = format!("W.{}.check.status.rate > 0", layout.steps[setup].name);
+    assert_eq!(run(&named, &totals).value, Some(0.0));
 }

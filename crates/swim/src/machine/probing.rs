@@ -79,7 +79,7 @@ impl Swim {
         }
         self.counters.probes_failed += 1;
         if bug!(self.config, NacksRaiseHealth) {
-            self.awareness.nacks_missing(1);
+            self.awareness.nacks_missing(usize::from(self.config.probe.helpers.get()));
         }
         self.blame_myself(turn, silent);
         if let Some(slot) = self.members.find(target)

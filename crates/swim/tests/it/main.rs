@@ -5,4 +5,3 @@ mod managers;
 mod membership;
 mod net;
 mod quiet;
-mod rules;

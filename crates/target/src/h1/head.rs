@@ -243,6 +243,21 @@ mod tests {
         assert_eq!(counted.as_deref(), Some("/x"));
     }
 
+    /// Whatever a client sends: it is refused, or incomplete and not counted, or a head that says the same however much
+    /// follows it. Corpus and longer runs: see `docs/ARCHITECTURE.md`, Testing.
+    #[test]
+    fn fuzz_request_head() {
+        bolero::check!(name = "request_head").for_each(|bytes: &[u8]| {
+            let mut counted = 0;
+            let parsed = parse(bytes, |_| counted += 1);
+            assert_eq!(counted, usize::from(matches!(parsed, Ok(Some(_)))));
+            let Ok(Some(Ok(head))) = parsed else { return };
+            assert!(head.length <= bytes.len());
+            let alone = parse(&bytes[..head.length], |_| {}).expect("well-formed").expect("complete");
+            assert_eq!(format!("{alone:?}"), format!("{:?}", Ok::<_, Rejected>(head)));
+        });
+    }
+
     #[test]
     fn connection_is_kept_by_version_and_header() {
         for (text, kept) in [

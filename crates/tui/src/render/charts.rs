@@ -1,4 +1,4 @@
-//! Rate and latency over time.
+//! Rate, latency and virtual users over time.
 
 use hyperscale_report::human;
 use hyperscale_stats::result::SeriesPoint;
@@ -7,73 +7,107 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
+use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Paragraph};
 
-use super::panel;
+use super::fit::first_that_fits;
+use super::{panel, waiting};
 use crate::state::State;
 use crate::theme::Theme;
 
-/// What a curve shows of a point.
-type Value = fn(&SeriesPoint) -> f64;
-
-/// One curve: its name, how it looks, its points.
+/// One curve: how it looks, its points.
 struct Curve {
-    name: &'static str,
     style: Style,
+    marker: Marker,
     points: Vec<(f64, f64)>,
 }
+
+/// A percentile: its name, its number among the lines of the chart, what it is of a point.
+type Percentile = (&'static str, usize, fn(&SeriesPoint) -> f64);
+
+const PERCENTILES: [Percentile; 3] =
+    [("p50", 0, |point| point.p50_us), ("p95", 1, |point| point.p95_us), ("p99", 2, |point| point.p99_us)];
 
 /// Calls per second, and how many of them failed.
 pub(super) fn rate(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let points = state.history().points();
-    let last = points.last();
-    let curve = |name, style, value: Value| Curve {
-        name,
-        style,
-        points: points.iter().map(|point| (point.t_s, value(point))).collect(),
-    };
-    let mut curves = vec![curve("rate", theme.line(1), |point| point.rate)];
+    let calls = points.iter().map(|point| (point.t_s, point.rate)).collect();
+    let mut curves = vec![Curve { style: theme.line(1), marker: Marker::Braille, points: calls }];
     let width = seconds_per_point(points);
     if points.iter().any(|point| point.failed > 0) {
         let failed = points.iter().map(|point| (point.t_s, point.failed as f64 / width)).collect();
-        curves.push(Curve { name: "failed", style: theme.bad(), points: failed });
+        curves.push(Curve { style: theme.bad(), marker: theme.marker(1), points: failed });
     }
-    let now = last.map_or_else(String::new, |point| format!(" {}", human::rate(point.rate)));
-    let mut title = vec![Span::raw(format!("Rate{now}"))];
-    if let Some(failed) = last.map(|point| point.failed as f64 / width).filter(|failed| *failed > 0.0) {
-        title.push(Span::styled(format!("  failed {}", human::rate(failed)), theme.bad()));
-    }
-    chart(frame, area, Line::from(title), &curves, human::rate, theme);
+    let title = rate_title(points.last(), width, usize::from(area.width).saturating_sub(2), theme);
+    chart(frame, area, title, &curves, human::rate, waiting(state, theme), theme);
+}
+
+fn rate_title(last: Option<&SeriesPoint>, seconds: f64, width: usize, theme: Theme) -> Line<'static> {
+    let Some(last) = last else { return Line::from("Rate") };
+    let calls = human::rate(last.rate);
+    let failed = last.failed as f64 / seconds;
+    let title = |words: String, gap: &str| {
+        let mut spans = vec![Span::raw(words)];
+        if failed > 0.0 {
+            spans.push(Span::styled(format!("{gap}failed {}", human::rate(failed)), theme.bad()));
+        }
+        Line::from(spans)
+    };
+    first_that_fits([title(format!("Rate {calls}"), "  "), title(calls, " ")], width)
 }
 
 /// Percentiles of latency.
 pub(super) fn latency(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let points = state.history().points();
-    let values: [(&str, Value); 3] =
-        [("p99", |point| point.p99_us), ("p95", |point| point.p95_us), ("p50", |point| point.p50_us)];
-    let curves = values.map(|(name, value)| {
-        let number = match name {
-            "p50" => 0,
-            "p95" => 1,
-            _ => 2,
-        };
+    // What is drawn last lies on top.
+    let curves = PERCENTILES.map(|(_, number, value)| {
         // A second without an answer has no latency.
         let measured = points.iter().filter(|point| point.p50_us > 0.0);
         Curve {
-            name,
             style: theme.line(number),
+            marker: theme.marker(number),
             points: measured.map(|point| (point.t_s, value(point))).collect(),
         }
     });
-    let mut title = vec![Span::raw("Latency")];
-    if let Some(last) = points.last().filter(|last| last.p50_us > 0.0) {
-        for curve in curves.iter().rev() {
-            let value =
-                values.iter().find(|(name, _)| *name == curve.name).map_or(0.0, |(_, value)| value(last));
-            title.push(Span::styled(format!("  {} {}", curve.name, human::micros(value)), curve.style));
-        }
-    }
-    chart(frame, area, Line::from(title), &curves, human::micros, theme);
+    let last = points.last().filter(|last| last.p50_us > 0.0);
+    let title = latency_title(last, usize::from(area.width).saturating_sub(2), theme);
+    chart(frame, area, title, &curves, human::micros, waiting(state, theme), theme);
+}
+
+/// The newest percentiles. Where there is little room, the 99th is the last to go.
+fn latency_title(last: Option<&SeriesPoint>, width: usize, theme: Theme) -> Line<'static> {
+    let Some(last) = last else { return Line::from("Latency") };
+    let span = |(name, number, value): &Percentile| {
+        let text = format!("{}{name} {}", theme.sign(*number), human::micros(value(last)));
+        Span::styled(text, theme.line(*number))
+    };
+    let title = |word: &'static str, gap: &'static str, percentiles: &[Percentile]| {
+        let parts = Some(Span::raw(word)).filter(|_| !word.is_empty()).into_iter();
+        let parts: Vec<Span<'static>> = parts.chain(percentiles.iter().map(span)).collect();
+        let joined = parts.into_iter().enumerate().flat_map(|(number, part)| {
+            let gap = Some(Span::raw(gap)).filter(|_| number > 0);
+            gap.into_iter().chain([part])
+        });
+        Line::from(joined.collect::<Vec<_>>())
+    };
+    let [p50, _, p99] = PERCENTILES;
+    let forms = [
+        title("Latency", "  ", &PERCENTILES),
+        title("", "  ", &PERCENTILES),
+        title("", " ", &PERCENTILES),
+        title("", " ", &[p50, p99]),
+        title("", " ", &[p99]),
+    ];
+    first_that_fits(forms, width)
+}
+
+/// Active virtual users.
+pub(super) fn vus(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let points = state.history().points();
+    let users = points.iter().map(|point| (point.t_s, point.vus as f64)).collect();
+    let curves = [Curve { style: theme.line(0), marker: Marker::Braille, points: users }];
+    let now = points.last().map_or_else(String::new, |point| format!(" {}", human::count(point.vus)));
+    let label = |vus: f64| human::number(vus);
+    chart(frame, area, Line::from(format!("VUs{now}")), &curves, label, waiting(state, theme), theme);
 }
 
 /// Points of long runs are wider than a second; the last one says little about that.
@@ -90,6 +124,7 @@ fn chart(
     title: Line<'static>,
     curves: &[Curve],
     label: impl Fn(f64) -> String,
+    waiting: Paragraph<'static>,
     theme: Theme,
 ) {
     let all = || curves.iter().flat_map(|curve| &curve.points);
@@ -98,16 +133,14 @@ fn chart(
     let to = all().map(|(at, _)| *at).fold(0.0, f64::max);
     let block = panel(title, theme);
     if !from.is_finite() {
-        let waiting =
-            ratatui::widgets::Paragraph::new(Line::styled(" no data yet", theme.faint())).block(block);
-        return frame.render_widget(waiting, area);
+        return frame.render_widget(waiting.block(block), area);
     }
     let to = to.max(from + 1.0);
     let datasets = curves
         .iter()
         .map(|curve| {
             Dataset::default()
-                .marker(Marker::Braille)
+                .marker(curve.marker)
                 .graph_type(GraphType::Line)
                 .style(curve.style)
                 .data(&curve.points)

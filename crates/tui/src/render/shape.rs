@@ -7,58 +7,110 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::panel;
+use super::{panel, waiting};
 use crate::state::State;
 use crate::theme::Theme;
 
 /// Eighths of a cell.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Bars of the selected workflow; of several, the busiest is shown.
+/// Bars of the selected workflow, or of all of them together.
 pub(super) fn histogram(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let block = panel("Latency histogram", theme);
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let Some(shape) = chosen(state).filter(|shape| !shape.bars.is_empty()) else {
-        return frame.render_widget(Paragraph::new(Line::styled(" no data yet", theme.faint())), inner);
+    let shapes = chosen(state);
+    let Some((from_us, to_us)) = ends(&shapes) else {
+        return frame.render_widget(waiting(state, theme), inner);
     };
     let [bars, axis] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
     let width = usize::from(bars.width.saturating_sub(2)).max(1);
-    let columns = resampled(&shape.bars, width);
-    let lines: Vec<Line<'_>> = drawn(&columns, usize::from(bars.height))
+    let scale = Scale { from_us, to_us, columns: if to_us > from_us { width } else { 1 } };
+    let lines: Vec<Line<'_>> = drawn(&scale.columns(&shapes), usize::from(bars.height))
         .into_iter()
         .map(|row| Line::from(vec![Span::raw(" "), Span::styled(row, theme.accent())]))
         .collect();
     frame.render_widget(Paragraph::new(lines), bars);
-    frame.render_widget(Paragraph::new(scale(shape, width, theme)), axis);
+    frame.render_widget(Paragraph::new(labels(scale, width, theme)), axis);
 }
 
-fn chosen(state: &State) -> Option<&Shape> {
-    let workflows = &state.shown()?.workflows;
-    match state.selected_workflow() {
-        Some(at) => workflows.get(at).map(|live| &live.shape),
-        None => workflows.iter().map(|live| &live.shape).max_by_key(|shape| shape.bars.iter().sum::<u64>()),
-    }
+/// What is there of the workflows on the screen.
+fn chosen(state: &State) -> Vec<&Shape> {
+    let workflows = state.shown().map_or(&[][..], |shown| &shown.workflows);
+    let chosen = match state.selected_workflow() {
+        Some(at) => workflows.get(at..=at).unwrap_or_default(),
+        None => workflows,
+    };
+    chosen.iter().map(|live| &live.shape).filter(|shape| !shape.bars.is_empty()).collect()
 }
 
-/// The bars in so many columns: wide ones are repeated, narrow ones added up, so that the outline stays.
-fn resampled(bars: &[u64], columns: usize) -> Vec<u64> {
-    if columns >= bars.len() {
-        return (0..columns).map(|column| bars[column * bars.len() / columns]).collect();
+/// The smallest and the largest sample of all shapes.
+fn ends(shapes: &[&Shape]) -> Option<(f64, f64)> {
+    let from = shapes.iter().map(|shape| shape.from_us).reduce(f64::min)?;
+    let to = shapes.iter().map(|shape| shape.to_us).reduce(f64::max)?;
+    Some((from, to))
+}
+
+/// So many columns of equal width on a logarithmic scale.
+#[derive(Clone, Copy)]
+struct Scale {
+    from_us: f64,
+    to_us: f64,
+    columns: usize,
+}
+
+impl Scale {
+    /// Samples of each column. A bar that lies in several columns is shared out among them by how much of it lies in
+    /// each: whole bars, one here and two there, would be peaks that nobody measured.
+    fn columns(self, shapes: &[&Shape]) -> Vec<f64> {
+        let mut columns = vec![0.0; self.columns];
+        for shape in shapes {
+            for (bar, count) in shape.bars.iter().enumerate() {
+                self.share_out(*count as f64, shape.edge_us(bar), shape.edge_us(bar + 1), &mut columns);
+            }
+        }
+        columns
     }
-    let mut sums = vec![0; columns];
-    for (bar, count) in bars.iter().enumerate() {
-        sums[bar * columns / bars.len()] += count;
+
+    fn share_out(self, count: f64, from_us: f64, to_us: f64, columns: &mut [f64]) {
+        let last = columns.len() as f64;
+        let (from, to) = (self.place(from_us).clamp(0.0, last), self.place(to_us).clamp(0.0, last));
+        let width = to - from;
+        let first = (from as usize).min(columns.len() - 1);
+        if width < 1e-9 {
+            columns[first] += count;
+            return;
+        }
+        for (column, samples) in columns.iter_mut().enumerate().skip(first) {
+            if column as f64 >= to {
+                break;
+            }
+            let inside = to.min((column + 1) as f64) - from.max(column as f64);
+            // What only rounding puts into a column is not there.
+            if inside > 1e-9 {
+                *samples += count * inside / width;
+            }
+        }
     }
-    sums
+
+    /// Where a time lies, in columns.
+    fn place(self, us: f64) -> f64 {
+        let (from, to) = (self.from_us.max(1e-3).ln(), self.to_us.max(1e-3).ln());
+        if to > from { (us.max(1e-3).ln() - from) / (to - from) * self.columns as f64 } else { 0.0 }
+    }
+
+    /// The time in the middle.
+    fn middle_us(self) -> f64 {
+        (self.from_us.max(1e-3) * self.to_us).sqrt()
+    }
 }
 
 /// Rows of eighths from top to bottom. What is there is never invisible.
-fn drawn(columns: &[u64], height: usize) -> Vec<String> {
-    let most = columns.iter().copied().max().unwrap_or(0).max(1);
-    let eighths = |count: u64| {
-        let scaled = (count as f64 / most as f64 * (height * 8) as f64).round() as usize;
-        if count > 0 { scaled.max(1) } else { 0 }
+fn drawn(columns: &[f64], height: usize) -> Vec<String> {
+    let most = columns.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let eighths = |count: f64| {
+        let scaled = (count / most * (height * 8) as f64).round() as usize;
+        if count > 0.0 { scaled.max(1) } else { 0 }
     };
     (0..height)
         .rev()
@@ -69,12 +121,11 @@ fn drawn(columns: &[u64], height: usize) -> Vec<String> {
 }
 
 /// The ends and the middle of the scale.
-fn scale(shape: &Shape, width: usize, theme: Theme) -> Line<'static> {
-    let (from, to) = (human::micros(shape.from_us), human::micros(shape.to_us));
-    let middle = human::micros(shape.edge_us(shape.bars.len() / 2));
+fn labels(scale: Scale, width: usize, theme: Theme) -> Line<'static> {
+    let [from, middle, to] = [scale.from_us, scale.middle_us(), scale.to_us].map(human::micros);
     let lengths = [&from, &middle, &to].map(|text| text.chars().count());
     let free = width.saturating_sub(lengths.iter().sum());
-    let text = if shape.bars.len() < 2 {
+    let text = if scale.columns < 2 {
         from
     } else if free < 2 {
         format!("{from}{}{to}", " ".repeat(width.saturating_sub(lengths[0] + lengths[2]).max(1)))
@@ -88,18 +139,47 @@ fn scale(shape: &Shape, width: usize, theme: Theme) -> Line<'static> {
 mod tests {
     use super::*;
 
+    fn shape(from_us: f64, to_us: f64, bars: &[u64]) -> Shape {
+        Shape { from_us, to_us, bars: bars.to_vec() }
+    }
+
+    fn columns(shapes: &[&Shape], columns: usize) -> Vec<f64> {
+        let (from_us, to_us) = ends(shapes).unwrap();
+        Scale { from_us, to_us, columns }.columns(shapes)
+    }
+
+    #[test]
+    fn even_bars_stay_even_at_every_width() {
+        let even = shape(1.0, 1_000.0, &[100; 48]);
+        for width in [1, 7, 25, 28, 47, 48, 49, 120] {
+            let columns = columns(&[&even], width);
+            let expected = 4_800.0 / width as f64;
+            assert!(columns.iter().all(|count| (count - expected).abs() < 1e-6), "{width}: {columns:?}");
+        }
+    }
+
     #[test]
     fn every_sample_is_in_some_column() {
-        let bars: Vec<u64> = (0..48).collect();
-        for columns in [1, 2, 7, 47] {
-            assert_eq!(resampled(&bars, columns).iter().sum::<u64>(), bars.iter().sum::<u64>());
+        let rising = shape(3.0, 700.0, &(0..48).collect::<Vec<u64>>());
+        for width in [1, 2, 7, 47, 200] {
+            let sum: f64 = columns(&[&rising], width).iter().sum();
+            assert!((sum - 1_128.0).abs() < 1e-6, "{width}: {sum}");
         }
-        assert_eq!(resampled(&[1, 2], 4), [1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn workflows_together_are_on_one_scale() {
+        let (quick, slow) = (shape(1.0, 10.0, &[8, 8]), shape(100.0, 10_000.0, &[6, 2]));
+        let together: Vec<i64> =
+            columns(&[&quick, &slow], 4).into_iter().map(|count| count.round() as i64).collect();
+        assert_eq!(together, [16, 0, 6, 2]);
+        let (one, other) = (shape(1.0, 100.0, &[5, 5]), shape(10.0, 10.0, &[7]));
+        assert_eq!(columns(&[&one, &other], 2).iter().sum::<f64>().round() as i64, 17);
     }
 
     #[test]
     fn one_sample_among_millions_is_still_seen() {
-        let rows = drawn(&[1, 1_000_000, 0], 2);
+        let rows = drawn(&[1.0, 1_000_000.0, 0.0], 2);
         assert_eq!(rows, [" █ ", "▁█ "]);
     }
 }

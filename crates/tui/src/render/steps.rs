@@ -11,22 +11,35 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Row, Table};
 
+use super::fit::cut_middle;
 use super::panel;
 use crate::state::{Sort, State};
 use crate::theme::Theme;
 
 /// Heads of the columns with numbers, and how wide they are.
-const COLUMNS: [(&str, u16); 7] =
+const COLUMNS: [Column; 7] =
     [("count", 11), ("ok", 11), ("failed", 9), ("rate", 9), ("p50", 7), ("p95", 7), ("p99", 7)];
-/// `ok` is left out where there is little room: it is what is neither failed nor missing.
-const NARROW: u16 = 90;
+/// The same where there is little room. `ok` is what is neither failed nor missing.
+const NARROW: [Column; 6] = [("count", 11), ("failed", 9), ("rate", 9), ("p50", 7), ("p95", 7), ("p99", 7)];
+/// The same in the smallest terminals.
+const NARROWEST: [Column; 5] = [("count", 9), ("failed", 7), ("rate", 8), ("p50", 7), ("p99", 7)];
+
+/// A head and its width.
+type Column = (&'static str, u16);
+
+fn columns(width: u16) -> &'static [Column] {
+    match width {
+        90.. => &COLUMNS,
+        72.. => &NARROW,
+        _ => &NARROWEST,
+    }
+}
 
 /// Count, ok, failed, rate and percentiles of every step on the screen.
 pub(super) fn steps(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let rows = sorted(state);
-    let columns: Vec<(&str, u16)> =
-        COLUMNS.into_iter().filter(|(name, _)| area.width >= NARROW || *name != "ok").collect();
-    let room = usize::from(area.height.saturating_sub(2));
+    let columns = columns(area.width);
+    let room = room(area);
     let first = state.scroll.min(rows.len().saturating_sub(room));
     let title = match (state.sort, rows.len() > room) {
         (Sort::Plan, false) => "Steps".to_owned(),
@@ -39,8 +52,11 @@ pub(super) fn steps(frame: &mut Frame<'_>, area: Rect, state: &State, theme: The
             rows.len()
         ),
     };
+    // A space in front of the name and one between columns.
+    let numbers: u16 = columns.iter().map(|(_, width)| width + 1).sum();
+    let name_width = usize::from(area.width.saturating_sub(numbers + 1));
     let shown = rows.iter().skip(first).take(room);
-    let table = shown.map(|(name, step)| row(name, step, &columns, theme));
+    let table = shown.map(|(name, step)| row(&cut_middle(name, name_width), step, columns, theme));
     let right = |text: &str| Cell::from(Text::from(text.to_owned()).alignment(Alignment::Right));
     let head = std::iter::once(Cell::from(" step")).chain(columns.iter().map(|(name, _)| right(name)));
     let widths = std::iter::once(Constraint::Fill(1))
@@ -48,6 +64,16 @@ pub(super) fn steps(frame: &mut Frame<'_>, area: Rect, state: &State, theme: The
     let table =
         Table::new(table, widths).header(Row::new(head).style(theme.faint())).block(panel(title, theme));
     frame.render_widget(table, area);
+}
+
+/// Steps that do not fit into this area.
+pub(super) fn hidden(state: &State, area: Rect) -> usize {
+    sorted(state).len().saturating_sub(room(area))
+}
+
+/// Rows below title and head.
+fn room(area: Rect) -> usize {
+    usize::from(area.height.saturating_sub(2))
 }
 
 fn sorted(state: &State) -> Vec<(String, &StepResult)> {
@@ -59,7 +85,7 @@ fn sorted(state: &State) -> Vec<(String, &StepResult)> {
             let tests = workflow.steps.iter().filter(|step| step.kind == StepKind::Test);
             tests.map(move |step| {
                 (
-                    if several { format!("{}/{}", workflow.name, step.name) } else { step.name.to_string() },
+                    if several { format!("{}.{}", workflow.name, step.name) } else { step.name.to_string() },
                     step,
                 )
             })
@@ -74,9 +100,9 @@ fn sorted(state: &State) -> Vec<(String, &StepResult)> {
     rows
 }
 
-fn row(name: &str, step: &StepResult, columns: &[(&str, u16)], theme: Theme) -> Row<'static> {
+fn row(name: &str, step: &StepResult, columns: &[Column], theme: Theme) -> Row<'static> {
     let time = |us: f64| if step.latency_us.count == 0 { "–".to_owned() } else { human::micros(us) };
-    let cell = |(column, _): &(&str, u16)| {
+    let cell = |(column, _): &Column| {
         let text = match *column {
             "count" => human::count(step.count),
             "ok" => human::count(step.ok),

@@ -1,7 +1,8 @@
 //! Frames: what a person sees, as snapshots at several sizes; and no size is too odd.
 
-use hyperscale_stats::event::Event;
-use hyperscale_stats::result::Status;
+use hyperscale_report::human;
+use hyperscale_stats::event::{Event, Shape};
+use hyperscale_stats::result::{Status, TimingResult};
 use hyperscale_tui::{Key, Mode, State, Theme, render};
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -9,9 +10,10 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 
-use crate::runs::{BROWSE, CHECKOUT, Part, REPORT, events, snapshot, started, threshold};
+use crate::runs::{ALIKE, BROWSE, CHECKOUT, Part, REPORT, events, snapshot, started, threshold};
 
-const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (200, 60), (40, 10)];
+/// The second is the smallest that is declared to be enough, the last one is too small.
+const SIZES: [(u16, u16); 5] = [(80, 24), (60, 18), (120, 40), (200, 60), (40, 10)];
 
 /// Draws the state.
 pub(crate) fn frame(state: &State, theme: Theme, width: u16, height: u16) -> Buffer {
@@ -79,6 +81,8 @@ fn failing_thresholds() {
         ];
         snapshot.result.thresholds_passed = false;
     });
+    let shown = text(&frame(&state, Theme::new(false), 200, 60));
+    assert!(shown.contains("p99 < 50ms (71.9ms)") && shown.contains("rate < 1% (0 %)"), "{shown}");
     check("thresholds", &state);
 }
 
@@ -86,8 +90,10 @@ fn failing_thresholds() {
 fn errors_and_a_saturated_generator() {
     let state = with(&[&CHECKOUT], 25, |snapshot| {
         snapshot.generator.saturated = true;
-        snapshot.generator.busiest_core = Some(0.99);
-        snapshot.generator.lag_p99_us = Some(48_000.0);
+        snapshot.result.generator_saturated = true;
+        let workflow = &mut snapshot.result.workflows[0];
+        (workflow.generator_saturated, workflow.busiest_core) = (true, Some(0.03));
+        workflow.lag_us = Some(TimingResult { count: 4_950, p99: 48_000.0, ..TimingResult::default() });
         (snapshot.generator.late, snapshot.generator.dropped) = (1_377, 12);
         snapshot.missed = 2;
     });
@@ -120,7 +126,7 @@ fn frozen_with_a_message() {
     for event in events(&[&BROWSE], 14).iter().skip(13) {
         state.event(event);
     }
-    state.event(&Event::Changed { what: "Browse: 55 virtual users".into() });
+    state.event(&Event::Changed { what: "Browse: 50 → 55 virtual users".into(), change: None });
     check("frozen", &state);
 }
 
@@ -141,6 +147,89 @@ fn several_workflows() {
     state.key(Key::Next);
     state.key(Key::Next);
     check("several_second", &state);
+}
+
+/// What has to be whole wherever the screen says that it fits.
+#[test]
+fn important_numbers_are_whole_down_to_the_smallest_size() {
+    for parts in [&[&CHECKOUT][..], &[&BROWSE, &CHECKOUT, &REPORT]] {
+        let state = after(&events(parts, 30));
+        let last = *snapshot(parts, 30).result.series.last().unwrap();
+        for (width, height) in [(80, 24), (60, 18)] {
+            for color in [true, false] {
+                let shown = text(&frame(&state, Theme::new(color), width, height));
+                let first = shown.lines().next().unwrap();
+                assert!(first.contains(" running ") && first.contains("30.0s of 1m00s"), "{shown}");
+                let p99 = format!("p99 {} ", human::micros(last.p99_us));
+                assert!(shown.contains(&p99), "{p99:?} at {width}×{height}:\n{shown}");
+                assert!(shown.contains(&format!("failed {} ", human::rate(last.failed as f64))), "{shown}");
+                let line = shown.lines().find(|line| line.starts_with(" Checkout ")).unwrap();
+                assert!(line.contains(" running ") && line.contains(" starts/s"), "{line}");
+                assert!(line.contains("198") && line.ends_with("1,248 failed"), "{line}");
+                let keys = shown.lines().last().unwrap();
+                assert!(keys.contains(" q cancel") && keys.ends_with("? help"), "{keys}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_next_ctrl_c_does_is_read_whole() {
+    let mut state = after(&events(&[&BROWSE], 12));
+    let what = "stopping: no new iterations, running ones may finish; press Ctrl-C again to stop at once";
+    state.event(&Event::Changed { what: what.into(), change: None });
+    for (width, height) in [(80, 24), (60, 18)] {
+        let shown = text(&frame(&state, Theme::new(false), width, height));
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.ends_with(what), "{shown}");
+    }
+}
+
+#[test]
+fn steps_that_begin_alike_can_be_told_apart() {
+    let state = after(&events(&[&ALIKE, &BROWSE], 10));
+    for (width, height) in [(80, 24), (60, 18)] {
+        let shown = text(&frame(&state, Theme::new(false), width, height));
+        assert!(shown.contains("buyer ") && shown.contains("seller "), "{shown}");
+    }
+}
+
+#[test]
+fn target_that_does_not_answer_is_not_the_same_as_no_load() {
+    let state = with(&[&BROWSE], 2, |snapshot| {
+        snapshot.result.workflows[0].iterations.started += 50;
+        snapshot.workflows[0].shape = Shape::default();
+        snapshot.result.series.iter_mut().for_each(|point| point.p50_us = 0.0);
+    });
+    let shown = text(&frame(&state, Theme::new(false), 80, 24));
+    assert!(shown.contains("no answer yet, 50 iterations under way"), "{shown}");
+}
+
+#[test]
+fn percentiles_can_be_told_apart_without_colours() {
+    let state = after(&events(&[&BROWSE], 30));
+    let plain = text(&frame(&state, Theme::new(false), 120, 40));
+    assert!(["·p50", "+p95", "⠤p99"].iter().all(|sign| plain.contains(sign)), "{plain}");
+    let chart: Vec<&str> = plain.lines().skip(3).take(10).collect();
+    assert!(
+        ['·', '+'].iter().all(|point| chart.iter().any(|line| line.matches(*point).count() > 5)),
+        "{plain}"
+    );
+    let coloured = text(&frame(&state, Theme::new(true), 120, 40));
+    assert!(!coloured.contains("+p95"), "{coloured}");
+}
+
+#[test]
+fn titles_are_never_faint() {
+    let state = after(&events(&[&BROWSE], 30));
+    let buffer = frame(&state, Theme::new(true), 120, 40);
+    let row = text(&buffer).lines().position(|line| line.contains("p99 ")).unwrap();
+    let cells = &buffer.content[row * 120..(row + 1) * 120];
+    let letters = cells.iter().filter(|cell| cell.symbol().chars().all(char::is_alphanumeric));
+    assert!(letters.clone().count() > 20);
+    for cell in letters {
+        assert!(!cell.modifier.contains(ratatui::style::Modifier::DIM), "{cell:?}");
+    }
 }
 
 #[test]

@@ -1,18 +1,20 @@
-//! The picture of the screen in the README is a frame of the screen. It is drawn here, so that it stays true.
+//! The picture of the screen in the README is a frame of a recorded run. It is drawn here, so that it stays true.
 //!
-//! `UPDATE_IMAGES=1 cargo nextest run -p hyperscale-tui image` draws it anew.
+//! `UPDATE_IMAGES=1 cargo nextest run -p hyperscale-tui image` draws it anew. `data/shop.jsonl` was recorded with
+//! `hyperscale run data/shop.yaml --record …`; of its snapshots every ninth is kept, which a chart does not notice.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use hyperscale_stats::event::Event;
 use hyperscale_tui::{Mode, State, Theme};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
 use crate::frames::frame;
-use crate::runs::{BROWSE, CHECKOUT, events};
 
+const RECORDING: &str = include_str!("../data/shop.jsonl");
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/images/screen.svg");
 const CELL: (f64, f64) = (8.4, 18.0);
 const MARGIN: f64 = 12.0;
@@ -22,8 +24,8 @@ const PAPER: &str = "#1b1f27";
 #[test]
 fn picture_of_the_readme_is_what_the_screen_draws() {
     let mut state = State::new(Mode::Live);
-    for event in &events(&[&BROWSE, &CHECKOUT], 42) {
-        state.event(event);
+    for event in recorded() {
+        state.event(&event);
     }
     let drawn = svg(&frame(&state, Theme::new(true), 120, 36));
     if std::env::var_os("UPDATE_IMAGES").is_some() {
@@ -32,6 +34,14 @@ fn picture_of_the_readme_is_what_the_screen_draws() {
     }
     let kept = fs::read_to_string(FILE).unwrap_or_default();
     assert!(kept == drawn, "docs/images/screen.svg shows another screen; see the top of this file");
+}
+
+/// The events of the recording, without its header.
+fn recorded() -> impl Iterator<Item = Event> {
+    RECORDING.lines().skip(1).map(|line| {
+        let mut timed: serde_json::Value = serde_json::from_str(line).unwrap();
+        serde_json::from_value(timed["event"].take()).unwrap()
+    })
 }
 
 fn svg(buffer: &Buffer) -> String {

@@ -1,6 +1,7 @@
 //! Key by key: what each does to the screen and what it asks of the run.
 
 use hyperscale_stats::event::{Event, Target};
+use hyperscale_stats::result::Status;
 use hyperscale_tui::{Key, Mode, State, Theme, Wish};
 use hyperscale_types::{Command, Rate};
 
@@ -101,7 +102,7 @@ fn with_several_workflows_the_selected_one_is_changed() {
 fn tab_goes_round_in_both_directions() {
     let mut state = running(&[&BROWSE, &CHECKOUT]);
     let all = shown(&state);
-    assert!(all.contains("Browse/home") && all.contains("Checkout/pay"));
+    assert!(all.contains("Browse.home") && all.contains("Checkout.pay"));
     state.key(Key::Next);
     assert!(shown(&state).contains(" home") && !shown(&state).contains(" pay"));
     state.key(Key::Previous);
@@ -119,12 +120,55 @@ fn frozen_screen_stands_still_and_catches_up() {
         state.key(Key::Char(key));
         let before = shown(&state);
         assert!(before.contains("frozen"));
-        state.event(&Event::Snapshot(Box::new(snapshot(&[&BROWSE], 25))));
-        let requests = |text: &str| text.lines().find(|line| line.contains(" home ")).unwrap().to_owned();
-        assert_eq!(requests(&shown(&state)), requests(&before));
+        let mut newer = snapshot(&[&BROWSE], 25);
+        newer.paused = true;
+        state.event(&Event::Snapshot(Box::new(newer)));
+        assert_eq!(shown(&state), before, "charts, header and numbers");
         state.key(Key::Char(key));
-        assert_ne!(requests(&shown(&state)), requests(&before));
+        let after = shown(&state);
+        assert!(
+            after.contains("25.0s of") && after.contains("paused") && !after.contains("frozen"),
+            "{after}"
+        );
+        let requests = |text: &str| text.lines().find(|line| line.contains(" home ")).unwrap().to_owned();
+        assert_ne!(requests(&after), requests(&before));
     }
+}
+
+fn finished() -> Event {
+    let mut result = snapshot(&[&BROWSE], 21).result;
+    (result.status, result.is_final) = (Status::Completed, true);
+    Event::Finished(Box::new(result))
+}
+
+#[test]
+fn frozen_screen_stays_when_the_run_ends_until_a_key_leaves_it() {
+    let mut state = running(&[&BROWSE]);
+    state.key(Key::Char(' '));
+    let without_keys = |text: String| text.lines().rev().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let before = without_keys(shown(&state));
+    state.event(&finished());
+    assert_eq!(without_keys(shown(&state)), before);
+    assert!(shown(&state).contains("the run is over"));
+    for look in [Key::Next, Key::Previous, Key::Up, Key::Down, Key::Char('s')] {
+        assert_eq!(state.key(look), None);
+    }
+    for leave in [Key::Char('q'), Key::Char(' '), Key::Enter, Key::Escape, Key::Interrupt] {
+        assert_eq!(state.key(leave), Some(Wish::Leave));
+    }
+}
+
+#[test]
+fn replay_shows_its_end_until_a_key_leaves_it() {
+    let mut state = State::new(Mode::Replay);
+    for event in &events(&[&BROWSE], 5) {
+        state.event(event);
+    }
+    state.event(&finished());
+    assert!(shown(&state).contains("completed") && shown(&state).contains("the run is over"));
+    assert_eq!(state.key(Key::Char('?')), None);
+    assert_eq!(state.key(Key::Escape), None, "closes the help");
+    assert_eq!(state.key(Key::Escape), Some(Wish::Leave));
 }
 
 #[test]
@@ -148,6 +192,7 @@ fn s_sorts_by_count_then_failed_then_p99_then_as_planned() {
 #[test]
 fn arrows_scroll_steps_that_do_not_fit() {
     let mut state = running(&[&BROWSE, &CHECKOUT, &REPORT]);
+    state.resized(80, 20);
     let small = |state: &State| text(&frame(state, Theme::new(false), 80, 20));
     let before = small(&state);
     assert!(before.contains("(↑↓)"), "{before}");
@@ -155,6 +200,21 @@ fn arrows_scroll_steps_that_do_not_fit() {
     assert_ne!(small(&state), before);
     state.key(Key::Up);
     assert_eq!(small(&state), before);
+}
+
+#[test]
+fn up_goes_up_however_often_down_was_pressed() {
+    let mut state = running(&[&BROWSE, &CHECKOUT, &REPORT]);
+    state.resized(80, 20);
+    let small = |state: &State| text(&frame(state, Theme::new(false), 80, 20));
+    (0..20).for_each(|_| drop(state.key(Key::Down)));
+    let end = small(&state);
+    assert!(end.contains("of 6 (↑↓)") && end.contains("NightlyReport.export"), "{end}");
+    state.key(Key::Up);
+    assert_ne!(small(&state), end);
+    state.resized(80, 60);
+    state.resized(80, 20);
+    assert!(small(&state).contains("plan, 1–"), "what fits is not scrolled");
 }
 
 #[test]

@@ -51,6 +51,16 @@ pub(crate) const CHECKOUT: Part = Part {
     status: Status::Running,
 };
 
+/// Steps whose names begin alike.
+pub(crate) const ALIKE: Part = Part {
+    name: "Registration",
+    steps: &["confirm_the_address_of_the_buyer", "confirm_the_address_of_the_seller"],
+    errors: &[],
+    failed_checks: 0,
+    target: Some(Target::Vus(50)),
+    status: Status::Running,
+};
+
 /// Begins after the others.
 pub(crate) const REPORT: Part = Part {
     name: "NightlyReport",
@@ -67,7 +77,11 @@ pub(crate) fn name(text: &str) -> Name {
 
 /// The first event.
 pub(crate) fn started(parts: &[&Part]) -> Event {
-    let workflow = |part: &&Part| WorkflowPlan { name: name(part.name), planned_s: Some(60.0), vus: 50 };
+    let workflow = |part: &&Part| WorkflowPlan {
+        name: name(part.name),
+        planned_s: Some(60.0),
+        vus: if matches!(part.target, Some(Target::Rate(_))) { 120 } else { 50 },
+    };
     Event::Started(Box::new(Started {
         job: "run-1".into(),
         name: "shop".into(),
@@ -107,6 +121,8 @@ pub(crate) fn snapshot(parts: &[&Part], seconds: u64) -> Snapshot {
         series: points(seconds, 1.0, parts.iter().any(|part| !part.errors.is_empty())),
         environment: BTreeMap::default(),
         options: BTreeMap::default(),
+        changes: Vec::new(),
+        changes_left_out: 0,
         exports: Vec::new(),
         plan: None,
     };
@@ -170,6 +186,7 @@ fn workflow(part: &Part, seconds: u64) -> (WorkflowResult, WorkflowLive, Totals)
         progress: begun.then_some(seconds as f64 / 60.0),
         vus: if begun { 50 } else { 0 },
         target: part.target,
+        starts_per_s: matches!(part.target, Some(Target::Rate(_))).then_some(198.0),
         series: if begun { points(seconds, 0.5, !part.errors.is_empty()) } else { Vec::new() },
         shape: Shape::of(totals.steps().iter().map(|step| &step.latency)),
         steps: layout
@@ -208,9 +225,13 @@ fn window(part: &Part, layout: &Arc<Layout>, seconds: u64) -> Window {
     for (kind, message, count) in part.errors {
         for _ in 0..*count {
             window.call(0, &call(2_000_000 * US, Some(*kind)));
+            window.error_message(0, *kind, message);
         }
-        window.error_message(0, *kind, message);
     }
+    (0..seconds * 100).for_each(|_| {
+        window.started();
+        window.completed();
+    });
     (0..seconds * 50).for_each(|_| window.check(0, true));
     (0..part.failed_checks).for_each(|_| window.check(0, false));
     window

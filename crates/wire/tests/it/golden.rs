@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use hyperscale_wire::kind::{Envelope, Kind};
 use hyperscale_wire::messages::{
-    Bulk, Command, Control, ErrorCode, Gossip, HardState, Hello, NodeRef, RaftMessage, Role, command,
+    AttemptRef, Bulk, Command, Control, ErrorCode, Gossip, HardState, Hello, JobRef, NodeRef, RaftMessage,
+    Role, command,
 };
 use prost::Message;
 
@@ -36,17 +37,22 @@ fn from_hex(text: &str) -> Vec<u8> {
     digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-fn check<M: Message + Default + PartialEq + std::fmt::Debug>(plane: &str, name: &str, sample: &M) {
+/// The golden bytes of something, which must be what is written now.
+pub(crate) fn kept(plane: &str, name: &str, written: &[u8]) -> Vec<u8> {
     let path = file(plane, name);
     if !path.exists() && std::env::var_os("HYPERSCALE_GOLDEN").is_some_and(|value| value == "write") {
         std::fs::create_dir_all(path.parent().expect("a file is in a folder")).unwrap();
-        std::fs::write(&path, to_hex(&sample.encode_to_vec())).unwrap();
+        std::fs::write(&path, to_hex(written)).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("no golden bytes of {plane}/{name}"));
-    let bytes = from_hex(&kept);
+    assert_eq!(to_hex(written), kept, "{plane}/{name} is written differently");
+    from_hex(&kept)
+}
+
+fn check<M: Message + Default + PartialEq + std::fmt::Debug>(plane: &str, name: &str, sample: &M) {
+    let bytes = kept(plane, name, &sample.encode_to_vec());
     let decoded = M::decode(&bytes[..]).unwrap_or_else(|error| panic!("{plane}/{name}: {error}"));
     assert!(decoded == *sample, "{plane}/{name} is read differently: {decoded:#?}");
-    assert_eq!(to_hex(&sample.encode_to_vec()), kept, "{plane}/{name} is written differently");
 }
 
 fn check_plane<M: Envelope + PartialEq + std::fmt::Debug>(plane: &str, samples: &[M]) -> BTreeSet<Kind> {
@@ -139,4 +145,34 @@ fn words_of_a_newer_version_are_read_as_unspecified() {
     let node = NodeRef::decode(&[0x18, 99][..]).unwrap();
     assert_eq!((node.role, node.role()), (99, Role::Unspecified));
     assert_eq!(ErrorCode::try_from(9_999).unwrap_or_default(), ErrorCode::Unspecified);
+}
+
+/// What tells a request that changes something from its repetition.
+fn identity_of(message: &Control) -> Option<usize> {
+    use hyperscale_wire::messages::control::Body;
+    let attempt =
+        |attempt: &Option<AttemptRef>| attempt.as_ref().map_or(0, |attempt| attempt.attempt as usize);
+    let part = |job: &Option<JobRef>| job.as_ref().map_or(0, |job| job.job_id.len());
+    Some(match message.body.as_ref()? {
+        Body::Register(request) => request.request_id.len(),
+        Body::Propose(request) => request.request_id.len(),
+        Body::Cancel(request) => request.request_id.len(),
+        Body::CancelCompletion(request) => request.request_id.len(),
+        Body::Drain(request) => request.request_id.len(),
+        Body::JobControl(request) => request.control.as_ref().map_or(0, |control| control.request_id.len()),
+        Body::JobSubmit(request) => request.idempotency_key.len(),
+        Body::Dispatch(request) => attempt(&request.attempt),
+        Body::JobPartEnd(request) => part(&request.job),
+        Body::JobLeaderChanged(request) => request.job_leader_token as usize,
+        _ => return None,
+    })
+}
+
+#[test]
+fn requests_that_change_something_carry_an_id_and_requests_a_deadline() {
+    let samples = samples::control();
+    assert!(samples.iter().all(|sample| sample.deadline_ms > 0), "the envelope has a deadline");
+    assert!(samples::bulk().iter().all(|sample| sample.deadline_ms > 0));
+    let ids: Vec<usize> = samples.iter().filter_map(identity_of).collect();
+    assert!(ids.len() >= 10 && ids.iter().all(|id| *id > 0), "{ids:?}");
 }

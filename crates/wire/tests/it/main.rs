@@ -4,4 +4,5 @@
 
 mod golden;
 mod hostile;
+mod layouts;
 mod samples;

@@ -57,16 +57,26 @@ const ROOMS: &[Room] = &[
     // The witness shares nothing with the clients it is a witness for.
     Room { name: "hyperscale-target", kind: Kind::Effects, may_use: &["hyperscale-types"] },
     Room { name: "hyperscale-report", kind: Kind::Face, may_use: &["hyperscale-types", "hyperscale-stats"] },
+    // A face with sockets: what it exports to is reached through the clients.
+    Room {
+        name: "hyperscale-export",
+        kind: Kind::Face,
+        may_use: &["hyperscale-types", "hyperscale-plan", "hyperscale-stats", "hyperscale-clients"],
+    },
     // Only for how numbers are written.
     Room {
         name: "hyperscale-tui",
         kind: Kind::Face,
         may_use: &["hyperscale-types", "hyperscale-stats", "hyperscale-report"],
     },
+    // Carries questions and answers; whoever owns the job answers them.
+    Room { name: "hyperscale-api", kind: Kind::Face, may_use: &["hyperscale-types", "hyperscale-stats"] },
     Room {
         name: "hyperscale-cli",
         kind: Kind::Face,
         may_use: &[
+            "hyperscale-api",
+            "hyperscale-export",
             "hyperscale-tui",
             "hyperscale-types",
             "hyperscale-plan",
@@ -82,7 +92,13 @@ const ROOMS: &[Room] = &[
     Room {
         name: "hyperscale-sim",
         kind: Kind::Tool,
-        may_use: &["hyperscale-types", "hyperscale-swim", "hyperscale-wire", "hyperscale-codec"],
+        may_use: &[
+            "hyperscale-types",
+            "hyperscale-swim",
+            "hyperscale-wire",
+            "hyperscale-codec",
+            "hyperscale-consensus",
+        ],
     },
     Room { name: "xtask", kind: Kind::Tool, may_use: &[] },
 ];

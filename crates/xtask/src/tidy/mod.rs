@@ -6,6 +6,7 @@ mod architecture;
 mod documents;
 mod graph;
 mod licences;
+mod rules;
 mod sources;
 
 use std::path::Path;
@@ -63,7 +64,12 @@ fn check(root: &Path) -> Result<Report> {
     report.errors.extend(documents::check_dependencies(&graph, &read(root, "docs/dependencies.md")?));
     report.errors.extend(documents::check_architecture(&graph, &read(root, "docs/ARCHITECTURE.md")?));
     report.errors.extend(check_pure_bans(root)?);
-    for path in tracked_files(root)? {
+    let files = tracked_files(root)?;
+    for (document, folder) in rules::TABLES {
+        let sources = sources_in(root, &files, folder);
+        report.errors.extend(rules::check(document, &read(root, document)?, &sources));
+    }
+    for path in files {
         let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
         sources::check(&path, &text, &mut report.errors, &mut report.warnings);
     }
@@ -82,6 +88,13 @@ fn check_pure_bans(root: &Path) -> Result<Vec<Finding>> {
 
 fn read(root: &Path, path: &str) -> Result<String> {
     std::fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))
+}
+
+/// All Rust code of a folder.
+fn sources_in(root: &Path, files: &[String], folder: &str) -> String {
+    let is_rust = |path: &str| Path::new(path).extension().is_some_and(|extension| extension == "rs");
+    let is_source = |path: &&String| path.starts_with(folder) && is_rust(path);
+    files.iter().filter(is_source).filter_map(|path| read(root, path).ok()).collect()
 }
 
 /// Files git knows about, and new ones it does not ignore. Binary ones fall out when they are read as text.

@@ -3,6 +3,9 @@
 use super::probe::Probe;
 use super::{Finding, Verdict};
 
+/// The part of the processors that may be in use before a run.
+const BUSY: f64 = 0.25;
+
 /// Which processors this process may use.
 pub(super) fn count(probe: &Probe) -> Finding {
     const WHY: &str = "a run takes one thread per processor; generator and target should not share them";
@@ -34,6 +37,23 @@ fn listed(list: &str) -> u64 {
         Some(high.trim().parse::<u64>().ok()?.checked_sub(low.trim().parse().ok()?)? + 1)
     };
     list.split(',').filter_map(count).sum()
+}
+
+/// Whether something else uses the processors already.
+pub(super) fn load(probe: &Probe) -> Finding {
+    const WHY: &str = "what else runs here takes time from the generator: latencies are partly its doing";
+    let average = probe.read("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    let online = probe.read("/sys/devices/system/cpu/online").map(|list| listed(&list));
+    let (Some(average), Some(cpus)) = (average, online.or_else(|| allowed(probe))) else {
+        return Finding::unknown("machine load", WHY);
+    };
+    let finding =
+        Finding::ok("machine load", format!("{average:.2} of {cpus} processors in the last minute"), WHY);
+    if average > cpus as f64 * BUSY {
+        finding.but(Verdict::Warn, "see what runs (top), stop it or wait, then look again")
+    } else {
+        finding
+    }
 }
 
 /// Whether a container may use its processors all the time.

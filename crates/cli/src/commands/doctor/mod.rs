@@ -87,6 +87,7 @@ pub(crate) async fn doctor(
         time::resolution(probe.clock_resolution()),
         time::timer_slack(&probe),
         cpu::count(&probe),
+        cpu::load(&probe),
         cpu::quota(&probe),
         cpu::governor(&probe),
         room::memory(&probe, vus),

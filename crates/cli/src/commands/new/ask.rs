@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use super::URL;
-use super::templates::{DEFAULT, TEMPLATES, Template, find};
+use super::templates::{DEFAULT, TEMPLATES, Template, base, find};
 
 /// Questions asked again before giving up.
 const TRIES_MAX: usize = 3;
@@ -25,7 +25,7 @@ pub(super) fn missing(given: Given, from: &mut impl BufRead, to: &mut impl Write
     };
     let url = match given.url {
         Some(url) => url,
-        None => question("What is tested?", URL, from, to)?,
+        None => url(from, to)?,
     };
     let file = match given.file {
         Some(file) => file,
@@ -48,6 +48,18 @@ fn template(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<String> 
         writeln!(to, "There is no template `{answer}`.")?;
     }
     Err(io::Error::other("no template of the list was chosen"))
+}
+
+/// Asked again while nothing can be tested there: the answers before it are not lost.
+fn url(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<String> {
+    for _ in 0..TRIES_MAX {
+        let answer = question("What is tested?", URL, from, to)?;
+        match base(&answer) {
+            Ok(base) => return Ok(base),
+            Err(wrong) => writeln!(to, "{wrong}: {}", wrong.why())?,
+        }
+    }
+    Err(io::Error::other("nothing that can be tested was named"))
 }
 
 fn question(text: &str, default: &str, from: &mut impl BufRead, to: &mut impl Write) -> io::Result<String> {
@@ -95,6 +107,16 @@ mod tests {
         assert_eq!(answered.unwrap().template.as_deref(), Some("soak"));
         assert!(shown.contains("There is no template `nonsense`."), "{shown}");
         assert!(ask(Given::default(), "x\ny\nz\n").0.is_err(), "not for ever");
+    }
+
+    #[test]
+    fn a_wrong_url_is_asked_for_again_before_the_file() {
+        let (answered, shown) = ask(Given::default(), "load\nftp://h\nlocalhost:8080\nmine.yaml\n");
+        let answered = answered.unwrap();
+        assert_eq!(answered.url.as_deref(), Some("http://localhost:8080"));
+        assert_eq!((answered.template.as_deref(), answered.file), (Some("load"), Some("mine.yaml".into())));
+        assert!(shown.contains("`ftp://h` cannot be tested: "), "{shown}");
+        assert!(ask(Given::default(), "\nftp://a\nftp://b\nftp://c\n").0.is_err(), "not for ever");
     }
 
     #[test]

@@ -72,6 +72,9 @@ fn list(settings: Settings, printer: Printer) -> Result<(), CommandError> {
 fn order(args: &NewArgs) -> Result<Order, CommandError> {
     let given =
         ask::Given { template: args.template.clone(), url: args.url.clone(), file: args.file.clone() };
+    if let Some(url) = &args.url {
+        templates::base(url)?; // before anybody answers questions in vain
+    }
     let is_complete = given.template.is_some() && given.url.is_some() && given.file.is_some();
     let given = if !is_complete && io::stdin().is_terminal() && io::stderr().is_terminal() {
         ask::missing(given, &mut io::stdin().lock(), &mut io::stderr().lock())
@@ -127,7 +130,7 @@ fn tell(
     }
     let file = file.display();
     printer.note("\nNext:");
-    if order.url == URL {
+    if templates::base(&order.url).is_ok_and(|base| base == URL) {
         printer
             .note("  hyperscale target &                  # something to test, at the address of the plan");
     }

@@ -3,11 +3,11 @@
 use hyperscale_convert::{read, write};
 use hyperscale_plan::document::Format;
 use hyperscale_plan::problem::nearest;
+use hyperscale_plan::{UrlOptions, from_url, with_scheme};
 use hyperscale_types::limits::PLAN_BYTES_MAX;
 
 use super::NewError;
 use crate::errors::CommandError;
-use crate::plan_file;
 
 /// What every template tests unless told otherwise.
 pub(super) const URL: &str = "http://127.0.0.1:8080";
@@ -83,15 +83,7 @@ pub(super) fn find(name: &str) -> Result<&'static Template, NewError> {
 impl Template {
     /// The plan that tests `url`, checked.
     pub(super) fn text(&self, url: &str, format: Format) -> Result<String, CommandError> {
-        let yaml = self.yaml.replace(URL, base(url)?);
-        // Only the URL came from outside: whatever is wrong now is wrong with it. Files beside the plan are not
-        // there yet, and not needed to look at the URL.
-        if let Err(CommandError::Plan(problems)) =
-            plan_file::built_in(self.name, &yaml_without_data(&yaml), vec![])
-        {
-            let why = problems.into_iter().next().map(|problem| problem.message).unwrap_or_default();
-            return Err(NewError::Url { url: url.to_owned(), why }.into());
-        }
+        let yaml = self.yaml.replace(URL, &base(url)?);
         if format == Format::Yaml {
             return Ok(yaml);
         }
@@ -107,27 +99,26 @@ impl Template {
     }
 }
 
-/// What paths are appended to.
-fn base(url: &str) -> Result<&str, NewError> {
+/// What paths are appended to: the URL, with a scheme, looked at as plans do.
+pub(super) fn base(url: &str) -> Result<String, NewError> {
     let wrong = |why: &str| NewError::Url { url: url.to_owned(), why: why.to_owned() };
-    let lower = url.to_ascii_lowercase();
+    let whole = with_scheme(url);
+    let lower = whole.to_ascii_lowercase();
     if !lower.starts_with("http://") && !lower.starts_with("https://") {
         return Err(wrong("it does not begin with http:// or https://"));
     }
-    if url.contains(|c: char| c.is_whitespace() || c.is_control() || "\"'{}#?$\\`<>".contains(c)) {
+    if whole.contains(|c: char| c.is_whitespace() || c.is_control() || "\"'{}#?$\\`<>".contains(c)) {
         return Err(wrong(
             "paths are appended to it, so it has no query, no fragment, no quotes and no templates",
         ));
     }
-    Ok(url.trim_end_matches('/'))
-}
-
-/// The same plan with its URL only: one request and no files.
-fn yaml_without_data(yaml: &str) -> String {
-    let base = yaml.lines().find(|line| line.starts_with("  base:")).unwrap_or_default();
-    format!(
-        "vars:\n{base}\nworkflows: {{ W: {{ vus: 1, iterations: 1, steps: {{ a: {{ http: \"{{{{ base }}}}/\" }} }} }} }}\n"
-    )
+    let base = whole.trim_end_matches('/');
+    match from_url(&UrlOptions { url: format!("{base}/"), ..UrlOptions::default() }) {
+        Ok(_) => Ok(base.to_owned()),
+        Err(problems) => {
+            Err(wrong(&problems.into_iter().next().map(|problem| problem.message).unwrap_or_default()))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -138,15 +129,10 @@ mod tests {
     fn urls_lose_their_last_slash_and_nothing_else() {
         assert_eq!(base("https://h:1/api/").unwrap(), "https://h:1/api");
         assert_eq!(base("HTTP://[::1]:80").unwrap(), "HTTP://[::1]:80");
-        for wrong in [
-            "h:80",
-            "ftp://h",
-            "http://h/?a=b",
-            "http://h/ b",
-            "http://h/#x",
-            "http://h/{{ a }}",
-            "http://${env:A}",
-        ] {
+        assert_eq!(base("localhost:8080").unwrap(), "http://localhost:8080");
+        for wrong in
+            ["ftp://h", "http://h/?a=b", "http://h/ b", "http://h/#x", "http://h/{{ a }}", "http://${env:A}"]
+        {
             assert!(base(wrong).is_err(), "{wrong}");
         }
     }

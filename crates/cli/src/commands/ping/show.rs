@@ -4,8 +4,10 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use hyperscale_clients::http::{Certificate, Handshake, Pong, Times};
-use hyperscale_plan::UrlOptions;
 use hyperscale_plan::model::HttpRequest;
+use hyperscale_plan::{UrlOptions, with_scheme};
+use hyperscale_types::ErrorKind;
+use hyperscale_types::secret::masked;
 use serde_json::{Value, json};
 
 use super::advice::advice;
@@ -35,8 +37,8 @@ impl Face {
         printer: Printer,
     ) -> Self {
         let method = request.method.clone();
-        let title = format!("{method} {}", options.url);
-        Self { title, url: options.url.clone(), method, count, json: settings.output.json, printer }
+        let url = masked(&with_scheme(&options.url));
+        Self { title: format!("{method} {url}"), url, method, count, json: settings.output.json, printer }
     }
 
     /// After each request: everything about the only one, a line about one of several.
@@ -58,8 +60,16 @@ impl Face {
             String::new()
         };
         self.printer.data(&text).map_err(CommandError::Output)?;
-        if let Some(error) = pongs.last().and_then(|pong| pong.error.as_ref()).filter(|_| !self.json) {
-            self.printer.error(format_args!("{} failed", self.title), error, advice(error.kind));
+        let Some(last) = pongs.last().filter(|_| !self.json) else { return Ok(()) };
+        match &last.error {
+            // Any answer is an answer, as the exit code says.
+            Some(error) if last.status != 0 => {
+                self.printer.note(format_args!("note: {}: {}", error.message, advice(error.kind)));
+            }
+            Some(error) => {
+                self.printer.error(format_args!("{} failed", self.title), error, advice(error.kind));
+            }
+            None => {}
         }
         Ok(())
     }
@@ -83,6 +93,23 @@ fn phases(pong: &Pong) -> [(&'static str, Option<Duration>); 6] {
     [("dns", dns), ("connect", connect), ("tls", tls), ("write", write), ("wait", wait), ("read", read)]
 }
 
+/// The phase that a request without an answer never came out of, and how long it was in it.
+fn stuck(pong: &Pong) -> Option<(&'static str, Duration)> {
+    let error = pong.error.as_ref().filter(|_| pong.status == 0)?;
+    let phases = phases(pong);
+    let last = phases.iter().rposition(|(_, time)| time.is_some());
+    let phase = match (error.kind, last.map(|at| phases[at].0)) {
+        (ErrorKind::Dns, _) => "dns",
+        (ErrorKind::ConnectRefused | ErrorKind::ConnectTimeout, _) | (_, None | Some("dns")) => "connect",
+        (ErrorKind::Tls, _) => "tls",
+        (_, Some("connect" | "tls")) => "write",
+        (_, Some("write")) => "wait",
+        _ => "read",
+    };
+    let spent = phases.iter().filter(|(name, _)| *name != phase).filter_map(|(_, time)| *time).sum();
+    Some((phase, pong.total.saturating_sub(spent)))
+}
+
 fn protocol(pong: &Pong) -> &'static str {
     if pong.is_http2 { "HTTP/2" } else { "HTTP/1.1" }
 }
@@ -99,8 +126,12 @@ fn document(pong: &Pong) -> Value {
     let times = phases(pong).into_iter().filter_map(|(name, time)| Some((name.to_owned(), micros(time?))));
     document["phases_us"] = Value::Object(times.collect());
     if let Some(error) = &pong.error {
-        document["error"] =
-            json!({ "kind": error.kind, "message": error.message, "fix": advice(error.kind) });
+        document["error"] = json!({
+            "kind": error.kind,
+            "message": error.message,
+            "phase": stuck(pong).map(|(phase, _)| phase),
+            "fix": advice(error.kind),
+        });
     }
     document
 }
@@ -132,12 +163,15 @@ fn waterfall(title: &str, pong: &Pong) -> String {
     let column =
         |at: Duration| (at.as_secs_f64() / total.as_secs_f64() * BAR_COLUMNS as f64).round() as usize;
     let mut begin = Duration::ZERO;
+    let stuck = stuck(pong);
     for (name, time) in phases(pong) {
-        let Some(time) = time else { continue };
+        let stuck = stuck.filter(|(phase, _)| *phase == name).map(|(_, time)| time);
+        let Some(time) = stuck.or(time) else { continue };
         let (from, to) = (column(begin).min(BAR_COLUMNS - 1), column(begin + time).min(BAR_COLUMNS));
         let width = to.saturating_sub(from).max(1);
-        let bar = format!("{}{}", " ".repeat(from), "█".repeat(width));
-        let _ = writeln!(text, "  {name:<8} │{bar:<BAR_COLUMNS$}│ {:>11}", shown(time));
+        let (ink, end) = if stuck.is_some() { ("░", "  ✗") } else { ("█", "") };
+        let bar = format!("{}{}", " ".repeat(from), ink.repeat(width));
+        let _ = writeln!(text, "  {name:<8} │{bar:<BAR_COLUMNS$}│ {:>11}{end}", shown(time));
         begin += time;
     }
     let _ = writeln!(text, "  {:<8}  {:BAR_COLUMNS$}  {:>11}", "total", "", shown(pong.total));
@@ -198,6 +232,8 @@ fn shown(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hyperscale_clients::http::CallError;
+
     use super::*;
 
     fn pong() -> Pong {
@@ -236,6 +272,24 @@ mod tests {
     #[test]
     fn waterfall_shows_when_each_phase_was() {
         insta::assert_snapshot!(waterfall("GET https://shop.example/", &pong()));
+    }
+
+    #[test]
+    fn the_phase_that_never_ended_is_drawn() {
+        let failed = |kind, times| Pong {
+            status: 0,
+            error: Some(CallError { kind, message: "no".into() }),
+            times,
+            ..pong()
+        };
+        let times = Times { write: None, wait: None, read: None, ..pong().times };
+        let hung = failed(ErrorKind::Timeout, Times { write: Some(Duration::from_millis(20)), ..times });
+        assert_eq!(stuck(&hung), Some(("wait", Duration::from_millis(180))));
+        assert!(waterfall("GET x", &hung).contains("░"), "{}", waterfall("GET x", &hung));
+        assert_eq!(stuck(&failed(ErrorKind::Tls, times)), Some(("tls", Duration::from_millis(300))));
+        let nothing = failed(ErrorKind::ConnectTimeout, Times::default());
+        assert_eq!(stuck(&nothing), Some(("connect", Duration::from_millis(400))));
+        assert_eq!(stuck(&pong()), None);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The register, command by command.
 
+mod control;
+mod gates;
 mod properties;
+mod snapshot;
 #[cfg(feature = "bugs")]
 mod teeth;
 
@@ -19,7 +22,11 @@ struct Log {
 
 impl Log {
     fn new() -> Self {
-        Self { applier: Applier::new(Register::default()), index: 0 }
+        Self::of(Group::Managers)
+    }
+
+    fn of(group: Group) -> Self {
+        Self { applier: Applier::new(Register::new(group)), index: 0 }
     }
 
     fn apply(&mut self, token: Token, body: Body) -> Outcome {
@@ -112,6 +119,22 @@ fn known_key_returns_the_same_job_and_never_makes_a_second() {
     assert_eq!(log.apply(Token(0), accept(3, "key", b"other")), Outcome::Refused(Refusal::KeyConflict));
     assert_eq!(log.apply(Token(0), accept(1, "new", b"plan")), Outcome::Refused(Refusal::JobKnown));
     assert_eq!(log.register().jobs().len(), 1);
+}
+
+#[test]
+fn managers_log_the_token_of_the_gate_beside_their_own() {
+    let mut log = Log::new();
+    let accept = Body::JobAccept {
+        job: job(1),
+        key: "key".to_owned(),
+        plan: BlobId::of(b"plan"),
+        gate_token: Token(400),
+    };
+    log.apply(Token(0), accept);
+    let own = log.lead(1, Token(0), 1);
+    let job = log.register().job(job(1)).unwrap();
+    assert_eq!((job.gate_token, job.token()), (Token(400), own));
+    assert!(own < Token(400), "tokens of two groups are not compared");
 }
 
 #[test]
@@ -213,6 +236,23 @@ fn cancelled_workflow_never_runs_again_whoever_leads() {
     log.apply(Token(0), cancel(&[], 2));
     assert!(log.register().job(job(1)).unwrap().is_wholly_cancelled());
     assert!(log.register().job(job(1)).unwrap().is_cancelled("anything"));
+}
+
+#[test]
+fn cancels_keep_their_reasons_within_limits_and_cancel_even_beyond_them() {
+    let mut log = Log::new();
+    log.led(1);
+    let reason = "ä".repeat(REASON_BYTES_MAX);
+    for number in 0..=CANCELS_MAX as u128 {
+        let workflows = vec![format!("w{number}")];
+        let request = RequestId(number.to_be_bytes());
+        let body = Body::Cancel { job: job(1), workflows, request, reason: reason.clone() };
+        assert_eq!(log.apply(Token(0), body), Outcome::Done);
+    }
+    let job = log.register().job(job(1)).unwrap();
+    assert_eq!(job.cancels().len(), CANCELS_MAX);
+    assert!(job.cancels().all(|(_, reason)| reason.len() == REASON_BYTES_MAX && reason.starts_with("ää")));
+    assert!(job.is_cancelled(&format!("w{CANCELS_MAX}")), "the one too many as well");
 }
 
 #[test]
@@ -349,22 +389,4 @@ fn unreadable_bytes_change_nothing_and_say_so() {
         assert_eq!(outcome, Outcome::Refused(Refusal::Unreadable));
     }
     assert_eq!(log.register(), &Register::default());
-}
-
-#[test]
-fn snapshots_that_are_cut_short_or_of_another_format_are_refused() {
-    let mut log = Log::new();
-    log.led(1);
-    let bytes = log.register().snapshot();
-    let mut restored = Register::default();
-    for length in 1..bytes.len() {
-        assert!(restored.restore(bytes.slice(..length)).is_err(), "{length}");
-    }
-    let mut other = bytes.to_vec();
-    other[0] = 9;
-    assert!(restored.restore(other.into()).is_err());
-    assert!(restored.restore([&bytes[..], b"x"].concat().into()).is_err());
-    assert_eq!(restored, Register::default(), "a refused snapshot changes nothing");
-    restored.restore(bytes).unwrap();
-    assert_eq!(&restored, log.register());
 }

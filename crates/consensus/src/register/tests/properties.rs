@@ -4,10 +4,27 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn change(number: u64) -> LoadChange {
+    match number % 4 {
+        0 => LoadChange::Vus(number as u32),
+        1 => LoadChange::RateMilli(number),
+        2 => LoadChange::Pause,
+        _ => LoadChange::Resume,
+    }
+}
+
+fn class(number: u32) -> DatacenterClass {
+    if number == 1 { DatacenterClass::Busy } else { DatacenterClass::Healthy }
+}
+
+fn any_group() -> impl Strategy<Value = Group> {
+    prop_oneof![Just(Group::Managers), Just(Group::Gates)]
+}
+
 /// Commands that meet each other often: few jobs, few workers, tokens from the recent past.
 fn any_command() -> impl Strategy<Value = Command> {
-    let status = prop_oneof![Just(EndStatus::Completed), Just(EndStatus::Failed)];
-    let body = (0u8..11, 1u8..4, 0u32..3, 1u32..4, 1u64..4, 0u64..60, status).prop_map(
+    let status = prop_oneof![Just(EndStatus::Completed), Just(EndStatus::Failed), Just(EndStatus::Lost)];
+    let body = (0u8..15, 1u8..4, 0u32..3, 1u32..4, 1u64..4, 0u64..60, status).prop_map(
         |(kind, number, place, attempt, worker, grant, status)| {
             let segment = Segment { job: job(number), workflow: format!("w{place}"), number: place };
             let (worker, job, workflow) = (node(worker), job(number), format!("w{place}"));
@@ -29,6 +46,18 @@ fn any_command() -> impl Strategy<Value = Command> {
                 7 => Body::WorkflowEnd { job, workflow, status },
                 8 => cancel(&["w1"], number),
                 9 => Body::JobEnd { job, status, result: None },
+                10 => Body::Control {
+                    job,
+                    workflow,
+                    change: change(grant),
+                    request: RequestId([worker.get() as u8; 16]),
+                },
+                11 => Body::DcAssign { job, datacenter: workflow, try_number: attempt, share_ppm: 1 },
+                12 => {
+                    let part = PartId { job, datacenter: workflow, token: Token(grant) };
+                    Body::DcEnd { part, status, result: None, is_late: attempt == 1 }
+                }
+                13 => Body::DcState { datacenter: workflow, class: class(attempt), proposer: worker },
                 _ => Body::JobForget { job },
             }
         },
@@ -44,14 +73,15 @@ proptest! {
 
     #[test]
     fn applying_is_deterministic_and_survives_a_snapshot_anywhere(
+        group in any_group(),
         commands in proptest::collection::vec(any_command(), 1..60),
         cut in 0usize..60,
     ) {
-        let (mut straight, mut cutting) = (Log::new(), Log::new());
+        let (mut straight, mut cutting) = (Log::of(group), Log::of(group));
         for (place, command) in commands.into_iter().enumerate() {
             if place == cut {
                 let state = cutting.applier.snapshot();
-                cutting.applier = Applier::new(Register::default());
+                cutting.applier = Applier::new(Register::new(group));
                 cutting.applier.restore(cutting.index, state).unwrap();
             }
             let outcome = straight.apply(command.token, command.body.clone());
@@ -59,6 +89,27 @@ proptest! {
             prop_assert_eq!(straight.applier.proof(), cutting.applier.proof());
         }
         prop_assert_eq!(straight.register(), cutting.register());
+    }
+
+    #[test]
+    fn tokens_of_parts_only_grow_and_a_part_runs_once(
+        commands in proptest::collection::vec(any_command(), 1..80),
+    ) {
+        let mut log = Log::of(Group::Gates);
+        let mut tokens = BTreeMap::new();
+        for command in commands {
+            let outcome = log.apply(command.token, command.body.clone());
+            if let (Body::DcAssign { job, datacenter, .. }, Outcome::Granted(token)) = (&command.body, &outcome) {
+                let before = tokens.insert((*job, datacenter.clone()), *token);
+                prop_assert!(before.is_none_or(|before| before <= *token));
+            }
+            for (_, job) in log.register().jobs() {
+                let running: Vec<_> = job.parts().filter(|(.., part)| part.state == PartState::Running).collect();
+                let datacenters: std::collections::BTreeSet<_> = running.iter().map(|(name, ..)| *name).collect();
+                prop_assert_eq!(datacenters.len(), running.len());
+                prop_assert!(job.end.is_none() || running.is_empty());
+            }
+        }
     }
 
     #[test]

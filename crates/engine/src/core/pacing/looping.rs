@@ -1,17 +1,20 @@
 //! Models in which each virtual user starts its next iteration by itself: closed, iterations, paced.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyperscale_clients::http::Network;
-use hyperscale_plan::load::{closed, iterations};
+use hyperscale_plan::load::{closed, iterations, paced};
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::IterationCount;
 use hyperscale_types::Span;
 use tokio::task::JoinError;
-use tokio::time;
+use tokio::time::{self, Instant};
 
+use super::slots::Slots;
+use super::spread::Spread;
 use super::{Feed, Vus, finish, unwind};
 use crate::control::StopPhase;
 use crate::core::Core;
@@ -19,17 +22,6 @@ use crate::core::vu::{self, Start, VuEnd};
 
 /// How often the number of virtual users follows a ramping curve.
 const RAMP_TICK: Duration = Duration::from_millis(10);
-
-/// A virtual user's place on this core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slot {
-    /// Nobody is there; may be filled.
-    Free,
-    /// A virtual user lives there.
-    Taken,
-    /// Its virtual user ended for good.
-    Closed,
-}
 
 /// What the feeds of a core share.
 struct Shared {
@@ -40,18 +32,21 @@ struct Shared {
     /// Iterations of each virtual user, if they are counted apart.
     per_vu: Option<u64>,
     /// Between the starts of one virtual user.
-    interval: Option<Duration>,
+    interval: Option<Span>,
+    /// Iterations of virtual users that nobody wants at the moment, by slot; only kept when they are counted apart.
+    retired: RefCell<BTreeMap<u32, u64>>,
 }
 
 /// Runs the load to its end.
 pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) {
     let shared = Rc::new(Shared::new(core));
-    let mut spawner = Spawner { core, shared: &shared, vus: Vus::new(), slots: RefCell::default() };
+    let spread = Spread::planned(core.workflow().vus_max());
+    let mut spawner = Spawner { core, shared: &shared, vus: Vus::new(), slots: Slots::default(), spread };
     let end = core.workflow().planned().map(Span::as_nanos);
     while core.phase.get() == StopPhase::Running {
         core.while_paused().await;
-        let now = core.load_time();
-        if end.is_some_and(|end| now.as_nanos() as u64 >= end) {
+        let now = core.load_ns();
+        if end.is_some_and(|end| now >= end) {
             break;
         }
         let next = spawner.fill(now);
@@ -75,7 +70,7 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) {
 
 async fn sleep_until(wake: Option<Instant>) {
     match wake {
-        Some(wake) => time::sleep_until(wake.into()).await,
+        Some(wake) => time::sleep_until(wake).await,
         None => std::future::pending().await,
     }
 }
@@ -88,10 +83,10 @@ impl Shared {
                 (Some(iterations::of_core(IterationCount::Shared(*total), share)), None, None)
             }
             Load::Iterations { count: IterationCount::PerVu(each), .. } => (None, Some(*each), None),
-            Load::Paced { interval, .. } => (None, None, Some(interval.to_duration())),
+            Load::Paced { interval, .. } => (None, None, Some(*interval)),
             Load::Closed { .. } | Load::Open { .. } => (None, None, None),
         };
-        Shared { target: Cell::new(0), left: Cell::new(left), per_vu, interval }
+        Shared { target: Cell::new(0), left: Cell::new(left), per_vu, interval, retired: RefCell::default() }
     }
 }
 
@@ -99,31 +94,30 @@ struct Spawner<'a, N: Network> {
     core: &'a Rc<Core<N>>,
     shared: &'a Rc<Shared>,
     vus: Vus,
-    slots: RefCell<Vec<Slot>>,
+    slots: Slots,
+    spread: Spread,
 }
 
 impl<N: Network> Spawner<'_, N> {
     /// Sets the target for this moment and spawns who is missing and due. Returns when to look again.
-    fn fill(&mut self, now: Duration) -> Option<Instant> {
+    fn fill(&mut self, now_ns: u64) -> Option<Instant> {
         let workflow = self.core.workflow();
         let share = self.core.segment.share;
-        let now_ns = now.as_nanos() as u64;
-        let all = match (self.core.vus_override.get(), &workflow.load) {
-            (Some(vus), _) => vus,
-            (None, Load::Closed { vus }) => closed::vus_at(vus, now_ns),
-            (None, _) => workflow.vus_max(),
+        let planned = match &workflow.load {
+            Load::Closed { vus } => closed::vus_at(vus, now_ns),
+            _ => workflow.vus_max(),
         };
+        let changed = self.core.vus_override.get();
+        self.spread.follow(changed, planned, now_ns);
+        let all = changed.unwrap_or(planned);
         let target = closed::share(all, share.core, share.cores);
         self.shared.target.set(target);
         let mut next = self.is_ramping().then(|| Instant::now() + RAMP_TICK);
-        for slot in 0..target {
-            if self.slot(slot) != Slot::Free {
-                continue;
-            }
+        while let Some(slot) = self.slots.first_free(target) {
             let global = slot * share.cores + share.core;
-            let due = closed::spread(workflow.ramp, global, workflow.vus_max());
-            if due.as_nanos() > now_ns {
-                let at = self.core.wall(due.as_nanos());
+            let due_ns = self.spread.due_ns(workflow.ramp, global, workflow.vus_max());
+            if due_ns > now_ns {
+                let at = self.core.wall(due_ns);
                 next = Some(next.map_or(at, |next| next.min(at)));
                 break; // slots are due in order
             }
@@ -139,35 +133,30 @@ impl<N: Network> Spawner<'_, N> {
         }
     }
 
-    fn slot(&self, slot: u32) -> Slot {
-        let mut slots = self.slots.borrow_mut();
-        if slots.len() <= slot as usize {
-            slots.resize(slot as usize + 1, Slot::Free);
-        }
-        slots[slot as usize]
-    }
-
     fn spawn(&mut self, slot: u32) {
-        self.slots.borrow_mut()[slot as usize] = Slot::Taken;
-        let feed = LoopFeed { shared: Rc::clone(self.shared), slot, started: 0, last: None };
+        let lives = self.slots.take(slot);
+        let started = self.shared.retired.borrow_mut().remove(&slot).unwrap_or(0);
+        let feed = LoopFeed { shared: Rc::clone(self.shared), slot, started, began_ns: None };
         let core = Rc::clone(self.core);
-        self.vus.spawn_local(async move { (slot, vu::live(core, slot, feed).await) });
+        self.vus.spawn_local(async move { (slot, vu::live(core, slot, lives, feed).await) });
     }
 
     fn note(&mut self, ended: Result<(u32, VuEnd), JoinError>) {
         if let Some((slot, end)) = unwind(ended) {
             let counted = matches!(self.core.workflow().load, Load::Iterations { .. });
-            let again = end == VuEnd::NoStart && !counted;
-            self.slots.borrow_mut()[slot as usize] = if again { Slot::Free } else { Slot::Closed };
+            let unwanted = slot >= self.shared.target.get();
+            if end == VuEnd::NoStart && (!counted || unwanted) {
+                self.slots.free(slot);
+            }
         }
     }
 
     /// Nobody is left and nobody will come.
     fn all_ended(&self) -> bool {
-        let slots = self.slots.borrow();
-        self.vus.is_empty()
-            && slots.len() >= self.core.segment.share.own_vus() as usize
-            && slots.iter().all(|slot| *slot == Slot::Closed)
+        // Those that nobody wants at the moment are not waited for; without any, somebody may want some again.
+        let changed = self.core.vus_override.get().map(|_| self.shared.target.get());
+        let wanted = changed.unwrap_or_else(|| self.core.segment.share.own_vus());
+        self.vus.is_empty() && wanted > 0 && self.slots.first_free(wanted).is_none()
     }
 }
 
@@ -176,19 +165,23 @@ struct LoopFeed {
     shared: Rc<Shared>,
     slot: u32,
     started: u64,
-    /// Begin of the last iteration; only kept when paced.
-    last: Option<Instant>,
+    /// When the last iteration was to begin, on the load clock; only kept when paced.
+    began_ns: Option<u64>,
 }
 
 impl<N: Network> Feed<N> for LoopFeed {
     async fn next(&mut self, core: &Core<N>) -> Option<Start> {
-        if core.paused.get() {
-            core.while_paused_vu().await;
+        if core.is_paused() {
+            core.while_paused().await;
         }
         if let Some(interval) = self.shared.interval {
             self.wait_for_pace(core, interval).await;
         }
-        if core.phase.get() != StopPhase::Running || self.slot >= self.shared.target.get() {
+        if core.phase.get() != StopPhase::Running {
+            return None;
+        }
+        if self.slot >= self.shared.target.get() {
+            self.retire();
             return None;
         }
         if self.shared.per_vu.is_some_and(|most| self.started >= most) {
@@ -209,30 +202,32 @@ impl<N: Network> Feed<N> for LoopFeed {
 }
 
 impl LoopFeed {
-    /// Waits until the interval since the last start is over; ends early when the run does.
-    async fn wait_for_pace<N: Network>(&mut self, core: &Core<N>, interval: Duration) {
-        if let Some(last) = self.last {
-            let due = last + interval;
-            loop {
-                let changed = core.changed.notified();
-                if core.phase.get() != StopPhase::Running || self.slot >= self.shared.target.get() {
-                    return;
-                }
-                tokio::select! {
-                    () = time::sleep_until(due.into()) => break,
-                    () = changed => {}
-                }
-            }
+    /// Nobody wants this virtual user at the moment. If it comes back it goes on counting.
+    fn retire(&self) {
+        if self.shared.per_vu.is_some() {
+            self.shared.retired.borrow_mut().insert(self.slot, self.started);
         }
-        self.last = Some(Instant::now());
     }
-}
 
-impl<N: Network> Core<N> {
-    /// A virtual user waits while the load is paused; the spawner keeps the clock.
-    async fn while_paused_vu(&self) {
-        while self.paused.get() && self.phase.get() == StopPhase::Running {
-            self.changed.notified().await;
+    /// Waits until the next iteration is due by the load clock; ends early when the run does. A timer that fires late
+    /// does not move the pace.
+    async fn wait_for_pace<N: Network>(&mut self, core: &Core<N>, interval: Span) {
+        let now = core.load_ns();
+        let due = self.began_ns.map_or(now, |began| paced::next_start_ns(began, interval, now));
+        self.began_ns = Some(due);
+        loop {
+            let changed = core.changed.notified();
+            if core.phase.get() != StopPhase::Running || self.slot >= self.shared.target.get() {
+                return;
+            }
+            let is_paused = core.is_paused();
+            if !is_paused && core.load_ns() >= due {
+                return;
+            }
+            tokio::select! {
+                () = time::sleep_until(core.wall(due)), if !is_paused => {}
+                () = changed => {}
+            }
         }
     }
 }

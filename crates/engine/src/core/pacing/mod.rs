@@ -5,15 +5,17 @@
 
 mod looping;
 mod open;
+mod slots;
+mod spread;
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyperscale_clients::http::Network;
 use hyperscale_plan::model::Load;
 use hyperscale_types::{Span, limits};
 use tokio::task::{JoinError, JoinSet};
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use super::vu::{Start, VuEnd};
 use super::{Core, Message};
@@ -61,7 +63,7 @@ async fn finish<N: Network>(core: &Core<N>, vus: &mut Vus, graceful: Span) {
             Some(ended) = vus.join_next() => {
                 let _ = unwind(ended);
             }
-            () = time::sleep_until(deadline.into()) => break,
+            () = time::sleep_until(deadline) => break,
             () = changed => {}
         }
     }
@@ -79,9 +81,9 @@ fn unwind(ended: Result<(u32, VuEnd), JoinError>) -> Option<(u32, VuEnd)> {
 }
 
 impl<N: Network> Core<N> {
-    /// How long the load has been running, pauses left out.
-    fn load_time(&self) -> Duration {
-        self.began.get().elapsed().saturating_sub(self.paused_for.get())
+    /// How long the load has been running, pauses left out. Means nothing while it is paused.
+    fn load_ns(&self) -> u64 {
+        self.began.get().elapsed().saturating_sub(self.paused_for.get()).as_nanos() as u64
     }
 
     /// When a moment of the load clock is on the wall, as things stand.
@@ -91,10 +93,8 @@ impl<N: Network> Core<N> {
 
     /// Waits while the load is paused; the load clock stands still meanwhile.
     async fn while_paused(&self) {
-        while self.paused.get() && self.phase.get() == StopPhase::Running {
-            let since = Instant::now();
+        while self.is_paused() && self.phase.get() == StopPhase::Running {
             self.changed.notified().await;
-            self.paused_for.set(self.paused_for.get() + since.elapsed());
         }
     }
 }

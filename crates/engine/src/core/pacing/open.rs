@@ -25,6 +25,7 @@ use hyperscale_types::{Now, Rate, limits};
 use super::{Feed, Vus, finish, unwind};
 use crate::control::StopPhase;
 use crate::core::Core;
+use crate::core::seed::Stream;
 use crate::core::ticker::Ticker;
 use crate::core::vu::{self, Start};
 
@@ -32,15 +33,42 @@ use crate::core::vu::{self, Start};
 /// waking up does not eat the core at high rates.
 const TICK: Duration = Duration::from_micros(100);
 
+/// Starts released at once. A core that is far behind has as many due as it likes; between two lots its virtual users
+/// and whoever wants to stop it have their turn.
+const LOT: usize = 1_024;
+
 /// What the virtual users of a core share.
 #[derive(Default)]
 struct Shared {
     /// Virtual users without work, newest last.
     idle: RefCell<Vec<Rc<Post>>>,
     /// Intended times of starts that found no free virtual user.
-    queue: RefCell<VecDeque<Now>>,
+    queue: RefCell<Queue>,
     /// No further start will become due.
     over: Cell<bool>,
+}
+
+/// Starts that wait for a free virtual user, oldest first.
+struct Queue {
+    intended: VecDeque<Now>,
+    max: usize,
+}
+
+impl Queue {
+    /// Whether there was room for one more.
+    fn push(&mut self, intended: Now) -> bool {
+        let fits = self.intended.len() < self.max;
+        if fits {
+            self.intended.push_back(intended);
+        }
+        fits
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Queue { intended: VecDeque::new(), max: limits::QUEUED_STARTS_MAX }
+    }
 }
 
 /// Where an idle virtual user waits for its next start.
@@ -62,31 +90,37 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
         vus_max: share.own_vus(),
         late: *late,
     };
-    let mut starts = Arrivals::new(rate.clone(), *arrivals, share, core.segment.job.seed);
+    let mut starts = Arrivals::new(rate.clone(), *arrivals, share, core.segment.seed(Stream::Arrivals));
     let mut changed_rate: Option<Rate> = None;
     let ticker = Ticker::new()?;
     let mut next = starts.next();
-    while let Some(due) = next {
+    let length = rate.length().as_nanos();
+    loop {
         core.while_paused().await;
         if core.phase.get() != StopPhase::Running {
             break;
         }
-        let now = core.load_time().as_nanos() as u64;
+        let now = core.load_ns();
         if core.rate_override.get() != changed_rate {
             changed_rate = core.rate_override.get();
             if let Some(rate) = changed_rate {
                 starts.rescale(now, Change::Value(rate.as_per_second()));
                 next = starts.next();
-                continue;
             }
         }
-        if due <= now {
-            pacer.release(core.anchor.at(core.wall(due)));
-            next = starts.next();
+        if next.is_some_and(|due| due <= now) {
+            pacer.release_due(&mut next, &mut starts, now);
+            if next.is_some_and(|due| due <= now) {
+                tokio::task::yield_now().await;
+            }
             continue;
         }
+        // The load lasts as long as its curve, not until its last start.
+        if now >= length {
+            break;
+        }
         pacer.reap();
-        let wake = core.wall(due).max(Instant::now() + TICK);
+        let wake = core.wall(next.unwrap_or(length)).into_std().max(Instant::now() + TICK);
         let changed = core.changed.notified();
         tokio::select! {
             fired = ticker.until(wake) => fired?,
@@ -107,6 +141,15 @@ struct Pacer<'a, N: Network> {
 }
 
 impl<N: Network> Pacer<'_, N> {
+    /// Releases what is due, at most a lot.
+    fn release_due(&mut self, next: &mut Option<u64>, starts: &mut Arrivals, now: u64) {
+        for _ in 0..LOT {
+            let Some(due) = next.filter(|due| *due <= now) else { return };
+            self.release(self.core.anchor.at(self.core.wall(due).into_std()));
+            *next = starts.next();
+        }
+    }
+
     /// A start is due.
     fn release(&mut self, intended: Now) {
         self.core.window.borrow_mut().scheduled(1);
@@ -126,10 +169,7 @@ impl<N: Network> Pacer<'_, N> {
     /// No virtual user is free: the start is late, whatever becomes of it.
     fn wait_or_drop(&mut self, intended: Now) {
         self.core.window.borrow_mut().late(1);
-        let mut queue = self.shared.queue.borrow_mut();
-        if self.late == Late::Queue && queue.len() < limits::QUEUED_STARTS_MAX {
-            queue.push_back(intended);
-        } else {
+        if self.late == Late::Drop || !self.shared.queue.borrow_mut().push(intended) {
             self.core.window.borrow_mut().dropped(1);
         }
     }
@@ -140,7 +180,7 @@ impl<N: Network> Pacer<'_, N> {
         let post = Rc::new(Post { start: Cell::new(Some(start)), waker: RefCell::default() });
         let feed = OpenFeed { shared: Rc::clone(&self.shared), post };
         let core = Rc::clone(self.core);
-        self.vus.spawn_local(async move { (slot, vu::live(core, slot, feed).await) });
+        self.vus.spawn_local(async move { (slot, vu::live(core, slot, 0, feed).await) });
     }
 
     /// Forgets virtual users that ended early.
@@ -171,7 +211,7 @@ impl<N: Network> Pacer<'_, N> {
     }
 
     fn drop_queue(&self) {
-        let dropped = self.shared.queue.take().len();
+        let dropped = self.shared.queue.take().intended.len();
         self.core.window.borrow_mut().dropped(dropped as u64);
     }
 }
@@ -187,10 +227,13 @@ impl<N: Network> Feed<N> for OpenFeed {
         if let Some(start) = self.post.start.take() {
             return admit(core, start);
         }
+        if core.is_paused() {
+            core.while_paused().await;
+        }
         if core.phase.get() != StopPhase::Running {
             return None;
         }
-        if let Some(intended) = self.shared.queue.borrow_mut().pop_front() {
+        if let Some(intended) = self.shared.queue.borrow_mut().intended.pop_front() {
             return Some(Start { intended: Some(intended), queued: true });
         }
         if self.shared.over.get() {
@@ -237,7 +280,21 @@ impl Drop for OpenFeed {
     /// where it is dropped and counted at the end.
     fn drop(&mut self) {
         if let Some(Start { intended: Some(intended), .. }) = self.post.start.take() {
-            self.shared.queue.borrow_mut().push_back(intended);
+            self.shared.queue.borrow_mut().intended.push_back(intended);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_takes_starts_up_to_its_limit() {
+        let mut queue = Queue { max: 2, ..Queue::default() };
+        assert_eq!([1, 2, 3].map(|ns| queue.push(Now(ns))), [true, true, false]);
+        assert_eq!(queue.intended.pop_front(), Some(Now(1)), "the oldest first");
+        assert!(queue.push(Now(4)), "there is room again");
+        assert_eq!(Queue::default().max, 1_000_000);
     }
 }

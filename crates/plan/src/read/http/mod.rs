@@ -96,6 +96,14 @@ impl Reader<'_> {
             timeout,
         };
         fields.finish(self, "`http`");
+        if request.compression && request.stream.is_some() {
+            self.problems
+                .error(
+                    fields.place,
+                    "events of a stream are not decompressed: `compression` cannot stand with `stream`",
+                )
+                .hint("say `compression: false` here");
+        }
         Some(request)
     }
 

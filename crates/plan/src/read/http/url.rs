@@ -6,7 +6,7 @@ use super::super::Reader;
 use super::super::value::VarScope;
 use super::super::view::View;
 use crate::document::{Node, Place};
-use crate::template::{Escape, Piece, Root, Template};
+use crate::template::{Piece, Root, Template};
 
 /// Bytes of a URL as it is written in a plan.
 const URL_BYTES_MAX: usize = 16 << 10;
@@ -61,7 +61,7 @@ impl Reader<'_> {
 
     /// Checks scheme, host and port as far as variables and constants tell them.
     fn check_start(&self, template: &Template, place: Place, view: &View<'_>) -> Option<()> {
-        let known = match template.prepare(&VarScope(view.vars()), Root::is_constant, Escape::None) {
+        let known = match template.prepare_url(&VarScope(view.vars()), Root::is_constant) {
             Ok(known) => known,
             Err(problem) => return self.fill_problem(&problem, place, view.vars()),
         };

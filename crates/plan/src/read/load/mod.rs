@@ -10,7 +10,7 @@ use super::Reader;
 use super::fields::Fields;
 use super::scalar::any_of;
 use crate::document::{Key, Node, Place};
-use crate::load::closed;
+use crate::load::{closed, open};
 use crate::model::workflow::{IterationCount, Load};
 
 const KEYS: [&str; 12] = [
@@ -113,12 +113,22 @@ impl Reader<'_> {
         let found = KEYS.iter().filter_map(|key| either(key)).collect();
         let span = |key| either(key).and_then(|(_, node)| self.parsed::<Span>(node, "a duration"));
         let (start_after, ramp, graceful_stop) = (span("start_after"), span("ramp"), span("graceful_stop"));
+        let ramp_place = workflow.entry("ramp").map_or(place, |(_, node)| node.place);
         if let Some(fields) = &under {
             fields.finish(self, "`load`");
         }
         let keys = LoadKeys { found, place };
         let load = self.model(model, &keys, what).and_then(|model| self.load_of(model, &keys, what));
         let load = load.unwrap_or_else(nothing);
+        self.warn_of_nothing(&load, &keys);
+        if let (Some(ramp), Some(planned)) = (ramp, planned(&load))
+            && ramp > planned
+            && !matches!(load, Load::Open { .. })
+        {
+            let message =
+                format!("the ramp of {ramp} is longer than the load of {planned}: not all VUs start");
+            self.problems.warning(ramp_place, message);
+        }
         let timing = Timing {
             start_after: start_after.unwrap_or(Span::ZERO),
             ramp: ramp.unwrap_or_else(|| default_ramp(&load)),
@@ -156,6 +166,16 @@ impl Reader<'_> {
         Some(model)
     }
 
+    /// Says so where a rate is so low that its time is over before the first start.
+    fn warn_of_nothing(&self, load: &Load, keys: &LoadKeys<'_>) {
+        let Load::Open { rate, .. } = load else { return };
+        if open::starts_of(rate.area()) == 0 {
+            let place = keys.get("rate").map_or(keys.place, |node| node.place);
+            let message = format!("this load starts nothing: {} is too short for the rate", rate.length());
+            self.problems.warning(place, message).hint("make it last longer, or raise the rate");
+        }
+    }
+
     fn load_of(&self, model: Model, keys: &LoadKeys<'_>, what: &str) -> Option<Load> {
         match model {
             Model::Closed => self.closed(keys, what),
@@ -166,14 +186,22 @@ impl Reader<'_> {
     }
 }
 
-/// The ramp of a plan that says nothing; without a planned end, as if it were long.
+/// The ramp of a plan that says nothing. A number of iterations has no duration of which a ramp could be a part: it may
+/// be over before a ramp would be, and its rate would be that of the ramp.
 pub(super) fn default_ramp(load: &Load) -> Span {
-    let planned = match load {
+    match load {
+        Load::Iterations { .. } => Span::ZERO,
+        _ => closed::default_ramp(planned(load).unwrap_or(Span::MAX)),
+    }
+}
+
+/// How long the load lasts, if that is known.
+fn planned(load: &Load) -> Option<Span> {
+    match load {
         Load::Closed { vus: curve } | Load::Open { rate: curve, .. } => Some(curve.length()),
         Load::Iterations { max_duration, .. } => *max_duration,
         Load::Paced { duration, .. } => Some(*duration),
-    };
-    closed::default_ramp(planned.unwrap_or(Span::MAX))
+    }
 }
 
 fn instead(key: &str, model: Model) -> String {

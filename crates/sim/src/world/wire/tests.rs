@@ -17,6 +17,7 @@ fn sealed_world(weather: Weather) -> World {
         config,
         weather,
         skewed_clocks: false,
+        log: None,
         registers: false,
         version: Version::New,
         start_within: Duration::from_secs(1),

@@ -1,7 +1,9 @@
 //! What is measured, one file per theme; each adds its goals and tables to the findings.
 
 mod counts;
+mod faces;
 mod http;
+mod log;
 mod plan;
 mod scale;
 mod size;
@@ -41,8 +43,12 @@ pub(crate) enum Section {
     Open,
     /// Two cores against one.
     Cores,
+    /// What the live screen and exporters take from the load.
+    Faces,
     /// Allocations and instructions.
     Counts,
+    /// Entries per second of the replicated log.
+    Log,
 }
 
 impl Section {
@@ -63,7 +69,9 @@ impl Section {
             Self::Many => scale::many(lab, findings),
             Self::Open => scale::open(lab, findings),
             Self::Cores => scale::cores(lab, findings),
+            Self::Faces => faces::measure(lab, findings),
             Self::Counts => counts::measure(lab, findings),
+            Self::Log => log::measure(lab, findings),
         }
     }
 }

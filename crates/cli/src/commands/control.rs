@@ -1,0 +1,79 @@
+//! `hyperscale control`: changes a run while it runs.
+
+use std::fmt::Write;
+
+use hyperscale_api::answer::{CancelAnswer, CancelStatus, Controlled};
+use hyperscale_api::{Method, Steer};
+use hyperscale_types::ExitCode;
+use serde::Serialize;
+
+use crate::args::{ChangeArgs, ControlArgs};
+use crate::errors::CommandError;
+use crate::local::runs::{self, LocalRun};
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// Finds the run, changes it and says what was changed.
+pub(crate) async fn control(
+    args: ControlArgs,
+    settings: Settings,
+    printer: Printer,
+) -> Result<ExitCode, CommandError> {
+    let run = runs::find(args.job.as_deref()).await?;
+    match steer(args) {
+        Some(steer) => change(&run, steer, settings, printer).await,
+        None => cancel(&run, settings, printer).await,
+    }
+}
+
+/// What is to be changed; `None`: the run is to stop.
+fn steer(args: ControlArgs) -> Option<Steer> {
+    let workflow = args.workflow;
+    match args.change {
+        ChangeArgs { vus: Some(vus), .. } => Some(Steer::Vus { workflow, vus }),
+        ChangeArgs { rate: Some(rate), .. } => Some(Steer::Rate { workflow, rate }),
+        ChangeArgs { pause: true, .. } => Some(Steer::Pause),
+        ChangeArgs { resume: true, .. } => Some(Steer::Resume),
+        ChangeArgs { .. } => None,
+    }
+}
+
+async fn change(
+    run: &LocalRun,
+    steer: Steer,
+    settings: Settings,
+    printer: Printer,
+) -> Result<ExitCode, CommandError> {
+    let answer: Controlled = run.call(&Method::JobsControl { job: run.job.clone(), steer }).await?;
+    let mut text = format!("{}\n", answer.job);
+    for change in &answer.changes {
+        let _ = writeln!(text, "  {change}");
+    }
+    if answer.changes.is_empty() {
+        text.push_str("  nothing changed: it was so already\n");
+    }
+    show(&answer, &text, settings, printer)
+}
+
+async fn cancel(run: &LocalRun, settings: Settings, printer: Printer) -> Result<ExitCode, CommandError> {
+    let answer: CancelAnswer = run.call(&Method::JobsCancel { job: run.job.clone() }).await?;
+    let what = match answer.status {
+        CancelStatus::Requested => "stopping: no new iterations, running ones may finish",
+        CancelStatus::InProgress => "nothing changed: it is stopping already",
+    };
+    show(&answer, &format!("{}\n  {what}\n", answer.job), settings, printer)
+}
+
+fn show(
+    answer: &impl Serialize,
+    text: &str,
+    settings: Settings,
+    printer: Printer,
+) -> Result<ExitCode, CommandError> {
+    if settings.output.json {
+        printer.json(answer).map_err(CommandError::Output)?;
+    } else {
+        printer.data(text).map_err(CommandError::Output)?;
+    }
+    Ok(ExitCode::Ok)
+}

@@ -1,0 +1,68 @@
+//! `hyperscale jobs`: what runs on this machine.
+
+use hyperscale_api::Method;
+use hyperscale_api::answer::{JobList, JobSummary, WorkflowSummary};
+use hyperscale_report::human;
+use hyperscale_stats::event::Target;
+use hyperscale_types::ExitCode;
+
+use crate::errors::CommandError;
+use crate::local::runs;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+const TITLES: [&str; 5] = ["job", "name", "status", "elapsed", "workflows"];
+
+/// Lists the runs of this user.
+pub(crate) async fn jobs(settings: Settings, printer: Printer) -> Result<ExitCode, CommandError> {
+    let mut all = JobList::default();
+    for run in runs::all().await? {
+        match run.call::<JobList>(&Method::JobsList).await {
+            Ok(list) => all.jobs.extend(list.jobs),
+            // One that ends while it is asked is no run any more.
+            Err(error) if error.is_over() => {}
+            Err(error) => printer.warning(format_args!("{} is left out: {}", run.job, error.why())),
+        }
+    }
+    if settings.output.json {
+        printer.json(&all).map_err(CommandError::Output)?;
+    } else if all.jobs.is_empty() {
+        printer.note("nothing runs here");
+    } else {
+        printer.data(&table(&all.jobs)).map_err(CommandError::Output)?;
+    }
+    Ok(ExitCode::Ok)
+}
+
+fn table(jobs: &[JobSummary]) -> String {
+    let titles = TITLES.map(str::to_owned);
+    let rows: Vec<[String; 5]> = std::iter::once(titles).chain(jobs.iter().map(row)).collect();
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let line = |row: &[String; 5]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+fn row(job: &JobSummary) -> [String; 5] {
+    let status = if job.paused { "paused" } else { job.status.as_str() };
+    let workflows: Vec<String> = job.workflows.iter().map(workflow).collect();
+    [
+        job.job.clone(),
+        job.name.clone(),
+        status.to_owned(),
+        human::seconds(job.elapsed_s.floor()),
+        workflows.join(", "),
+    ]
+}
+
+fn workflow(workflow: &WorkflowSummary) -> String {
+    let target = match workflow.target {
+        Some(Target::Vus(vus)) => format!(" {} VUs", human::count(u64::from(vus))),
+        Some(Target::Rate(rate)) => format!(" {}", human::rate(rate)),
+        None => String::new(),
+    };
+    format!("{} {}{target}", workflow.name, workflow.status.as_str())
+}

@@ -1,0 +1,142 @@
+//! Parts of a job, one per datacenter and try: what the gates decide about them.
+//!
+//! ```text
+//! ── DcAssign(n) (token) ──► running ── DcEnd ──► ended ── failed or refused: DcAssign(n + 1) ──► running …
+//!                               └── DcEnd(lost) ──► lost ── DcAssign(n + 1) ──► running …
+//!                                                    └── DcEnd(late) ──► lost, with a late result
+//! ```
+//!
+//! A part is known by job, datacenter and token. Its token outlives the gate that assigned it: a new owner goes on with the
+//! same one, and only another try gets another. What comes after a part was given up is kept beside it and never counted.
+
+use hyperscale_types::Token;
+
+use super::command::{EndStatus, JobId, PartId};
+use super::job::Job;
+use super::{Outcome, Refusal, Register};
+use crate::blob::BlobId;
+
+/// One try of one datacenter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// Counts from 1.
+    pub try_number: u32,
+    /// Its share of users and rates, in millionths.
+    pub share_ppm: u32,
+    /// What became of it.
+    pub state: PartState,
+}
+
+/// What became of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PartState {
+    /// Assigned and not heard of since, as far as the log goes.
+    Running,
+    /// It ended; this is what counts.
+    Ended(PartEnd),
+    /// Its datacenter's lease ran out.
+    Lost {
+        /// What the datacenter said when it came back: shown, not merged.
+        late: Option<PartEnd>,
+    },
+}
+
+/// How a part ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PartEnd {
+    /// How.
+    pub status: EndStatus,
+    /// The result.
+    pub result: Option<BlobId>,
+}
+
+impl PartState {
+    /// Whether another try may follow: the datacenter failed, rather than the job.
+    fn may_be_tried_again(self) -> Result<(), Refusal> {
+        match self {
+            Self::Running => Err(Refusal::Running),
+            Self::Lost { .. } => Ok(()),
+            Self::Ended(end) => match end.status {
+                EndStatus::Failed | EndStatus::Refused => Ok(()),
+                _ => Err(Refusal::AlreadyEnded),
+            },
+        }
+    }
+
+    /// The state after an end, or after one that comes too late; the same one if it was said before.
+    fn after(self, end: PartEnd, is_late: bool) -> Result<Self, Refusal> {
+        match (self, is_late) {
+            (Self::Running, false) if end.status == EndStatus::Lost => Ok(Self::Lost { late: None }),
+            (Self::Running, false) => Ok(Self::Ended(end)),
+            (Self::Lost { .. }, false) if end.status == EndStatus::Lost => Ok(self),
+            (Self::Lost { late: None }, true) => Ok(Self::Lost { late: Some(end) }),
+            (Self::Ended(known), false) | (Self::Lost { late: Some(known) }, true) if known == end => {
+                Ok(self)
+            }
+            (Self::Running | Self::Ended(_), true) => Err(Refusal::NotLost),
+            (Self::Ended(_) | Self::Lost { .. }, _) => Err(Refusal::AlreadyEnded),
+        }
+    }
+}
+
+impl Job {
+    /// Every part with datacenter and token, older tries of a datacenter first.
+    pub fn parts(&self) -> impl ExactSizeIterator<Item = (&str, Token, &Part)> {
+        self.parts.iter().map(|((datacenter, token), part)| (datacenter.as_str(), *token, part))
+    }
+
+    /// The newest part of a datacenter.
+    pub fn part(&self, datacenter: &str) -> Option<(Token, &Part)> {
+        let of = |token| (datacenter.to_owned(), Token(token));
+        self.parts.range(of(0)..=of(u64::MAX)).next_back().map(|((_, token), part)| (*token, part))
+    }
+}
+
+impl Register {
+    pub(super) fn dc_assign(
+        &mut self,
+        index: u64,
+        token: Token,
+        job: JobId,
+        datacenter: String,
+        part: Part,
+    ) -> Result<Outcome, Refusal> {
+        let job = self.job_mut(job)?;
+        job.fence(token)?;
+        if job.is_wholly_cancelled() {
+            return Err(Refusal::Cancelled);
+        }
+        let last = job.part(&datacenter);
+        if let Some((granted, known)) = last
+            && *known == part
+        {
+            return Ok(Outcome::Granted(granted));
+        }
+        last.map_or(Ok(()), |(_, known)| known.state.may_be_tried_again())?;
+        let next = last.map_or(1, |(_, known)| known.try_number.saturating_add(1));
+        if part.try_number != next {
+            return Err(Refusal::WrongAttempt { next });
+        }
+        job.parts.insert((datacenter, Token(index)), part);
+        Ok(Outcome::Granted(Token(index)))
+    }
+
+    pub(super) fn dc_end(
+        &mut self,
+        token: Token,
+        part: PartId,
+        end: PartEnd,
+        is_late: bool,
+    ) -> Result<Outcome, Refusal> {
+        let job = self.job_mut(part.job)?;
+        // A datacenter may come back after its job has ended without it.
+        if is_late { job.obey(token) } else { job.fence(token) }?;
+        let known = job.parts.get_mut(&(part.datacenter, part.token)).ok_or(Refusal::Superseded)?;
+        let next = known.state.after(end, is_late)?;
+        if next == known.state {
+            return Ok(Outcome::Repeated);
+        }
+        known.state = next;
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,86 @@
+//! Steps whose `timeout` is more than the time-out of one call: repeated ones, and pauses.
+
+use std::time::{Duration, Instant};
+
+use hyperscale_clients::http::Network;
+use hyperscale_plan::model::{Step, StepKind};
+use hyperscale_types::{ErrorKind, Now, Span};
+use tokio::time;
+
+use super::Core;
+use super::examine::Verdict;
+use super::step::{Place, StepEnd, land_local, once, rest};
+use super::vu::Vu;
+use crate::control::StopPhase;
+
+/// The time that a step has for all it does, if its calls do not see to it themselves: the time-out of a single call is
+/// part of its preparation.
+pub(super) fn limit(step: &Step) -> Option<Span> {
+    let is_one_call = step.repeat == 1 && matches!(step.kind, StepKind::Http(_));
+    step.timeout.filter(|_| !is_one_call)
+}
+
+/// Runs a step as often as it says, within its limit. The pause after the last time is not part of it.
+pub(super) async fn run<N: Network>(
+    core: &Core<N>,
+    vu: &Vu<N>,
+    place: Place<'_>,
+    intended: &mut Option<Now>,
+    limit: Span,
+) -> StepEnd {
+    let deadline = Instant::now() + limit.to_duration();
+    let left = || deadline.saturating_duration_since(Instant::now());
+    for more in (0..place.step.repeat).rev() {
+        if core.phase.get() >= StopPhase::Cancelling {
+            return StepEnd::Cut;
+        }
+        let time_left = left();
+        if time_left.is_zero() {
+            return too_long(core, place, limit);
+        }
+        let end = within(core, time_left, once(core, vu, place, intended)).await;
+        let end = end.unwrap_or_else(|| cut_off(core, place, limit));
+        if more == 0 || end != StepEnd::Ok {
+            return rest(core, vu, place, end, false, intended).await;
+        }
+        match time::timeout(left(), rest(core, vu, place, end, true, intended)).await {
+            Ok(StepEnd::Ok) => {}
+            Ok(end) => return end,
+            Err(_) => return too_long(core, place, limit),
+        }
+    }
+    StepEnd::Ok
+}
+
+/// What a future gives, if it does so in time. One that does not is dropped, and its call recorded as `timeout`.
+async fn within<N: Network, T>(
+    core: &Core<N>,
+    time_left: Duration,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = Box::pin(work);
+    if let Ok(done) = time::timeout(time_left, &mut work).await {
+        return Some(done);
+    }
+    core.cut_as.set(ErrorKind::Timeout);
+    drop(work);
+    core.cut_as.set(ErrorKind::Cancelled);
+    None
+}
+
+/// The time was over in the middle. A call that was cut off has recorded itself ([`super::flight`]); a pause has not.
+fn cut_off<N: Network>(core: &Core<N>, place: Place<'_>, limit: Span) -> StepEnd {
+    if !matches!(place.step.kind, StepKind::Http(_)) {
+        return too_long(core, place, limit);
+    }
+    core.window.borrow_mut().error_message(place.number, ErrorKind::Timeout, &message(limit));
+    StepEnd::Failed
+}
+
+fn too_long<N: Network>(core: &Core<N>, place: Place<'_>, limit: Span) -> StepEnd {
+    land_local(core, place, &Verdict::failed(ErrorKind::Timeout, message(limit)))
+}
+
+fn message(limit: Span) -> String {
+    format!("the step was not done within {limit}")
+}

@@ -1,0 +1,175 @@
+//! Promises about the log and what is built on it, one file each, and what their judges are shown.
+
+mod cancelled_never_runs;
+mod committed_is_durable;
+mod committed_prefix;
+mod cores_promised_once;
+mod fresh_reads;
+mod leader_per_term;
+mod learners_caught_up;
+mod lease_not_outlived;
+mod load_overlap;
+mod log_queues;
+mod log_settles;
+mod receiver_never_back;
+mod state_hash;
+mod superseded_not_counted;
+mod sync_before_send;
+mod terminal_once;
+mod tokens_increase;
+mod vote_kept;
+
+use std::time::Duration;
+
+use hyperscale_consensus::register::{JobEnd, JobId, Outcome, Segment};
+use hyperscale_consensus::storage::{Batch, Loaded};
+use hyperscale_consensus::{Configuration, Halt, Message, RaftId, ReadId, StateHash};
+use hyperscale_types::Token;
+
+use super::Invariant;
+use crate::log::Written;
+use crate::moment::Moment;
+
+pub use log_settles::{jobs_open, replicas_differ};
+
+/// What happened in the log's world, at one node.
+#[derive(Debug)]
+pub enum Logged<'a> {
+    /// The replica leads.
+    Leads {
+        /// In this term.
+        term: u64,
+        /// Under this id.
+        id: RaftId,
+    },
+    /// The replica sends a message, with this on its disk.
+    Sends {
+        /// What.
+        message: &'a Message,
+        /// What survives whatever happens.
+        durable: &'a Loaded,
+    },
+    /// The replica hands a batch to its disk, which holds this.
+    Persists {
+        /// What.
+        batch: &'a Batch,
+        /// What survives whatever happens.
+        durable: &'a Loaded,
+    },
+    /// The replica applied an entry.
+    Applied {
+        /// Its place.
+        index: u64,
+        /// Its term.
+        term: u64,
+        /// What the machine said.
+        outcome: Option<&'a Outcome>,
+    },
+    /// Somebody applied this entry for the first time.
+    Committed {
+        /// Its place.
+        index: u64,
+        /// Whose disk holds it.
+        holders: &'a [RaftId],
+        /// Who votes, before what was applied now and after it.
+        configurations: [&'a Configuration; 2],
+    },
+    /// A command was applied for the first time.
+    Decided(&'a Written),
+    /// The replica's state after an entry.
+    State {
+        /// The entry.
+        index: u64,
+        /// The hash.
+        hash: StateHash,
+    },
+    /// A read was asked for.
+    ReadAsked(ReadId),
+    /// A read was answered from the state after this entry.
+    ReadReady {
+        /// Which.
+        read: ReadId,
+        /// The entry.
+        applied: u64,
+    },
+    /// The leader makes a learner a voter.
+    Promotes {
+        /// Whom.
+        id: RaftId,
+        /// So many entries are missing on its disk.
+        behind: u64,
+        /// So many may be.
+        allowed: u64,
+    },
+    /// The replica has stopped.
+    Halted(&'a Halt),
+    /// Proposals and reads of the replica whose outcome is open.
+    Open {
+        /// Proposals.
+        proposals: usize,
+        /// Reads.
+        reads: usize,
+    },
+    /// A worker obeyed a job leader.
+    Obeyed {
+        /// Of which job.
+        job: JobId,
+        /// With which token.
+        token: Token,
+    },
+    /// A worker sends load.
+    Load {
+        /// For which segment.
+        segment: &'a Segment,
+        /// Which attempt.
+        attempt: u32,
+        /// Under which grant.
+        grant: Token,
+    },
+    /// A worker's lease was renewed.
+    Renewed {
+        /// The worker uses it until then.
+        until: Moment,
+        /// The renewal arrived at the cluster leader then.
+        arrived: Moment,
+        /// The lease.
+        lease: Duration,
+    },
+    /// A client was promised a job.
+    Acknowledged {
+        /// The idempotency key.
+        key: &'a str,
+        /// The job.
+        job: JobId,
+    },
+    /// A client was told how a job ended.
+    Told {
+        /// The job.
+        job: JobId,
+        /// How.
+        end: JobEnd,
+    },
+}
+
+/// All judges of the log.
+pub(super) fn judges() -> Vec<Box<dyn Invariant>> {
+    vec![
+        Box::new(cancelled_never_runs::CancelledNeverRuns::default()),
+        Box::new(committed_is_durable::CommittedIsDurable),
+        Box::new(committed_prefix::CommittedPrefix::default()),
+        Box::new(cores_promised_once::CoresPromisedOnce::default()),
+        Box::new(fresh_reads::FreshReads::default()),
+        Box::new(leader_per_term::LeaderPerTerm::default()),
+        Box::new(learners_caught_up::LearnersCaughtUp),
+        Box::new(lease_not_outlived::LeaseNotOutlived::default()),
+        Box::new(load_overlap::LoadOverlap::default()),
+        Box::new(log_queues::LogQueues),
+        Box::new(receiver_never_back::ReceiverNeverBack::default()),
+        Box::new(state_hash::StateHashes::default()),
+        Box::new(superseded_not_counted::SupersededNotCounted::default()),
+        Box::new(sync_before_send::SyncBeforeSend),
+        Box::new(terminal_once::TerminalOnce::default()),
+        Box::new(tokens_increase::TokensIncrease::default()),
+        Box::new(vote_kept::VoteKept),
+    ]
+}

@@ -1,0 +1,29 @@
+//! A small application on the log: clients submit jobs, managers lead them, workers run their segments under leases.
+//!
+//! It exists so that tokens, leases and terminal states are exercised by everything that goes wrong in a seed; the role
+//! cores take its place later. What decides is production code – register, granter, holder, roll call, token book. What
+//! stands here is a driver: each step follows from the log, is repeated until the log shows it, and may be proposed by
+//! somebody who has been replaced long ago. The register has to cope with that, and the judges look whether it does.
+//!
+//! | file     | whose part it is                                                                              |
+//! | -------- | --------------------------------------------------------------------------------------------- |
+//! | `office` | a manager: its replica, and what it answers                                                   |
+//! | `desk`   | a manager's requests to the cluster leader, and the leader's proposals for others             |
+//! | `leases` | a manager forwards renewals, the cluster leader grants them                                   |
+//! | `chair`  | the cluster leader ends leases and gives the jobs of silent managers to others                |
+//! | `driver` | a job leader assigns, dispatches, cancels and ends                                            |
+//! | `worker` | holds a lease, runs attempts, reports their ends until somebody confirms                      |
+//! | `client` | what is ordered, and what clients were told                                                   |
+//! | `plan`   | what a job consists of, all of it in its id                                                   |
+
+mod chair;
+pub mod client;
+mod desk;
+mod driver;
+mod leases;
+mod office;
+pub mod plan;
+mod worker;
+
+pub use office::{Answer, Office, Order, Staff};
+pub use worker::{Deed, Worker};

@@ -1,0 +1,53 @@
+//! What a job consists of. All of it is in the first bytes of the job's id, so that every manager knows it without a blob.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use hyperscale_consensus::BlobId;
+use hyperscale_consensus::register::{JobId, Segment};
+
+/// The one workflow of a job.
+pub const WORKFLOW: &str = "load";
+/// Attempts of a segment before its job fails.
+pub const ATTEMPTS_MAX: u32 = 4;
+/// Cores of a worker: few, so that jobs compete for them.
+pub const CORES: u32 = 3;
+
+/// A new job. Gates have no workers: their jobs have no segments.
+pub fn draw(rng: &mut Rng, has_workers: bool) -> JobId {
+    let mut id = [0; 16];
+    rng.fill(&mut id);
+    id[0] = if has_workers { rng.u8(1..=3) } else { 0 };
+    id[1] = rng.u8(1..=2);
+    id[2] = rng.u8(2..=20);
+    JobId(id)
+}
+
+/// Segments of a job.
+pub fn segments(job: JobId) -> u32 {
+    u32::from(job.0[0])
+}
+
+/// Cores of each of its segments.
+pub fn cores(job: JobId) -> u32 {
+    u32::from(job.0[1])
+}
+
+/// How long each of its segments runs.
+pub fn length(job: JobId) -> Duration {
+    Duration::from_millis(500) * u32::from(job.0[2])
+}
+
+/// One of its segments.
+pub fn segment(job: JobId, number: u32) -> Segment {
+    Segment { job, workflow: WORKFLOW.to_owned(), number }
+}
+
+/// The result of an attempt: another one for every attempt, so that a stranger's is recognised.
+pub fn result(segment: &Segment, attempt: u32) -> BlobId {
+    let mut hash = [0; 32];
+    hash[..16].copy_from_slice(&segment.job.0);
+    hash[16..20].copy_from_slice(&segment.number.to_be_bytes());
+    hash[20..24].copy_from_slice(&attempt.to_be_bytes());
+    BlobId { hash, length: 24 }
+}

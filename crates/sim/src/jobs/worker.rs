@@ -1,0 +1,314 @@
+//! A worker: holds a lease, runs attempts, reports their ends until somebody confirms.
+//!
+//! ```text
+//! dispatch ──► running ── done, stopped, lease over ──► ended (repeated) ── confirmed ──► kept, so that it never starts again
+//!      └─► refused: never starts here
+//! ```
+//!
+//! Immediately before it sends load it compares its clock with its lease: a worker that wakes up sends nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hyperscale_consensus::bugs::Bugs;
+use hyperscale_consensus::lease::{Holder, LeaseError};
+use hyperscale_consensus::register::{EndStatus, JobId, Segment};
+use hyperscale_consensus::{Bearer, TokenBook};
+use hyperscale_types::{BootEpoch, NodeId, Now, Token};
+
+use super::plan::CORES;
+use crate::log::Letter;
+use crate::log::letter::Dispatch;
+use crate::moment::Moment;
+
+/// A manager that does not answer within this time is left for the next one.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The end of an attempt is told again after this time.
+const TELL_AGAIN: Duration = Duration::from_secs(1);
+
+/// What a worker did, for the world and for the judges.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "deeds are followed at once")]
+pub enum Deed {
+    /// It sends a letter.
+    Send {
+        /// To whom.
+        to: NodeId,
+        /// What.
+        letter: Letter,
+    },
+    /// It obeyed a job leader.
+    Obeyed {
+        /// Of which job.
+        job: JobId,
+        /// With which token.
+        token: Token,
+    },
+    /// It sends load.
+    Load {
+        /// For which segment.
+        segment: Segment,
+        /// Which attempt.
+        attempt: u32,
+        /// Under which grant.
+        grant: Token,
+    },
+    /// Its lease was renewed.
+    Renewed {
+        /// It uses it until then, on its clock.
+        until: Now,
+        /// How long the granter waits from when the renewal arrived.
+        lease: Duration,
+        /// When that was.
+        arrived: Moment,
+    },
+}
+
+/// The last attempt of a segment that this worker saw.
+#[derive(Clone, Copy, Debug)]
+struct Tried {
+    attempt: u32,
+    grant: Token,
+    cores: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Running { ends: Now },
+    Ended { status: EndStatus, told: Now, confirmed: bool },
+    Refused,
+}
+
+/// One worker in one life.
+#[derive(Debug)]
+pub struct Worker {
+    me: NodeId,
+    boot: BootEpoch,
+    lease: Option<Holder>,
+    /// When it last asked for a grant or a renewal that is not answered yet.
+    asked: Option<Now>,
+    /// Which of the managers it talks to.
+    turn: usize,
+    tried: BTreeMap<Segment, Tried>,
+    tokens: TokenBook<u8, JobId>,
+    /// Who brought the highest token of a job.
+    leaders: BTreeMap<JobId, NodeId>,
+    bugs: Bugs,
+}
+
+impl Worker {
+    /// A worker that starts.
+    pub fn new(me: NodeId, boot: BootEpoch, turn: usize, bugs: Bugs) -> Self {
+        Self {
+            me,
+            boot,
+            lease: None,
+            asked: None,
+            turn,
+            tried: BTreeMap::new(),
+            tokens: TokenBook::with_bugs(bugs.clone()),
+            leaders: BTreeMap::new(),
+            bugs,
+        }
+    }
+
+    /// Whether it has a grant and may use it.
+    pub fn is_usable(&self, now: Now) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.is_usable(now))
+    }
+
+    /// What is to be done from time to time, load included. `managers` are those it knows of.
+    pub fn duty(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
+        if managers.is_empty() {
+            return;
+        }
+        self.keep_lease(now, managers, out);
+        self.work(now, out);
+        self.tell(now, managers, out);
+    }
+
+    fn keep_lease(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
+        let wants = self.lease.as_ref().is_none_or(|lease| now >= lease.renew_at());
+        let is_silent = self.asked.is_some_and(|asked| now.since(asked) >= PATIENCE);
+        if !wants || self.asked.is_some() && !is_silent {
+            return;
+        }
+        self.turn += usize::from(is_silent);
+        self.asked = Some(now);
+        let letter = match &self.lease {
+            None => Letter::Register { boot: self.boot, cores: CORES, sent: now },
+            Some(lease) => Letter::Renew { grant: lease.token(), sent: now },
+        };
+        out.push(Deed::Send { to: managers[self.turn % managers.len()], letter });
+    }
+
+    fn work(&mut self, now: Now, out: &mut Vec<Deed>) {
+        let is_usable = self.is_usable(now);
+        for (segment, it) in &mut self.tried {
+            let State::Running { ends } = it.state else { continue };
+            if !is_usable {
+                it.state = ended(EndStatus::Lost);
+            } else if now >= ends {
+                it.state = ended(EndStatus::Completed);
+            } else {
+                out.push(Deed::Load { segment: segment.clone(), attempt: it.attempt, grant: it.grant });
+            }
+        }
+    }
+
+    /// Ends are told to the job's leader, or to whoever listens.
+    fn tell(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
+        for (segment, it) in &mut self.tried {
+            let State::Ended { status, told, confirmed: false } = &mut it.state else { continue };
+            if now.since(*told) < TELL_AGAIN {
+                continue;
+            }
+            let first = *told == Now::ZERO;
+            *told = now;
+            let leader = self.leaders.get(&segment.job).filter(|_| first).copied();
+            self.turn += usize::from(!first);
+            let to = leader.unwrap_or(managers[self.turn % managers.len()]);
+            let (segment, attempt, status) = (segment.clone(), it.attempt, *status);
+            out.push(Deed::Send { to, letter: Letter::Ended { worker: self.me, segment, attempt, status } });
+        }
+    }
+
+    /// A letter from a manager.
+    pub fn letter(&mut self, now: Now, from: NodeId, letter: Letter, out: &mut Vec<Deed>) {
+        match letter {
+            Letter::Registered { grant, lease, sent } => self.registered(now, grant, lease, sent),
+            Letter::Renewed { sent, answer, arrived } => self.renewed(now, sent, answer, arrived, out),
+            Letter::Dispatch(dispatch) => self.dispatch(now, from, dispatch, out),
+            Letter::Stop { segment, attempt, token } => self.stop(from, segment, attempt, token, out),
+            Letter::Confirmed { segment, attempt } => self.confirmed(&segment, attempt),
+            _ => {}
+        }
+    }
+
+    fn registered(&mut self, now: Now, grant: Token, lease: Option<Duration>, sent: Now) {
+        if self.lease.as_ref().is_some_and(|held| held.token() >= grant) {
+            return;
+        }
+        self.asked = None;
+        self.stop_all();
+        // Without a lease the grant was in force before: how long is known once it is renewed.
+        let holder = Holder::new(grant, lease.unwrap_or_default(), sent.min(now));
+        self.lease = Some(holder.with_bugs(self.bugs.clone()));
+    }
+
+    fn renewed(
+        &mut self,
+        now: Now,
+        sent: Now,
+        answer: Result<Duration, LeaseError>,
+        arrived: Moment,
+        out: &mut Vec<Deed>,
+    ) {
+        let Some(lease) = &mut self.lease else { return };
+        self.asked = None;
+        match answer {
+            Ok(ttl) => {
+                let before = lease.usable_until();
+                lease.renewed(sent, ttl, now);
+                // A late answer to an older renewal changes nothing.
+                if lease.usable_until() > before {
+                    out.push(Deed::Renewed { until: lease.usable_until(), lease: ttl, arrived });
+                }
+            }
+            // The right is gone, or about to go: what runs stops, and a new grant is asked for.
+            Err(LeaseError::NotHeld | LeaseError::Stale { .. } | LeaseError::Ending) => {
+                self.stop_all();
+                self.lease = None;
+            }
+            Err(LeaseError::NotLeader | LeaseError::Overloaded) => {}
+        }
+    }
+
+    fn dispatch(&mut self, now: Now, from: NodeId, it: Dispatch, out: &mut Vec<Deed>) {
+        if !self.obeys(from, it.segment.job, it.token, out) {
+            return;
+        }
+        let known = self.tried.get(&it.segment).copied().filter(|known| known.attempt >= it.attempt);
+        let taken = match known {
+            Some(known) if known.attempt > it.attempt => return,
+            Some(known) => !matches!(known.state, State::Refused),
+            None => self.take_up(now, &it),
+        };
+        if let Some(Tried { state: State::Ended { told, confirmed, .. }, .. }) =
+            self.tried.get_mut(&it.segment)
+        {
+            // The new job leader has not heard of it: told again, at once.
+            (*told, *confirmed) = (Now::ZERO, false);
+        }
+        let letter = Letter::Dispatched { segment: it.segment, attempt: it.attempt, taken };
+        out.push(Deed::Send { to: from, letter });
+    }
+
+    /// Starts an attempt, or decides never to.
+    fn take_up(&mut self, now: Now, it: &Dispatch) -> bool {
+        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == it.grant);
+        let takes = is_granted && self.is_usable(now) && self.busy() + it.cores <= CORES;
+        let state = if takes { State::Running { ends: now.plus(it.length) } } else { State::Refused };
+        let tried = Tried { attempt: it.attempt, grant: it.grant, cores: it.cores, state };
+        self.tried.insert(it.segment.clone(), tried);
+        takes
+    }
+
+    fn stop(&mut self, from: NodeId, segment: Segment, attempt: u32, token: Token, out: &mut Vec<Deed>) {
+        if !self.obeys(from, segment.job, token, out) {
+            return;
+        }
+        let tried = self.tried.entry(segment).or_insert(Tried {
+            attempt,
+            grant: Token(0),
+            cores: 0,
+            state: ended(EndStatus::Cancelled),
+        });
+        match tried.state {
+            State::Running { .. } if tried.attempt == attempt => tried.state = ended(EndStatus::Cancelled),
+            State::Ended { status, .. } if tried.attempt == attempt => tried.state = ended(status),
+            State::Refused if tried.attempt == attempt => tried.state = ended(EndStatus::Refused),
+            _ if tried.attempt < attempt => {
+                *tried = Tried { attempt, grant: Token(0), cores: 0, state: ended(EndStatus::Cancelled) };
+            }
+            _ => {}
+        }
+    }
+
+    fn obeys(&mut self, from: NodeId, job: JobId, token: Token, out: &mut Vec<Deed>) -> bool {
+        let obeys = self.tokens.admit(0, job, token, Bearer::Member).is_ok();
+        if obeys {
+            self.leaders.insert(job, from);
+            out.push(Deed::Obeyed { job, token });
+        }
+        obeys
+    }
+
+    fn confirmed(&mut self, segment: &Segment, number: u32) {
+        if let Some(it) = self.tried.get_mut(segment).filter(|it| it.attempt == number)
+            && let State::Ended { confirmed, .. } = &mut it.state
+        {
+            *confirmed = true;
+        }
+    }
+
+    fn stop_all(&mut self) {
+        for it in self.tried.values_mut().filter(|it| matches!(it.state, State::Running { .. })) {
+            it.state = ended(EndStatus::Lost);
+        }
+    }
+
+    fn busy(&self) -> u32 {
+        let runs = |it: &&Tried| matches!(it.state, State::Running { .. });
+        self.tried.values().filter(runs).map(|it| it.cores).sum()
+    }
+}
+
+/// An end that nobody was told yet.
+fn ended(status: EndStatus) -> State {
+    State::Ended { status, told: Now::ZERO, confirmed: false }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+use super::*;
+use crate::jobs::plan;
+
+const TTL: Duration = Duration::from_secs(15);
+
+fn at(seconds: u64) -> Now {
+    Now::after_start(Duration::from_secs(seconds))
+}
+
+fn node(number: u64) -> NodeId {
+    NodeId::new(number).unwrap()
+}
+
+fn segment() -> Segment {
+    plan::segment(JobId([1; 16]), 0)
+}
+
+/// A worker with a lease since second 10.
+fn leased() -> Worker {
+    let mut worker = Worker::new(node(9), BootEpoch(1), 0, Bugs::default());
+    let registered = Letter::Registered { grant: Token(5), lease: Some(TTL), sent: at(10) };
+    worker.letter(at(10), node(1), registered, &mut Vec::new());
+    worker
+}
+
+fn dispatch(worker: &mut Worker, second: u64, attempt: u32, grant: u64) -> Vec<Deed> {
+    let (length, token) = (Duration::from_mins(1), Token(7));
+    let it = Dispatch { segment: segment(), attempt, token, grant: Token(grant), cores: 1, length };
+    let mut out = Vec::new();
+    worker.letter(at(second), node(1), Letter::Dispatch(it), &mut out);
+    out
+}
+
+fn duty(worker: &mut Worker, second: u64) -> Vec<Deed> {
+    let mut out = Vec::new();
+    worker.duty(at(second), &[node(1), node(2)], &mut out);
+    out
+}
+
+fn is_taken(deeds: &[Deed]) -> Option<bool> {
+    deeds.iter().find_map(|deed| match deed {
+        Deed::Send { letter: Letter::Dispatched { taken, .. }, .. } => Some(*taken),
+        _ => None,
+    })
+}
+
+fn sends_load(deeds: &[Deed]) -> bool {
+    deeds.iter().any(|deed| matches!(deed, Deed::Load { .. }))
+}
+
+#[test]
+fn worker_that_wakes_up_after_its_lease_sends_nothing_and_says_what_is_lost() {
+    let mut worker = leased();
+    assert_eq!(is_taken(&dispatch(&mut worker, 11, 1, 5)), Some(true));
+    assert!(sends_load(&duty(&mut worker, 12)));
+    let deeds = duty(&mut worker, 24);
+    assert!(!sends_load(&deeds));
+    let is_lost = |deed: &Deed| {
+        matches!(deed, Deed::Send { letter: Letter::Ended { status: EndStatus::Lost, attempt: 1, .. }, .. })
+    };
+    assert!(deeds.iter().any(is_lost), "{deeds:?}");
+}
+
+#[test]
+fn attempt_that_was_refused_never_starts() {
+    let mut worker = leased();
+    assert_eq!(is_taken(&dispatch(&mut worker, 11, 1, 4)), Some(false), "another grant");
+    assert_eq!(is_taken(&dispatch(&mut worker, 11, 1, 5)), Some(false));
+    assert_eq!(is_taken(&dispatch(&mut worker, 11, 2, 5)), Some(true));
+    assert_eq!(is_taken(&dispatch(&mut worker, 11, 1, 5)), None, "superseded");
+}
+
+#[test]
+fn grant_that_was_in_force_is_no_lease_before_it_is_renewed() {
+    let mut worker = Worker::new(node(9), BootEpoch(1), 0, Bugs::default());
+    let registered = Letter::Registered { grant: Token(5), lease: None, sent: at(10) };
+    worker.letter(at(10), node(1), registered, &mut Vec::new());
+    assert!(!worker.is_usable(at(10)));
+    let renewed = Letter::Renewed { sent: at(11), answer: Ok(TTL), arrived: Moment(0) };
+    worker.letter(at(11), node(1), renewed, &mut Vec::new());
+    assert!(worker.is_usable(at(12)));
+}
+
+#[test]
+fn end_is_told_until_it_is_confirmed() {
+    let mut worker = leased();
+    dispatch(&mut worker, 11, 1, 5);
+    let tells = |deeds: Vec<Deed>| {
+        deeds.iter().any(|deed| matches!(deed, Deed::Send { letter: Letter::Ended { .. }, .. }))
+    };
+    assert!(tells(duty(&mut worker, 30)) && tells(duty(&mut worker, 32)));
+    let confirmed = Letter::Confirmed { segment: segment(), attempt: 1 };
+    worker.letter(at(33), node(1), confirmed, &mut Vec::new());
+    assert!(!tells(duty(&mut worker, 40)));
+}
+
+#[test]
+fn replaced_job_leader_is_not_obeyed() {
+    let mut worker = leased();
+    dispatch(&mut worker, 11, 1, 5);
+    let stop = |token| Letter::Stop { segment: segment(), attempt: 1, token: Token(token) };
+    worker.letter(at(12), node(2), stop(6), &mut Vec::new());
+    assert!(sends_load(&duty(&mut worker, 12)));
+    worker.letter(at(12), node(2), stop(8), &mut Vec::new());
+    assert!(!sends_load(&duty(&mut worker, 13)));
+}

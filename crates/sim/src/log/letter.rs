@@ -1,0 +1,225 @@
+//! Everything that nodes of the log's world say to each other, as data.
+//!
+//! Messages of the group are the production ones. The rest belongs to the small application that exercises it: requests
+//! to the cluster leader, leases, dispatches. A letter that is lost is written again by whoever misses the answer.
+
+use std::time::Duration;
+
+use hyperscale_consensus::lease::{Claim, LeaseError};
+use hyperscale_consensus::register::{Command, EndStatus, JobId, Outcome, Segment};
+use hyperscale_consensus::{Message, MessageKind, Report};
+use hyperscale_types::{BootEpoch, NodeId, Now, Token};
+
+use crate::moment::Moment;
+
+/// About what a letter takes on the wire, beside what it carries.
+const LETTER_BYTES: usize = 120;
+
+/// One letter.
+#[derive(Clone, Debug)]
+pub enum Letter {
+    /// Between replicas.
+    Raft(Message),
+    /// A node that starts asks what another one is.
+    Ask,
+    /// The answer.
+    Report(Report),
+    /// To the cluster leader: propose this.
+    Propose {
+        /// The asker's number for it.
+        request: u64,
+        /// What.
+        command: Command,
+    },
+    /// What became of it: place and outcome, or nothing that is known.
+    Proposed {
+        /// The asker's number for it.
+        request: u64,
+        /// The outcome.
+        outcome: Option<(u64, Outcome)>,
+    },
+    /// To the cluster leader: this manager is there and leads its jobs.
+    Here,
+    /// From a new cluster leader: who is there?
+    RollCall,
+    /// A worker wants a grant.
+    Register {
+        /// Its life.
+        boot: BootEpoch,
+        /// Its cores.
+        cores: u32,
+        /// When it asked, on its clock.
+        sent: Now,
+    },
+    /// The grant. It comes with a lease only if it is new: one that was in force may be ending.
+    Registered {
+        /// The grant.
+        grant: Token,
+        /// How long the lease is.
+        lease: Option<Duration>,
+        /// When the worker asked.
+        sent: Now,
+    },
+    /// A worker renews its lease.
+    Renew {
+        /// The grant.
+        grant: Token,
+        /// When it asked, on its clock.
+        sent: Now,
+    },
+    /// Renewals on their way to the cluster leader.
+    Renewals {
+        /// The sender's number for the batch.
+        batch: u64,
+        /// All of them.
+        claims: Vec<Claim<NodeId>>,
+    },
+    /// The cluster leader's answer, after its round.
+    RenewalsAnswered {
+        /// The sender's number for the batch.
+        batch: u64,
+        /// One by one.
+        answers: Vec<(NodeId, Result<Duration, LeaseError>)>,
+        /// When the batch arrived, which nobody but the judges may look at.
+        arrived: Moment,
+    },
+    /// The answer to a worker.
+    Renewed {
+        /// When the worker asked.
+        sent: Now,
+        /// The lease, or why not.
+        answer: Result<Duration, LeaseError>,
+        /// When the renewal arrived at the cluster leader, which nobody but the judges may look at.
+        arrived: Moment,
+    },
+    /// A job leader gives a worker an attempt.
+    Dispatch(Dispatch),
+    /// The worker took it, or runs it already, or never will.
+    Dispatched {
+        /// Of which segment.
+        segment: Segment,
+        /// Which attempt.
+        attempt: u32,
+        /// Whether it runs or ran there.
+        taken: bool,
+    },
+    /// A job leader wants an attempt stopped because the job was cancelled.
+    Stop {
+        /// Of which segment.
+        segment: Segment,
+        /// Which attempt.
+        attempt: u32,
+        /// The job leader's token.
+        token: Token,
+    },
+    /// A worker's attempt ended. Repeated until it is confirmed.
+    Ended {
+        /// Whose it was.
+        worker: NodeId,
+        /// Of which segment.
+        segment: Segment,
+        /// Which attempt.
+        attempt: u32,
+        /// How.
+        status: EndStatus,
+    },
+    /// The end of an attempt is decided, whatever was decided.
+    Confirmed {
+        /// Of which segment.
+        segment: Segment,
+        /// Which attempt.
+        attempt: u32,
+    },
+    /// From a client.
+    Client(ClientLetter),
+}
+
+/// An attempt for a worker.
+#[derive(Clone, Debug)]
+pub struct Dispatch {
+    /// Of which segment.
+    pub segment: Segment,
+    /// Which attempt.
+    pub attempt: u32,
+    /// The job leader's token.
+    pub token: Token,
+    /// The worker's grant it was assigned under.
+    pub grant: Token,
+    /// Cores it takes.
+    pub cores: u32,
+    /// How long it runs.
+    pub length: Duration,
+}
+
+/// What a client wants. Repeated until it is answered.
+#[derive(Clone, Debug)]
+pub struct ClientLetter {
+    /// The client's errand it is about.
+    pub errand: usize,
+    /// What.
+    pub wish: Wish,
+}
+
+/// What a client wants.
+#[derive(Clone, Debug)]
+pub enum Wish {
+    /// A job, under an idempotency key.
+    Submit {
+        /// What it consists of, as the first bytes of an id.
+        job: JobId,
+        /// The key.
+        key: String,
+    },
+    /// That nothing of a job runs any more.
+    Cancel(JobId),
+    /// To know how a job ended.
+    Status(JobId),
+}
+
+impl Letter {
+    /// Whether it takes the connection for large things.
+    pub fn is_bulk(&self) -> bool {
+        matches!(self, Letter::Raft(message) if message.kind == MessageKind::Snapshot)
+    }
+
+    /// About what it takes on the wire.
+    pub fn bytes(&self) -> usize {
+        let carried = match self {
+            Letter::Raft(message) => {
+                let entries: usize = message.entries.iter().map(|entry| entry.body.size()).sum();
+                entries + message.snapshot.as_ref().map_or(0, |snapshot| snapshot.state.len())
+            }
+            Letter::Renewals { claims, .. } => claims.len() * 20,
+            Letter::RenewalsAnswered { answers, .. } => answers.len() * 20,
+            _ => 0,
+        };
+        LETTER_BYTES + carried
+    }
+
+    /// Something of the content, for the trace.
+    pub fn fingerprint(&self) -> u64 {
+        match self {
+            Letter::Raft(message) => {
+                1 + 32 * (message.kind as u64) + (message.index << 10) + (message.term << 40)
+            }
+            Letter::Ask => 2,
+            Letter::Report(_) => 3,
+            Letter::Propose { request, .. } => 4 + 32 * request,
+            Letter::Proposed { request, .. } => 5 + 32 * request,
+            Letter::Here => 6,
+            Letter::RollCall => 7,
+            Letter::Register { sent, .. } => 8 + 32 * sent.0,
+            Letter::Registered { grant, .. } => 9 + 32 * grant.0,
+            Letter::Renew { sent, .. } => 10 + 32 * sent.0,
+            Letter::Renewals { batch, .. } => 11 + 32 * batch,
+            Letter::RenewalsAnswered { batch, .. } => 12 + 32 * batch,
+            Letter::Renewed { sent, .. } => 13 + 32 * sent.0,
+            Letter::Dispatch(dispatch) => 14 + 32 * u64::from(dispatch.attempt),
+            Letter::Dispatched { attempt, .. } => 15 + 32 * u64::from(*attempt),
+            Letter::Stop { attempt, .. } => 16 + 32 * u64::from(*attempt),
+            Letter::Ended { attempt, .. } => 17 + 32 * u64::from(*attempt),
+            Letter::Confirmed { attempt, .. } => 18 + 32 * u64::from(*attempt),
+            Letter::Client(letter) => 19 + 32 * letter.errand as u64,
+        }
+    }
+}

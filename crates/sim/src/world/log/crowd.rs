@@ -1,0 +1,111 @@
+//! Workers and clients: those who are outside of the group and write to it.
+
+use std::time::Duration;
+
+use hyperscale_types::{NodeId, Role};
+
+use super::{Happening, World};
+use crate::invariants::Logged;
+use crate::jobs::{Answer, Deed};
+use crate::log::Letter;
+use crate::log::letter::ClientLetter;
+use crate::moment::Moment;
+use crate::process::Life;
+use crate::world::node::{id_of, index_of};
+
+/// One way between a client and a manager.
+const CLIENT_DELAY: Duration = Duration::from_millis(2);
+
+impl World {
+    pub(super) fn worker_duty(&mut self, index: usize) {
+        let managers = self.known_managers(self.truth.nodes[index].cluster);
+        let now = self.nodes[index].clock.read(self.kernel.now());
+        let mut deeds = Vec::new();
+        if let Some(worker) = &mut self.nodes[index].worker {
+            worker.duty(now, &managers, &mut deeds);
+        }
+        self.follow_deeds(index, deeds);
+    }
+
+    pub(super) fn worker_letter(&mut self, index: usize, from: NodeId, letter: Letter) {
+        let now = self.nodes[index].clock.read(self.kernel.now());
+        let mut deeds = Vec::new();
+        if let Some(worker) = &mut self.nodes[index].worker {
+            worker.letter(now, from, letter, &mut deeds);
+        }
+        self.follow_deeds(index, deeds);
+    }
+
+    fn follow_deeds(&mut self, index: usize, deeds: Vec<Deed>) {
+        for deed in deeds {
+            match deed {
+                Deed::Send { to, letter } => self.post(index, to, letter),
+                Deed::Obeyed { job, token } => self.show_log(index, Logged::Obeyed { job, token }),
+                Deed::Load { segment, attempt, grant } => {
+                    self.recorder
+                        .note(self.kernel.now(), index, || format!("load {segment:?} {attempt} {grant}"));
+                    self.show_log(index, Logged::Load { segment: &segment, attempt, grant });
+                }
+                Deed::Renewed { until, lease, arrived } => {
+                    let until = self.nodes[index].clock.moment_of(until);
+                    self.show_log(index, Logged::Renewed { until, arrived, lease });
+                }
+            }
+        }
+    }
+
+    /// The managers of a cluster that were not taken away.
+    fn known_managers(&self, cluster: u8) -> Vec<NodeId> {
+        let facts = self.truth.nodes.iter().enumerate().filter(|(_, fact)| fact.cluster == cluster);
+        let managers = facts.filter(|(_, fact)| fact.role != Role::Worker);
+        let there = managers.filter(|(_, fact)| !matches!(fact.process.life, Life::Gone(_)));
+        there.map(|(index, _)| id_of(index)).collect()
+    }
+
+    /// A client looks at its errand.
+    pub(in crate::world) fn client(&mut self, errand: usize) {
+        let now = self.kernel.now();
+        let it = &self.clients.errands[errand];
+        let Some(wish) = it.wish(now) else { return };
+        let (next, managers) = (it.next(now), self.known_managers(it.cluster));
+        self.kernel.at(next, Happening::Client { errand });
+        let Some(log) = &mut self.log else { return };
+        if managers.is_empty() {
+            return;
+        }
+        let to = index_of(managers[log.rng.usize(..managers.len())]);
+        if let Some(at) = self.client_delay() {
+            let (boot, letter) = (self.truth.nodes[to].process.boot, ClientLetter { errand, wish });
+            let letter = Box::new(Letter::Client(letter));
+            self.kernel.at(at, Happening::Letter { from: to, to, boot, letter });
+        }
+    }
+
+    /// When something between a client and a manager arrives, if it does.
+    pub(super) fn client_delay(&mut self) -> Option<Moment> {
+        let (now, loss) = (self.kernel.now(), self.network.weather().loss);
+        let log = self.log.as_mut()?;
+        (log.rng.f64() >= loss).then(|| now.plus(CLIENT_DELAY.mul_f64(0.5 + log.rng.f64())))
+    }
+
+    /// A client is answered.
+    pub(in crate::world) fn answered(&mut self, errand: usize, answer: Answer) {
+        // Clients are nowhere: what they are told is shown at any node of the cluster.
+        let cluster = self.clients.errands[errand].cluster;
+        let Some(node) = self.truth.nodes.iter().position(|fact| fact.cluster == cluster) else { return };
+        let it = &mut self.clients.errands[errand];
+        match answer {
+            Answer::Accepted(job) => {
+                it.accepted.get_or_insert(job);
+                let key = it.key.clone();
+                self.show_log(node, Logged::Acknowledged { key: &key, job });
+            }
+            Answer::Cancelled => it.cancelled = true,
+            Answer::Ended(end) => {
+                it.ended.get_or_insert(end);
+                let job = it.accepted.unwrap_or(it.wanted);
+                self.show_log(node, Logged::Told { job, end });
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Between the world and the log: replicas on their disks, letters on the network, and everything shown to the judges.
+//!
+//! | file       | what it does                                                        |
+//! | ---------- | ------------------------------------------------------------------- |
+//! | `lives`    | replicas start, found or join their group, crash and come back      |
+//! | `work`     | does what a replica asks for, in the order it asks                  |
+//! | `letters`  | letters leave and arrive                                            |
+//! | `operator` | removes members that are gone, adds those that wait                 |
+//! | `crowd`    | workers and clients                                                 |
+
+mod crowd;
+mod letters;
+mod lives;
+mod operator;
+mod work;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fastrand::Rng;
+use hyperscale_consensus::Config;
+use hyperscale_consensus::bugs::Bugs;
+use hyperscale_types::Role;
+
+use super::{Happening, World};
+use crate::jobs::client::Clients;
+use crate::log::Host;
+use crate::log::disk::Frailty;
+use crate::moment::Moment;
+
+pub(super) use operator::ROUND as OPERATOR_ROUND;
+
+/// How the log of a world is made. A world without it has membership only.
+#[derive(Clone, Debug)]
+pub struct LogSetup {
+    /// Settings of the groups of managers; gates take the times of those for wide areas.
+    pub config: Config,
+    /// What power losses do to disks.
+    pub frailty: Frailty,
+    /// Jobs that clients of each datacenter order.
+    pub jobs: usize,
+    /// From when on, and within which time.
+    pub ordered: (Moment, Duration),
+}
+
+impl LogSetup {
+    /// Groups as in production, without jobs.
+    pub fn quiet(config: Config) -> Self {
+        Self { config, frailty: Frailty::default(), jobs: 0, ordered: (Moment::ZERO, Duration::ZERO) }
+    }
+
+    fn bugs(&self) -> &Bugs {
+        &self.config.bugs
+    }
+
+    fn config_of(&self, role: Role) -> Config {
+        let lan = &self.config;
+        match role {
+            Role::Gate => {
+                let wan = Config::wan();
+                Config {
+                    tick: wan.tick,
+                    heartbeat: wan.heartbeat,
+                    election_min: wan.election_min,
+                    election_max: wan.election_max,
+                    quorum_timeout: wan.quorum_timeout,
+                    ..lan.clone()
+                }
+            }
+            Role::Manager | Role::Worker => lan.clone(),
+        }
+    }
+}
+
+/// What the world knows of its logs.
+#[derive(Debug)]
+pub(super) struct LogWorld {
+    setup: LogSetup,
+    rng: Rng,
+    /// The last entry that was applied anywhere, per group.
+    frontier: BTreeMap<u8, u64>,
+}
+
+impl World {
+    /// Makes the log a part of the world, before any node is added.
+    pub(super) fn prepare_log(&mut self) {
+        let Some(setup) = self.setup.log.clone() else { return };
+        let mut rng = Rng::with_seed(self.setup.seed ^ 0x10c5_0f00_d000_0001);
+        let mut clients = Clients::default();
+        for cluster in 0..self.setup.shape.datacenters {
+            clients.draw(&mut rng, cluster, setup.jobs, setup.ordered, true);
+        }
+        if self.setup.shape.gates > 0 {
+            let gates = self.setup.shape.datacenters;
+            clients.draw(&mut rng, gates, setup.jobs.div_ceil(3), setup.ordered, false);
+        }
+        for (errand, it) in clients.errands.iter().enumerate() {
+            self.kernel.at(it.at, Happening::Client { errand });
+        }
+        self.kernel.after(OPERATOR_ROUND, Happening::Operator);
+        self.clients = clients;
+        self.log = Some(LogWorld { setup, rng, frontier: BTreeMap::new() });
+    }
+
+    /// The hosts of a cluster's log whose nodes run and stay.
+    pub fn hosts_of(&self, cluster: u8) -> Vec<(usize, &Host)> {
+        let members = self.truth.members(cluster);
+        members.filter_map(|index| Some((index, self.nodes[index].host.as_deref()?))).collect()
+    }
+
+    /// The node that leads a cluster's log and knows all that was decided.
+    pub fn leader_of(&self, cluster: u8) -> Option<usize> {
+        let leads = |host: &Host| host.office().is_some_and(|office| office.group.is_established());
+        self.hosts_of(cluster).into_iter().find(|(_, host)| leads(host)).map(|(index, _)| index)
+    }
+
+    /// All that a cluster ever had.
+    fn all_hosts_of(&self, cluster: u8) -> impl Iterator<Item = (usize, &Host)> {
+        let facts = self.truth.nodes.iter().enumerate();
+        let members = facts.filter(move |(_, fact)| fact.cluster == cluster).map(|(index, _)| index);
+        members.filter_map(|index| Some((index, self.nodes[index].host.as_deref()?)))
+    }
+}

@@ -1,0 +1,50 @@
+//! An operator looks after the groups: members that are gone for ever are removed, nodes that wait are added.
+//!
+//! One change at a time, asked of whoever leads and says so; what was not made is asked for again.
+
+use std::time::Duration;
+
+use hyperscale_consensus::{Change, LogGroup, ProposalId};
+use hyperscale_types::NodeId;
+
+use super::{Happening, World};
+use crate::process::Life;
+use crate::world::node::{id_of, index_of};
+
+/// How often the operator looks.
+pub(in crate::world) const ROUND: Duration = Duration::from_secs(1);
+/// Proposals of the operator have numbers that no office uses.
+const NUMBERS: u64 = 1 << 62;
+
+impl World {
+    pub(in crate::world) fn operator_round(&mut self) {
+        self.kernel.after(ROUND, Happening::Operator);
+        for cluster in 0..self.truth.clusters() {
+            let leader = self.leader_of(cluster);
+            let change = leader.and_then(|leader| self.wanted(leader, cluster));
+            if let (Some(leader), Some(change)) = (leader, change) {
+                self.recorder.note(self.kernel.now(), leader, || format!("operator wants {change:?}"));
+                let number = ProposalId(NUMBERS + self.kernel.happened());
+                // What cannot be done now is asked for again in the next round.
+                self.at_work(leader, |office, now, _| {
+                    let _ = office.group.change(now, number, change);
+                });
+            }
+        }
+    }
+
+    /// What is wrong with the members, as far as the leader's replica knows them.
+    fn wanted(&self, leader: usize, cluster: u8) -> Option<Change> {
+        let group = &self.nodes[leader].host.as_ref()?.office()?.group;
+        let is_gone = |node: NodeId| matches!(self.truth.nodes[index_of(node)].process.life, Life::Gone(_));
+        if let Some(gone) = group.roster().members().find(|member| is_gone(member.node)) {
+            return Some(Change::Remove(gone.raft_id));
+        }
+        let mut hosts = self.all_hosts_of(cluster);
+        let newcomer = hosts.find(|(index, host)| {
+            let is_member = group.roster().bound_to(host.directory).is_some();
+            !is_member && !is_gone(id_of(*index))
+        });
+        newcomer.map(|(index, host)| Change::Add { node: id_of(index), directory: host.directory })
+    }
+}
