@@ -40,12 +40,15 @@ pub(super) fn measure(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Our client with its screen, in a terminal nobody looks at. The result goes to a file, then to stdout.
+/// Our client with its screen, in a terminal nobody looks at. The result goes to a file, then to stdout: with `--json`
+/// there would be no screen.
 fn on_screen(lab: &Lab, name: &str, url: &str, flags: &str) -> Result<Client> {
     let text = |path: &std::path::Path| path.to_str().map(str::to_owned);
     let program = text(&lab.hyperscale).context("the path of the target folder is no text")?;
     let result = text(&lab.folder.join("screen.json")).context("the path of the target folder is no text")?;
-    let run = format!("stty rows 40 cols 120; {program} run {url} --cores 1 --json {flags} > {result}");
+    let run = format!(
+        "stty rows 40 cols 120; TERM=xterm-256color {program} run {url} --cores 1 {flags} --report {result} > /dev/null"
+    );
     let line = format!("script -qec '{run}' /dev/null > /dev/null < /dev/null && cat {result}");
     Ok(Client { name: name.to_owned(), invocation: Invocation::new(CLIENT_CPU, ["sh", "-c", &line]) })
 }
