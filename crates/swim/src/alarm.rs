@@ -3,6 +3,8 @@
 //! Setting a timer costs the host an entry in its queue, so an alarm that is set already is replaced only by an earlier
 //! one. The number of the latest setting tells which of the timers that come back is the wanted one.
 
+use std::time::Duration;
+
 use hyperscale_types::Now;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +35,11 @@ impl Alarm {
     pub(crate) fn is_set(&self) -> bool {
         self.at.is_some()
     }
+
+    /// Time left until it fires; none if it is not set or overdue.
+    pub(crate) fn left(&self, now: Now) -> Duration {
+        self.at.map_or(Duration::ZERO, |at| at.since(now))
+    }
 }
 
 #[cfg(test)]
@@ -46,6 +53,8 @@ mod tests {
         assert_eq!(alarm.set(Now(30)), None);
         let second = alarm.set(Now(10)).unwrap();
         assert_eq!(alarm.fired(first), None);
+        assert_eq!(alarm.left(Now(4)), Duration::from_nanos(6));
+        assert_eq!(alarm.left(Now(14)), Duration::ZERO);
         assert_eq!(alarm.fired(second), Some(Now(10)));
         assert_eq!(alarm.fired(second), None);
         assert!(!alarm.is_set());

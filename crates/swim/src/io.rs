@@ -199,6 +199,10 @@ pub enum Event {
     Departed,
     /// A worker's newest update, of this manager or of another.
     WorkerChanged(Arc<WorkerUpdate>),
+    /// Peers know the worker as registered with this manager, from an earlier life of it. The host takes it up again if the
+    /// grant still holds, and reports it evicted otherwise: nobody else may say so, and while this manager lives all take
+    /// the worker for owned.
+    Inherited(Arc<WorkerUpdate>),
     /// A manager is gone: its workers are unowned until they register with another.
     OwnerLost {
         /// The manager.

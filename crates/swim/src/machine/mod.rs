@@ -164,6 +164,7 @@ impl Swim {
             Input::Timer(timer) => self.timer(turn, timer),
             Input::Command(command) => self.command(turn, command),
         }
+        self.finish_intake(turn);
         self.set_alarms(turn);
     }
 

@@ -152,9 +152,9 @@ impl Swim {
         let Some(slot) = self.members.find(target) else { return };
         let to = self.destination(slot);
         self.send_stream(turn, to.into(), StreamBody::Probe { seq });
-        let stretch = |base| self.awareness.stretch(base);
-        let left = stretch(self.config.probe.period).saturating_sub(stretch(self.config.probe.timeout));
-        let message = Message::PingReq { seq, target, addr: to.addr, nack_after: left.mul_f64(NACK_SHARE) };
+        // What is really left: the multiplier may have moved since the period was set.
+        let nack_after = self.alarms.period.left(turn.now).mul_f64(NACK_SHARE);
+        let message = Message::PingReq { seq, target, addr: to.addr, nack_after };
         for helper in self.draw_helpers(slot) {
             let to = self.destination(helper);
             self.prober.round.asked(to.node);

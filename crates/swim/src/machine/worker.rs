@@ -9,7 +9,7 @@ use super::{Swim, Turn};
 use crate::io::{Endpoint, Event};
 use crate::message::{PAGE_MAX, Peer, StreamBody};
 use crate::table::Slot;
-use crate::workers::{Merged, WorkerReport, WorkerUpdate};
+use crate::workers::{Merged, WorkerMembership, WorkerReport, WorkerUpdate};
 
 impl Swim {
     /// The host reports on a worker this manager owns. All managers are told: of registration, death, eviction and leave
@@ -62,7 +62,12 @@ impl Swim {
             return;
         }
         match self.merge_or_make_room(turn.now, update) {
-            Merged::News { .. } => turn.event(Event::WorkerChanged(Arc::clone(update))),
+            Merged::News { .. } => {
+                turn.event(Event::WorkerChanged(Arc::clone(update)));
+                if update.owner == self.me.peer().node && update.membership == WorkerMembership::Registered {
+                    turn.event(Event::Inherited(Arc::clone(update)));
+                }
+            }
             Merged::Known if bug!(self.config, StaleWorkerVersion) => {
                 self.workers.store(turn.now, update);
                 turn.event(Event::WorkerChanged(Arc::clone(update)));
@@ -114,8 +119,8 @@ impl Swim {
         last: bool,
     ) {
         self.merge_workers(turn, workers, from);
-        if last && self.workers.intake.settle(from) {
-            self.synced(turn);
+        if last {
+            self.workers.intake.settle(from);
         }
     }
 
@@ -125,9 +130,7 @@ impl Swim {
             return;
         }
         let managers = if bug!(self.config, ActiveBeforeLists) { BTreeSet::new() } else { managers };
-        if self.workers.intake.begin(managers) {
-            self.synced(turn);
-        }
+        self.workers.intake.begin(managers);
         self.ask_for_workers(turn);
     }
 
@@ -162,9 +165,7 @@ impl Swim {
         if self.owns_any(peer.node) {
             turn.event(Event::OwnerLost { owner: peer.node });
         }
-        if self.workers.intake.settle(peer.node) {
-            self.synced(turn);
-        }
+        self.workers.intake.settle(peer.node);
     }
 
     fn ask_manager(&mut self, turn: &mut Turn<'_>, slot: Slot) {
@@ -172,9 +173,12 @@ impl Swim {
         self.send_stream(turn, to.into(), StreamBody::WorkerListRequest);
     }
 
-    fn synced(&mut self, turn: &mut Turn<'_>) {
-        self.me.embed(true);
-        turn.event(Event::WorkersSynced);
+    /// After an input: if all peers are settled, the manager may call itself active.
+    pub(super) fn finish_intake(&mut self, turn: &mut Turn<'_>) {
+        if self.workers.intake.complete() {
+            self.me.embed(true);
+            turn.event(Event::WorkersSynced);
+        }
     }
 
     fn is_manager(&self, node: NodeId) -> bool {

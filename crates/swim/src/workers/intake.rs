@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! Waiting ─joined─► Asking{peers} ─each answered, died or left─► Done
-//!    └─────────────joined, no other manager─────────────────────►─┘
 //! ```
+//!
+//! Whether all are settled is looked at after an input, never within one: the datagram that tells of the last one's death
+//! may name a manager that has not been asked yet.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +22,11 @@ pub(crate) enum Intake {
 }
 
 impl Intake {
-    /// Starts asking, or has nothing to ask; true when that completes it.
-    pub(crate) fn begin(&mut self, managers: BTreeSet<NodeId>) -> bool {
+    /// Starts asking these.
+    pub(crate) fn begin(&mut self, managers: BTreeSet<NodeId>) {
         if *self == Intake::Waiting {
             *self = Intake::Asking(managers);
         }
-        self.complete()
     }
 
     /// Another manager turned up while asking; true if it must be asked too.
@@ -36,11 +37,10 @@ impl Intake {
         }
     }
 
-    /// A manager answered, died or left; true when that completes it.
-    pub(crate) fn settle(&mut self, manager: NodeId) -> bool {
-        match self {
-            Intake::Asking(pending) => pending.remove(&manager) && self.complete(),
-            Intake::Waiting | Intake::Done => false,
+    /// A manager answered, died or left.
+    pub(crate) fn settle(&mut self, manager: NodeId) {
+        if let Intake::Asking(pending) = self {
+            pending.remove(&manager);
         }
     }
 
@@ -58,7 +58,8 @@ impl Intake {
         *self == Intake::Done
     }
 
-    fn complete(&mut self) -> bool {
+    /// After an input: true once, when nobody is left to ask.
+    pub(crate) fn complete(&mut self) -> bool {
         let complete = matches!(self, Intake::Asking(pending) if pending.is_empty());
         if complete {
             *self = Intake::Done;
@@ -82,23 +83,27 @@ mod tests {
     #[test]
     fn active_only_after_every_peer_answered_or_is_gone() {
         let mut intake = Intake::Waiting;
-        assert!(!intake.settle(node(1)));
-        assert!(!intake.begin(nodes(&[1, 2])));
+        intake.settle(node(1));
+        assert!(!intake.complete());
+        intake.begin(nodes(&[1, 2]));
         assert!(intake.add(node(3)));
         assert!(!intake.add(node(3)));
-        assert!(!intake.settle(node(1)));
-        assert!(!intake.settle(node(1)));
-        assert!(!intake.settle(node(3)));
+        for manager in [1, 1, 3] {
+            intake.settle(node(manager));
+            assert!(!intake.complete() && !intake.is_done());
+        }
+        intake.settle(node(2));
         assert!(!intake.is_done());
-        assert!(intake.settle(node(2)));
-        assert!(intake.is_done());
+        assert!(intake.complete() && intake.is_done());
+        assert!(!intake.complete());
     }
 
     #[test]
     fn lone_manager_has_nobody_to_ask() {
         let mut intake = Intake::Waiting;
-        assert!(intake.begin(nodes(&[])));
-        assert!(!intake.begin(nodes(&[1])));
-        assert!(intake.is_done());
+        intake.begin(nodes(&[]));
+        assert!(intake.complete());
+        intake.begin(nodes(&[1]));
+        assert!(!intake.complete() && intake.is_done());
     }
 }

@@ -219,6 +219,26 @@ fn each_missing_nack_of_a_living_helper_adds_one() {
 }
 
 #[test]
+fn helpers_nack_within_the_period_also_if_the_multiplier_rose_in_it() {
+    let mut rig = everyone_well(2..10);
+    rig.well.clear();
+    next_round(&mut rig);
+    rig.advance(secs(0.3));
+    rig.gossip(9, &[update(ME, 0, Status::Suspect, 9)]);
+    assert_eq!(rig.swim.lhm(), 1);
+    let asked = rig.advance(secs(0.3));
+    let patience: Vec<Duration> = datagrams(&asked)
+        .into_iter()
+        .filter_map(|(_, datagram)| match datagram.message {
+            Message::PingReq { nack_after, .. } => Some(nack_after),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(patience.len(), 3);
+    assert!(patience.iter().all(|patience| *patience <= secs(0.4)), "{patience:?}");
+}
+
+#[test]
 fn helpers_as_dead_as_the_target_do_not_make_a_node_think_itself_ill() {
     let mut rig = everyone_well(2..30);
     rig.well.retain(|node| node.get() > 15);

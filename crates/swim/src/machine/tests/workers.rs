@@ -151,6 +151,30 @@ fn workers_of_a_dead_owner_are_unowned_until_they_register_again() {
 }
 
 #[test]
+fn owner_hears_from_peers_what_it_owned_in_an_earlier_life_and_may_disown_it() {
+    let mut rig = Rig::among([2]);
+    let workers = vec![said_by(ME, 200, 5, 6), said_by(2, 201, 6, 1)];
+    let actions = rig.stream(2, StreamBody::WorkerDifference { buckets: u64::MAX, workers, answer: false });
+    let inherited: Vec<_> =
+        events(&actions).into_iter().filter(|event| matches!(event, Event::Inherited(_))).collect();
+    assert_eq!(inherited, [Event::Inherited(said_by(ME, 200, 5, 6))]);
+    rig.command(Command::Worker(report(200, 5, WorkerMembership::Evicted, 0)));
+    let view = rig.swim.worker(node(200)).unwrap();
+    assert_eq!((view.standing, view.update.version.counter), (WorkerStanding::Gone, 7));
+    // What it said itself comes back to it without a question.
+    rig.command(Command::Worker(report(202, 7, WorkerMembership::Registered, 8)));
+    let actions = rig.stream(
+        2,
+        StreamBody::WorkerDifference {
+            buckets: u64::MAX,
+            workers: vec![said_by(ME, 202, 7, 1)],
+            answer: false,
+        },
+    );
+    assert!(events(&actions).is_empty());
+}
+
+#[test]
 fn full_book_makes_room_among_workers_whose_owner_is_gone() {
     let mut config = Config::lan();
     config.limits.workers = 2;
@@ -228,6 +252,20 @@ fn joining_manager_has_all_worker_lists_before_it_calls_itself_active() {
     let actions = rig.gossip(2, &[update(4, 0, Status::Dead, 2)]);
     assert!(events(&actions).contains(&Event::WorkersSynced));
     assert_eq!((phase(&rig), rig.swim.workers().count()), (Phase::Active, 2));
+}
+
+#[test]
+fn manager_named_along_with_the_death_of_the_last_one_asked_is_asked_too() {
+    let mut rig = Rig::idle(Config::lan(), ME);
+    rig.command(Command::Join { contacts: vec![peer(2).addr] });
+    rig.stream(2, StreamBody::Members { members: vec![update(2, 0, Status::Alive, 2)], last: true });
+    let news = [update(2, 0, Status::Dead, 5), update(3, 0, Status::Alive, 5)];
+    let actions = rig.gossip(5, &news);
+    assert!(!events(&actions).contains(&Event::WorkersSynced));
+    let actions = rig.stream(3, StreamBody::WorkerList { workers: Vec::new(), last: true });
+    assert!(!events(&actions).contains(&Event::WorkersSynced), "the gossiper is a manager too");
+    let actions = rig.stream(5, StreamBody::WorkerList { workers: Vec::new(), last: true });
+    assert!(events(&actions).contains(&Event::WorkersSynced));
 }
 
 #[test]
