@@ -45,34 +45,52 @@ pub struct Cpu {
     asleep_until: Moment,
     /// When everything that waits is dealt with.
     busy_until: Moment,
+    /// Datagrams that wait.
+    datagrams: u32,
 }
 
 impl Default for Cpu {
     fn default() -> Self {
         let zero = Moment::ZERO;
-        Self { slowdown: 1, slow_until: zero, frozen_until: zero, asleep_until: zero, busy_until: zero }
+        Self {
+            slowdown: 1,
+            slow_until: zero,
+            frozen_until: zero,
+            asleep_until: zero,
+            busy_until: zero,
+            datagrams: 0,
+        }
     }
 }
 
 impl Cpu {
     /// Takes up an input, or gives it a place in the queue.
     pub fn admit(&mut self, now: Moment, arrival: Arrival) -> Admission {
-        let is_slow = self.slow_until > now;
         if self.is_frozen(now) && arrival == Arrival::Own {
             return Admission::Later(self.frozen_until);
         }
         let awake = if self.is_frozen(now) { self.frozen_until.plus(SOCKETS_AFTER) } else { now };
         let start = awake.max(self.busy_until);
+        // What counts is how fast the machine is when the input's turn comes: a queue from a slow time is soon worked off.
+        let is_slow = self.slow_until > start;
         if start == now && !is_slow {
             return Admission::Now;
         }
-        let cost = if is_slow { INPUT_COST * self.slowdown } else { INPUT_COST };
-        let waiting = start.since(awake);
-        if arrival == Arrival::Datagram && waiting >= cost * SOCKET_DATAGRAMS_MAX {
+        if arrival == Arrival::Datagram && self.datagrams >= SOCKET_DATAGRAMS_MAX {
             return Admission::Lost;
         }
-        self.busy_until = start.plus(cost);
-        if start == now { Admission::Now } else { Admission::Later(start) }
+        self.busy_until = start.plus(if is_slow { INPUT_COST * self.slowdown } else { INPUT_COST });
+        if start == now {
+            return Admission::Now;
+        }
+        self.datagrams += u32::from(arrival == Arrival::Datagram);
+        Admission::Later(start)
+    }
+
+    /// An input that waited has its turn, or another place in the queue: its present one is free. Those that waited for an
+    /// earlier life of the node have none here.
+    pub fn release(&mut self, arrival: Arrival) {
+        self.datagrams = self.datagrams.saturating_sub(u32::from(arrival == Arrival::Datagram));
     }
 
     /// Whether nothing is dealt with now.
@@ -137,6 +155,21 @@ mod tests {
             (0..2000).filter(|_| cpu.admit(Moment(0), Arrival::Datagram) != Admission::Lost).count();
         assert_eq!(admitted, SOCKET_DATAGRAMS_MAX as usize);
         assert!(matches!(cpu.admit(Moment(0), Arrival::Stream), Admission::Later(_)));
+        cpu.release(Arrival::Datagram);
+        assert!(matches!(cpu.admit(Moment(0), Arrival::Datagram), Admission::Later(_)));
+        assert_eq!(cpu.admit(Moment(0), Arrival::Datagram), Admission::Lost);
+    }
+
+    #[test]
+    fn queue_of_a_slow_time_is_worked_off_at_full_speed_after_it() {
+        let mut cpu = Cpu::default();
+        cpu.slow_down(5000, Moment::seconds(1));
+        for _ in 0..400 {
+            cpu.admit(Moment(0), Arrival::Datagram);
+        }
+        // Ten in the slow second, one every 20 µs from then on.
+        let Admission::Later(last) = cpu.admit(Moment(0), Arrival::Datagram) else { panic!("it waits") };
+        assert_eq!(last, Moment::seconds(1).plus(390 * INPUT_COST));
     }
 
     #[test]

@@ -65,6 +65,16 @@ impl<E> Kernel<E> {
         self.at(self.now.plus(span), event);
     }
 
+    /// Gives waiting events another moment; those for which there is none keep theirs.
+    pub fn reschedule(&mut self, moment: impl Fn(&E) -> Option<Moment>) {
+        let (slots, now) = (&self.slots, self.now);
+        let moved = std::mem::take(&mut self.heap).into_iter().map(|Reverse((at, number, slot))| {
+            let other = slots[slot as usize].as_ref().and_then(&moment).map(|at| at.max(now));
+            Reverse((other.unwrap_or(at), number, slot))
+        });
+        self.heap = moved.collect();
+    }
+
     /// The next event up to and including `until`; time moves to it, or to `until` if there is none.
     pub fn next(&mut self, until: Moment) -> Option<E> {
         let due = self.heap.peek().is_some_and(|Reverse((at, _, _))| *at <= until);
@@ -104,6 +114,23 @@ mod tests {
         kernel.at(Moment(3), 'y');
         assert_eq!(kernel.next(Moment(20)), Some('y'));
         assert_eq!(kernel.now(), Moment(9));
+    }
+
+    #[test]
+    fn events_can_be_given_another_moment_and_no_earlier_one_than_now() {
+        let mut kernel = Kernel::default();
+        for (at, event) in [(4, 'a'), (5, 'b'), (6, 'c'), (7, 'd')] {
+            kernel.at(Moment(at), event);
+        }
+        kernel.next(Moment(4));
+        kernel.reschedule(|event| match event {
+            'd' => Some(Moment(1)),
+            'b' => Some(Moment(9)),
+            _ => None,
+        });
+        assert_eq!(kernel.next(Moment(4)), Some('d'));
+        let order: String = std::iter::from_fn(|| kernel.next(Moment(9))).collect();
+        assert_eq!(order, "cb");
     }
 
     #[test]

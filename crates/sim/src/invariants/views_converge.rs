@@ -65,7 +65,13 @@ pub fn workers_differ(world: &World) -> Option<String> {
                 owned.map(|it| (it.update.worker, it.update.version, it.update.owner)).collect();
             if view.len() != workers {
                 let me = world.name_of(manager);
-                return Some(format!("{me} sees {} workers of {workers}", view.len()));
+                let gone = view.iter().find(|(worker, ..)| !truth.stays(index_of(*worker)));
+                let extra = gone.map(|(worker, version, owner)| {
+                    let (it, owner) = (world.name_of(index_of(*worker)), world.name_of(index_of(*owner)));
+                    format!(", {it} of {owner} under {version:?} among them")
+                });
+                let extra = extra.unwrap_or_default();
+                return Some(format!("{me} sees {} workers of {workers}{extra}", view.len()));
             }
             if agreed.get_or_insert_with(|| view.clone()) != &view {
                 return Some(format!("{} knows other workers than its peers", world.name_of(manager)));

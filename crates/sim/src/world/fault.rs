@@ -1,5 +1,7 @@
 //! Faults become true.
 
+use std::time::Duration;
+
 use hyperscale_swim::Command;
 
 use super::{Happening, World};
@@ -49,7 +51,7 @@ impl World {
                 self.truth.disturbed_until(now.plus(span));
             }
             Fault::Jump { node, by } => {
-                self.nodes[node].clock.jump(now, by);
+                self.jump(node, by);
                 self.truth.disturbed_until(now);
             }
             Fault::Cut { number, links, span } => {
@@ -65,6 +67,16 @@ impl World {
             Fault::Fill { node, span } => self.on_disk(node, |disk| disk.fill(now.plus(span))),
             Fault::Heal => self.heal(),
         }
+    }
+
+    /// A clock jumps, and the timers that wait for it with it: they are late now, not when they would have been due.
+    fn jump(&mut self, node: usize, by: Duration) {
+        self.nodes[node].clock.jump(self.kernel.now(), by);
+        let clock = self.nodes[node].clock;
+        self.kernel.reschedule(|happening| match happening {
+            Happening::Timer { node: whose, at, .. } if *whose == node => Some(clock.moment_of(*at)),
+            _ => None,
+        });
     }
 
     fn on_disk(&mut self, node: usize, work: impl FnOnce(&mut Disk)) {

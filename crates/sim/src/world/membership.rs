@@ -87,8 +87,10 @@ impl World {
                 self.recorder.note(self.kernel.now(), from, || format!("► {event:?}"));
                 self.show(from, What::Event(&event));
                 self.gossip(from, &event);
-                if event == Event::Departed {
-                    self.end(from, Crash::Process);
+                match event {
+                    Event::Departed => self.end(from, Crash::Process),
+                    Event::Inherited(update) => self.inherit(from, &update),
+                    _ => {}
                 }
             }
         }

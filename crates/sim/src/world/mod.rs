@@ -221,8 +221,11 @@ impl World {
             Thread::Gossip => &mut self.nodes[node].cpu,
             Thread::Control => &mut self.nodes[node].control,
         };
-        if waited && !cpu.is_frozen(now) {
-            return Some(happening);
+        if waited {
+            cpu.release(arrival);
+            if !cpu.is_frozen(now) {
+                return Some(happening);
+            }
         }
         if arrival == Arrival::Datagram && cpu.is_asleep(now) {
             return None;

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hyperscale_swim::{Command, WorkerMembership, WorkerReport, WorkerStanding};
+use hyperscale_swim::{Command, WorkerMembership, WorkerReport, WorkerStanding, WorkerUpdate, WorkerVersion};
 use hyperscale_types::{BootEpoch, Role, Token};
 
-use super::node::{address_of, id_of};
+use super::node::{address_of, id_of, index_of};
 use super::{Happening, World};
 use crate::moment::Moment;
 
@@ -115,6 +115,15 @@ impl World {
         let gone_since = Some(since);
         self.registry.owners.insert(worker, Ownership { gone_since, ..speaker });
         self.report(worker, speaker, ending);
+    }
+
+    /// A manager hears that it owned a worker in an earlier life. Grants end with the life they were given in, so it says
+    /// that it does not own it any more; the worker registers anew if it lives.
+    pub(super) fn inherit(&mut self, owner: usize, update: &WorkerUpdate) {
+        let (owner_boot, worker) = (self.truth.nodes[owner].process.boot, index_of(update.worker));
+        let WorkerVersion { boot: worker_boot, grant, .. } = update.version;
+        let disowned = Ownership { owner, owner_boot, worker_boot, grant, gone_since: None };
+        self.report(worker, disowned, WorkerMembership::Evicted);
     }
 
     fn report(&mut self, worker: usize, it: Ownership, membership: WorkerMembership) {
