@@ -47,6 +47,7 @@ impl Swim {
         member.confirmed = false;
         member.attempts = 0;
         member.warned = false;
+        self.prober.round.abandon(member.peer.node);
     }
 
     /// A member that was never reached is tried again.

@@ -77,6 +77,14 @@ impl Round {
         }
     }
 
+    /// A newer life of this node is known: if it is the target, the probe went to one that is over and says nothing.
+    pub(crate) fn abandon(&mut self, reborn: NodeId) {
+        if matches!(self, Round::Direct { target, .. } | Round::Indirect { target, .. } if *target == reborn)
+        {
+            *self = Round::Idle;
+        }
+    }
+
     /// The period is over.
     pub(crate) fn end(&mut self) -> Outcome {
         match std::mem::replace(self, Round::Idle) {
@@ -142,6 +150,19 @@ mod tests {
         round.nack(7, node(3));
         round.nack(7, node(9));
         assert_eq!(round.end(), Outcome::Failed { target: node(1), silent: vec![node(2), node(4)] });
+    }
+
+    #[test]
+    fn round_ends_without_a_verdict_when_its_target_lives_anew() {
+        for mut round in [direct(), indirect()] {
+            round.abandon(node(2));
+            assert!(matches!(round.clone().end(), Outcome::Failed { .. }));
+            round.abandon(node(1));
+            assert_eq!(round.end(), Outcome::None);
+        }
+        let mut round = Round::Answered;
+        round.abandon(node(1));
+        assert_eq!(round, Round::Answered);
     }
 
     #[test]

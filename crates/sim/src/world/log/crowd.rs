@@ -37,6 +37,7 @@ impl World {
     }
 
     fn follow_deeds(&mut self, index: usize, deeds: Vec<Deed>) {
+        let now = self.nodes[index].clock.read(self.kernel.now());
         for deed in deeds {
             match deed {
                 Deed::Send { to, letter } => self.post(index, to, letter),
@@ -46,6 +47,8 @@ impl World {
                         .note(self.kernel.now(), index, || format!("load {segment:?} {attempt} {grant}"));
                     self.show_log(index, Logged::Load { segment: &segment, attempt, grant });
                 }
+                // What was over when the answer came, after a sleep or a jump, is not used at all.
+                Deed::Renewed { until, .. } if until <= now => {}
                 Deed::Renewed { until, lease, arrived } => {
                     let until = self.nodes[index].clock.moment_of(until);
                     self.show_log(index, Logged::Renewed { until, arrived, lease });

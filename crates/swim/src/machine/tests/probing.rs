@@ -219,6 +219,18 @@ fn each_missing_nack_of_a_living_helper_adds_one() {
 }
 
 #[test]
+fn probe_of_a_former_life_does_not_accuse_the_new_one() {
+    let mut rig = everyone_well(2..10);
+    rig.well.remove(&node(5));
+    next_round_to(&mut rig, 5);
+    rig.advance(secs(0.7));
+    rig.input(Input::Datagram(bare(sender(5, 2, 0), Message::Gossip, &[])));
+    let actions = rig.advance(secs(0.4));
+    assert!(!events(&actions).iter().any(|event| matches!(event, Event::Suspected { .. })), "{actions:?}");
+    assert_eq!(rig.status(5), Some(Status::Alive));
+}
+
+#[test]
 fn helpers_nack_within_the_period_also_if_the_multiplier_rose_in_it() {
     let mut rig = everyone_well(2..10);
     rig.well.clear();
