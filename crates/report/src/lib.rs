@@ -28,4 +28,4 @@ pub use progress::{Progress, progress_line};
 pub use schema::{event_schema, result_schema};
 pub use style::Style;
 pub use summary::{TextOptions, summary};
-pub use words::{Bottleneck, bottleneck, threshold_value};
+pub use words::{Bottleneck, bottleneck, saturated, threshold_value};

@@ -85,19 +85,23 @@ pub(crate) fn users(workflow: &WorkflowResult) -> String {
     }
 }
 
-/// What limits the trust in the numbers.
-pub(crate) fn warnings(result: &RunResult) -> Vec<String> {
-    let saturated = result.generator_saturated.then(|| {
+/// The sentence about a generator that was the bottleneck, if it was.
+pub fn saturated(result: &RunResult) -> Option<String> {
+    result.generator_saturated.then(|| {
         let Bottleneck { measure, advice } = bottleneck(result);
         let measure = measure.map(|measure| format!(" ({measure})")).unwrap_or_default();
         format!(
             "the load generator itself was the bottleneck{measure}: latencies are partly its own; {advice}"
         )
-    });
+    })
+}
+
+/// What limits the trust in the numbers.
+pub(crate) fn warnings(result: &RunResult) -> Vec<String> {
     let unfinished =
         (!result.is_final).then(|| "the run had not ended: the numbers are those so far".to_owned());
     let exports = result.exports.iter().filter(|export| export.lost > 0).map(not_exported);
-    let told = saturated.into_iter().chain(unfinished).chain(losses(&result.loss));
+    let told = saturated(result).into_iter().chain(unfinished).chain(losses(&result.loss));
     told.chain(notes(result)).chain(exports).collect()
 }
 

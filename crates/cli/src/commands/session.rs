@@ -15,7 +15,7 @@ use std::sync::Arc;
 use hyperscale_api::answer::CancelStatus;
 use hyperscale_engine::{Command, Control, Event, Run, RunOptions, available_cores};
 use hyperscale_plan::model::Plan;
-use hyperscale_report::{Style, TextOptions, summary, to_json};
+use hyperscale_report::{Style, TextOptions, saturated, summary, to_json};
 use hyperscale_stats::result::{RunResult, Status};
 use hyperscale_tui::{Mode, Wish};
 use hyperscale_types::ExitCode;
@@ -171,14 +171,12 @@ pub(super) fn farewell(faces: Faces, printer: Printer) -> Vec<CommandError> {
 const FINISHING: &str =
     "stopping: no new iterations, running ones may finish; press Ctrl-C again to stop at once";
 const ABORTING: &str = "stopping at once";
-const SATURATED: &str = "the load generator itself was the bottleneck: latencies are partly its own; \
-                         use more cores or less load";
 
 /// Prints the result: JSON, or the summary for people.
 pub(crate) fn show(result: &RunResult, settings: Settings, printer: Printer) -> Result<(), CommandError> {
     let text = if settings.output.json {
-        if result.generator_saturated {
-            printer.warning(SATURATED); // the summary says it itself
+        if let Some(warning) = saturated(result) {
+            printer.warning(&warning); // the summary says it itself
         }
         format!("{}\n", to_json(result, false))
     } else {
