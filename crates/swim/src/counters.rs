@@ -35,6 +35,8 @@ pub struct Counters {
     pub gossip_dropped: u64,
     /// Requests to probe for others dropped because too many are running.
     pub relays_dropped: u64,
+    /// Peers given up as never reached that are not tried any more because there are too many.
+    pub astray_dropped: u64,
     /// Configured peers dropped because there are too many.
     pub contacts_dropped: u64,
     /// Worker updates dropped from their queue, most transmitted first.

@@ -82,7 +82,7 @@ pub use io::{Action, Command, Destination, Endpoint, Event, Input, Timer};
 pub use load::LoadLevel;
 pub use machine::{Identity, MemberView, Sizes, Swim};
 pub use message::{Datagram, MemberUpdate, Message, PAGE_MAX, Peer, Sender, StreamBody, StreamMessage};
-pub use probe::RELAYS_MAX;
+pub use probe::{ASTRAY_MAX, RELAYS_MAX};
 pub use suspicion::{CONFIRMATIONS_MAX, WITNESSES_MAX, Witnesses};
 pub use workers::{
     WORKER_UPDATE_STALE_AFTER, WORKER_UPDATES_MAX, WorkerMembership, WorkerReport, WorkerStanding,

@@ -1,7 +1,7 @@
 //! Every table and queue stays within its limit.
 
 use hyperscale_swim::{
-    CONTACTS_MAX, DATAGRAM_BYTES_MAX, MEMBER_UPDATES_MAX, RELAYS_MAX, WORKER_UPDATES_MAX, size,
+    ASTRAY_MAX, CONTACTS_MAX, DATAGRAM_BYTES_MAX, MEMBER_UPDATES_MAX, RELAYS_MAX, WORKER_UPDATES_MAX, size,
 };
 
 use super::{Invariant, Seen, Verdict, What};
@@ -26,6 +26,7 @@ impl Invariant for Queues {
                     && sizes.worker_updates <= WORKER_UPDATES_MAX
                     && sizes.workers <= limits.workers
                     && sizes.relays <= RELAYS_MAX
+                    && sizes.astray <= ASTRAY_MAX
                     && sizes.contacts <= CONTACTS_MAX
                     && sizes.audit <= limits.audit;
                 if within { Ok(()) } else { Err(format!("beyond its limits: {sizes:?}")) }

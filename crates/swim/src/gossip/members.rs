@@ -49,20 +49,21 @@ impl MemberQueue {
         }
     }
 
-    /// Offers slots, least sent first; `take` answers whether the update was put into the datagram.
+    /// Offers slots, least sent first; `take` answers what became of the update.
     pub(crate) fn offer(
         &mut self,
         members: &mut Members,
         times: u8,
-        mut take: impl FnMut(&Members, Slot) -> bool,
+        mut take: impl FnMut(&Members, Slot) -> Offer,
     ) {
         let waiting = &mut self.waiting;
         self.rounds.offer(times, |slot, sent| {
             if members.try_get(slot).is_none_or(|member| member.transmissions != sent) {
                 return Offer::Stale;
             }
-            if !take(members, slot) {
-                return Offer::NoRoom;
+            let offer = take(members, slot);
+            if offer != Offer::Taken {
+                return offer;
             }
             let member = members.get_mut(slot);
             member.transmissions = if sent + 1 < times { sent + 1 } else { NOT_QUEUED };
@@ -111,7 +112,7 @@ mod tests {
         queue.offer(members, 12, |_, slot| {
             let fits = drawn.len() < room;
             drawn.extend(fits.then_some(slot));
-            fits
+            if fits { Offer::Taken } else { Offer::NoRoom }
         });
         drawn
     }
@@ -130,6 +131,26 @@ mod tests {
             }
         }
         assert_eq!(sent, [12; 3]);
+    }
+
+    #[test]
+    fn update_that_is_not_for_a_receiver_is_sent_as_often_as_any_other() {
+        let (mut members, slots) = members(2);
+        let mut queue = MemberQueue::new();
+        for slot in &slots {
+            queue.push(&mut members, *slot);
+        }
+        let mut sent = 0;
+        for datagram in 0..1000 {
+            queue.offer(&mut members, 12, |_, slot| {
+                if slot == slots[0] && datagram % 3 != 0 {
+                    return Offer::Passed;
+                }
+                sent += usize::from(slot == slots[0]);
+                Offer::Taken
+            });
+        }
+        assert_eq!((sent, queue.is_empty()), (12, true));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub(crate) enum Offer {
     Stale,
     /// Does not fit in what is left of the datagram.
     NoRoom,
+    /// Not for this receiver: it waits on, as often sent as before.
+    Passed,
     /// Put into the datagram.
     Taken,
 }
@@ -53,6 +55,7 @@ impl<K: Copy> Rounds<K> {
                 self.entries -= 1;
                 match take(key, sent as u8) {
                     Offer::Stale => {}
+                    Offer::Passed => self.put(sent, key),
                     Offer::NoRoom => {
                         self.lanes[sent].push_front(key);
                         self.entries += 1;

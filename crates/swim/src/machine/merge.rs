@@ -67,6 +67,7 @@ impl Swim {
         }
         if !claim.status.is_live() {
             self.tombs.bury(peer.node, claim);
+            self.prober.astray.remove(peer.node);
             return;
         }
         if self.members.len() >= self.config.limits.members && !self.evict_dead(turn) {
@@ -75,6 +76,7 @@ impl Swim {
         }
         let returned = self.tombs.get(peer.node).is_some();
         self.tombs.open(peer.node);
+        self.prober.astray.remove(peer.node);
         let slot = self.members.insert(peer, claim, turn.now);
         self.record(turn.now, peer.node, None, Some(claim), cause, Witnesses::one(witness));
         turn.event(Event::Joined { peer, boot: claim.boot, returned });
@@ -113,7 +115,7 @@ impl Swim {
         };
         self.members.set_claim(slot, peer, update.claim, turn.now);
         if update.claim.boot > stored.boot {
-            self.reborn(slot);
+            self.reborn(turn.now, slot);
         } else if !stored.status.is_live()
             && update.claim.status.is_live()
             && self.members.get(slot).confirmed

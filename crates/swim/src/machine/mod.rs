@@ -38,7 +38,7 @@ use crate::deadlines::Deadlines;
 use crate::gossip::MemberQueue;
 use crate::io::{Action, Destination, Endpoint, Event, Input, Timer};
 use crate::message::{StreamBody, StreamMessage};
-use crate::probe::{Relays, Round};
+use crate::probe::{Astray, Relays, Round};
 use crate::suspicion::Suspicion;
 use crate::table::{Members, ProbeOrder, Slot, Tombs};
 use crate::workers::WorkerBook;
@@ -86,6 +86,8 @@ struct Prober {
     /// When one of the dead last came back, and one of those who did: views are compared at the end of the period.
     revived: Option<Now>,
     met: Option<NodeId>,
+    /// Those given up as never reached.
+    astray: Astray,
     relays: Relays,
 }
 
@@ -117,7 +119,7 @@ impl Turn<'_> {
 }
 
 impl Swim {
-    /// A node that knows nobody yet. It does nothing until it is told to join.
+    /// A node that knows nobody yet. Until it is told to join it hears nobody and says nothing.
     pub fn new(config: Config, identity: Identity, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let prober = Prober {
@@ -130,6 +132,7 @@ impl Swim {
             told: BTreeSet::new(),
             revived: None,
             met: None,
+            astray: Astray::default(),
             relays: Relays::default(),
         };
         Ok(Self {
@@ -154,7 +157,8 @@ impl Swim {
 
     /// Deals with one input; what is to be done is appended to `out`.
     pub fn handle(&mut self, now: Now, input: Input, out: &mut Vec<Action>) {
-        if self.me.is_gone() {
+        let from_others = matches!(input, Input::Datagram(_) | Input::Stream(_));
+        if self.me.is_gone() || self.me.is_idle() && from_others {
             return;
         }
         let turn = &mut Turn { now, out };

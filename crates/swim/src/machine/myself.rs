@@ -85,6 +85,10 @@ impl Myself {
         self.lifecycle == Lifecycle::Active
     }
 
+    pub(super) fn is_idle(&self) -> bool {
+        self.lifecycle == Lifecycle::Idle
+    }
+
     pub(super) fn is_gone(&self) -> bool {
         self.lifecycle == Lifecycle::Gone
     }

@@ -8,7 +8,7 @@ use super::{Swim, Turn};
 use crate::audit::Cause;
 use crate::awareness::Lifeguard;
 use crate::claim::Status;
-use crate::io::{Event, Timer};
+use crate::io::{Destination, Event, Timer};
 use crate::message::{Message, StreamBody};
 use crate::probe::{Outcome, Round};
 use crate::table::{Slot, sample};
@@ -184,7 +184,8 @@ impl Swim {
         }
     }
 
-    /// Beside the round: helpers that owe a nack are probed, and some of the dead, so that a healed partition is noticed.
+    /// Beside the round: helpers that owe a nack are probed, and some of the dead and of those given up, so that a healed
+    /// partition is noticed.
     fn side_probes(&mut self, turn: &mut Turn<'_>) {
         if !self.awareness.level().sends_optional_probes() {
             return;
@@ -197,7 +198,16 @@ impl Swim {
                 self.probe(turn, slot);
             }
         }
+        self.seek(turn);
         self.recall(turn);
+    }
+
+    /// Probes one of those that were given up as never reached.
+    fn seek(&mut self, turn: &mut Turn<'_>) {
+        if let Some(peer) = self.prober.astray.draw(&mut self.rng) {
+            let (to, seq) = (Destination { node: peer.node, addr: peer.addr }, self.next_seq());
+            self.send(turn, to, Message::Probe { seq, target: to.node }, None);
+        }
     }
 
     /// Probes some of the dead, telling them so.

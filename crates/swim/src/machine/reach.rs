@@ -41,8 +41,9 @@ impl Swim {
     }
 
     /// A member lives again or anew: known by hearsay until it is reached.
-    pub(super) fn reborn(&mut self, slot: Slot) {
+    pub(super) fn reborn(&mut self, now: Now, slot: Slot) {
         let member = self.members.get_mut(slot);
+        member.since = now;
         member.embedded = None;
         member.confirmed = false;
         member.attempts = 0;
@@ -73,10 +74,11 @@ impl Swim {
 
     /// Nobody this node can hear has reached the member either, or it would be confirmed or dead by now: hearsay about a
     /// node that ended before anybody now living met it. It is forgotten until it speaks or is named with a newer identity;
-    /// a configured address is tried on for ever.
+    /// as it may live behind a cut, it is probed on now and then, and a configured address is tried on for ever.
     fn give_up(&mut self, turn: &mut Turn<'_>, slot: Slot) {
         let peer = self.members.get(slot).peer;
         self.forget(turn, slot, Cause::NeverReached);
+        self.counters.astray_dropped += self.prober.astray.add(peer);
         turn.event(Event::Forgotten { node: peer.node });
         self.manager_gone(turn, peer);
     }

@@ -7,7 +7,7 @@ use hyperscale_types::Role;
 use super::{Swim, Turn};
 use crate::awareness::Lifeguard;
 use crate::claim::Status;
-use crate::gossip::{Quota, Waiting};
+use crate::gossip::{Offer, Quota, Waiting};
 use crate::io::{Action, Destination, Timer};
 use crate::message::{Datagram, MemberUpdate, Message};
 use crate::size;
@@ -139,14 +139,18 @@ impl Swim {
             self.me.transmissions += 1;
         }
         let (suspicions, me) = (&self.suspicions, self.me.peer().node);
+        // With nobody else to tell, news about the receiver would wait for ever.
+        let others = self.members.live().len() > 1;
         self.queue.offer(&mut self.members, times, |members, slot| {
             // The receiver knows how it is; an accusation against it went first.
             if Some(slot) == to {
-                return true;
+                return if others { Offer::Passed } else { Offer::Taken };
             }
             let member = members.get(slot);
             let accuser = suspicions.get(&slot).and_then(|suspicion| suspicion.witnesses().iter().last());
-            add(MemberUpdate { peer: member.peer, claim: member.claim(), accuser: accuser.unwrap_or(me) })
+            let update =
+                MemberUpdate { peer: member.peer, claim: member.claim(), accuser: accuser.unwrap_or(me) };
+            if add(update) { Offer::Taken } else { Offer::NoRoom }
         });
     }
 

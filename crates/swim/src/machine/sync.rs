@@ -144,13 +144,8 @@ impl Swim {
         }
     }
 
-    /// What this node knows about everybody else.
+    /// What this node knows about everybody else, in the name of who said so: passing an accusation on confirms nothing.
     pub(super) fn all_updates(&self) -> impl Iterator<Item = MemberUpdate> + '_ {
-        let me = self.me.peer().node;
-        self.members.iter().map(move |member| MemberUpdate {
-            peer: member.peer,
-            claim: member.claim(),
-            accuser: me,
-        })
+        self.members.slots().map(|slot| self.update_about(slot))
     }
 }

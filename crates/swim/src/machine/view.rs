@@ -49,6 +49,8 @@ pub struct Sizes {
     pub workers: usize,
     /// At most [`crate::RELAYS_MAX`].
     pub relays: usize,
+    /// At most [`crate::ASTRAY_MAX`].
+    pub astray: usize,
     /// At most [`crate::CONTACTS_MAX`].
     pub contacts: usize,
     /// At most `limits.audit`.
@@ -150,6 +152,7 @@ impl Swim {
             worker_updates: self.workers.queue.len(),
             workers: self.workers.len(),
             relays: self.prober.relays.len(),
+            astray: self.prober.astray.len(),
             contacts: self.contacts.len(),
             audit: self.audit.len(),
         }

@@ -20,9 +20,12 @@
 //!
 //! Answers and timers of former rounds are recognised by the probe's number.
 
+mod astray;
 mod relay;
 mod round;
 
+pub use astray::ASTRAY_MAX;
+pub(crate) use astray::Astray;
 pub use relay::RELAYS_MAX;
 pub(crate) use relay::{Relay, Relays};
 pub(crate) use round::{Outcome, Round};

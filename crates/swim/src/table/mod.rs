@@ -128,6 +128,12 @@ impl Members {
         self.slots.iter().flatten()
     }
 
+    /// The places of all members, whatever is known about them.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        let taken = self.slots.iter().enumerate().filter(|(_, member)| member.is_some());
+        taken.map(|(place, _)| Slot(place as u32))
+    }
+
     pub(crate) fn live(&self) -> &[Slot] {
         &self.live
     }

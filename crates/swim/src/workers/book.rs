@@ -85,7 +85,8 @@ impl WorkerBook {
     pub(crate) fn draft(&self, owner: NodeId, report: WorkerReport) -> WorkerUpdate {
         let same_grant =
             |version: &WorkerVersion| version.boot == report.boot && version.grant == report.grant;
-        let last = self.get(report.worker).map(|update| update.version).filter(same_grant);
+        let known = self.get(report.worker).or_else(|| self.graves.get(&report.worker));
+        let last = known.map(|update| update.version).filter(same_grant);
         let counter = last.map_or(1, |version| version.counter.saturating_add(1));
         WorkerUpdate {
             worker: report.worker,

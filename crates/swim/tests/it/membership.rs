@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyperscale_swim::{Command, Config, Event, Status};
 use hyperscale_types::Role;
 
-use crate::net::{Net, Weather, index_of, node_id};
+use crate::net::{BRIDGE, Net, Weather, index_of, node_id};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -160,5 +160,27 @@ fn no_view_goes_from_dead_to_alive_without_a_newer_identity() {
                 assert!(after > before, "{observer} about {}: {entry:?}", index_of(entry.node));
             }
         }
+    }
+}
+
+#[test]
+fn newcomers_on_two_sides_of_a_bridge_find_each_other_however_long_the_cut() {
+    for span in [60, 130, 400] {
+        let mut net = settled(3, 12, Weather::fair());
+        let side = |index: usize| match index {
+            0 => BRIDGE,
+            3..6 | 12 => 1,
+            _ => 0,
+        };
+        net.partition(side);
+        net.run(60 * SECOND);
+        for _ in 0..2 {
+            net.add(Role::Worker);
+        }
+        net.partition(side);
+        net.run(span * SECOND);
+        net.partition(|_| 0);
+        net.run(90 * SECOND);
+        assert!(net.converged(), "after a cut of {span} s");
     }
 }

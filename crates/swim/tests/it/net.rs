@@ -12,6 +12,9 @@ use fastrand::Rng;
 use hyperscale_swim::{Action, Command, Config, Event, Identity, Input, Peer, Status, Swim, Timer};
 use hyperscale_types::{BootEpoch, NodeId, Now, Role};
 
+/// The side of nodes that hear everybody.
+pub(crate) const BRIDGE: u8 = u8::MAX;
+
 /// How the network behaves.
 #[derive(Clone, Debug)]
 pub(crate) struct Weather {
@@ -168,7 +171,7 @@ impl Net {
         self.nodes[index].frozen_until = self.now.plus(span);
     }
 
-    /// Puts nodes on sides that do not hear each other.
+    /// Puts nodes on sides that do not hear each other; those on [`BRIDGE`] hear everybody.
     pub(crate) fn partition(&mut self, side: impl Fn(usize) -> u8) {
         for (index, node) in self.nodes.iter_mut().enumerate() {
             node.side = side(index);
@@ -290,7 +293,8 @@ impl Net {
     }
 
     fn connected(&self, from: usize, to: usize) -> bool {
-        self.nodes[to].up && self.nodes[from].side == self.nodes[to].side
+        let (one, other) = (self.nodes[from].side, self.nodes[to].side);
+        self.nodes[to].up && (one == other || one == BRIDGE || other == BRIDGE)
     }
 
     fn delay(&mut self) -> Duration {

@@ -166,3 +166,40 @@ fn member_that_came_back_from_the_dead_is_probed_again() {
     rig.advance(secs(6.0));
     assert_eq!(rig.status(3), Some(Status::Suspect));
 }
+
+#[test]
+fn restart_heard_by_gossip_gets_its_own_time_to_be_reached() {
+    let mut rig = Rig::among([2, 3, 4]);
+    rig.well = [2, 3, 4].map(node).into();
+    rig.advance(secs(300.0));
+    rig.well.remove(&node(3));
+    let newer = MemberUpdate { claim: claim(2, 0, Status::Alive), ..update(3, 0, Status::Alive, 3) };
+    let mut actions = rig.gossip(2, &[newer]);
+    actions.extend(rig.advance(secs(50.0)));
+    assert_eq!(rig.status(3), Some(Status::Alive));
+    assert!(!events(&actions).iter().any(|event| matches!(event, Event::Unreachable { .. })));
+}
+
+#[test]
+fn who_was_given_up_is_probed_on_until_it_answers() {
+    let mut rig = Rig::among([2]);
+    rig.well = [node(2)].into();
+    rig.gossip(2, &[update(3, 0, Status::Alive, 3)]);
+    rig.advance(secs(200.0));
+    assert_eq!((rig.status(3), rig.swim.sizes().astray), (None, 1));
+    let actions = rig.advance(secs(10.0));
+    let tries = datagrams(&actions).into_iter().filter(|(to, _)| *to == 3).count();
+    assert!((5..=12).contains(&tries), "{tries}");
+    rig.hear(3, Message::Ack { seq: 1 }, &[]);
+    assert_eq!((rig.status(3), rig.swim.sizes().astray), (Some(Status::Alive), 0));
+}
+
+#[test]
+fn core_hears_nobody_and_says_nothing_before_it_is_told_to_join() {
+    let mut rig = Rig::idle(Config::lan(), ME);
+    let mut actions = rig.gossip(2, &[update(3, 0, Status::Alive, 3)]);
+    actions.extend(rig.stream(2, StreamBody::Join));
+    actions.extend(rig.advance(secs(5.0)));
+    assert!(actions.is_empty(), "{actions:?}");
+    assert_eq!(rig.swim.members().count(), 0);
+}

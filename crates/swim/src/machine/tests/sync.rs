@@ -144,3 +144,21 @@ fn forgotten_and_remembered_dead_count_as_the_same_view() {
     assert_eq!(sync(&mut one, &mut other), ["Digest"]);
     assert_eq!(Digest::default().difference(&Digest::default()), 0);
 }
+
+#[test]
+fn suspicion_passed_on_by_anti_entropy_is_no_confirmation() {
+    let mut rig = Rig::among(2..11);
+    rig.gossip(2, &[update(5, 0, Status::Suspect, 2)]);
+    let slot = rig.swim.members.find(node(5)).unwrap();
+    for relay in [3, 4, 6] {
+        let mut other = Rig::with(Config::lan(), relay);
+        other.meet((1..11).filter(|number| *number != relay));
+        other.gossip(2, &[update(5, 0, Status::Suspect, 2)]);
+        let (to, mut out) = (Endpoint { node: Some(node(ME)), addr: peer(ME).addr }, Vec::new());
+        other.swim.send_members_of(&mut Turn { now: other.now, out: &mut out }, to, u64::MAX, false);
+        for (_, body) in streams(&out) {
+            rig.stream(relay, body.clone());
+        }
+    }
+    assert_eq!(rig.swim.suspicions[&slot].witnesses().iter().count(), 1);
+}

@@ -76,6 +76,9 @@ fn counter_goes_on_under_one_grant_and_starts_again_under_the_next() {
         merge(&mut book, draft);
     }
     assert_eq!(book.draft(node(100), report(6)).version.counter, 1);
+    merge(&mut book, WorkerUpdate { membership: WorkerMembership::Dead, ..update(1, 100, 5, 40) });
+    book.forget_gone(Now::after_start(Duration::from_mins(1)), Duration::from_secs(10));
+    assert_eq!((book.len(), book.draft(node(100), report(5)).version.counter), (0, 41));
 }
 
 #[test]
