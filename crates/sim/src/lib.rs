@@ -12,7 +12,7 @@
 //! | `log`          | the replicated log: hosts, disks, letters                                       |
 //! | `jobs`         | a small application on it: clients, job leaders, workers under leases           |
 //! | `faults`       | what goes wrong: kinds, swarm, schedule F                                       |
-//! | `world`        | nodes: the cores on their models, the wire between them in every fourth seed    |
+//! | `world`        | nodes: the cores on their models, the wire between them where keys are changed  |
 //! | `invariants`   | what must hold, one file each                                                   |
 //! | `run`          | the two phases of a seed                                                        |
 //! | `report`       | a failure: seed, command that repeats it, last events per node                  |

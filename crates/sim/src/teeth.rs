@@ -39,6 +39,18 @@ pub fn bite(bug: Bug, seed: u64) -> Option<Catch> {
     Some(Catch { bug, seed, invariant: violation.invariant.to_owned() })
 }
 
+/// What is said if the recorded seed does not catch the bug any more, or another invariant does.
+pub fn gone_blunt(recorded: &Catch) -> Option<String> {
+    let Catch { bug, seed, invariant } = recorded;
+    match bite(*bug, *seed) {
+        Some(found) if found.invariant == *invariant => None,
+        Some(found) => {
+            Some(format!("seed {seed}: {bug} is caught by {}, not by {invariant}", found.invariant))
+        }
+        None => Some(format!("seed {seed} no longer catches {bug} ({invariant})")),
+    }
+}
+
 /// The recorded catches; an error names the line that cannot be read.
 pub fn recorded() -> Result<Vec<Catch>, String> {
     let lines = RECORDED.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());

@@ -107,6 +107,8 @@ pub enum Fault {
         /// For how long.
         span: Duration,
     },
+    /// The shared secret changes by one stage, for whoever starts from then on.
+    Rotate,
     /// All trouble ends, and everybody who may come back does.
     Heal,
 }

@@ -24,6 +24,7 @@ pub enum Kind {
     KilledWorkers,
     Replacement,
     Upgrade,
+    KeyRotation,
     Leave,
     SyncStalls,
     LostWrites,
@@ -33,7 +34,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 23] = [
+    pub const ALL: [Kind; 24] = [
         Kind::Loss,
         Kind::Duplication,
         Kind::Reordering,
@@ -52,6 +53,7 @@ impl Kind {
         Kind::KilledWorkers,
         Kind::Replacement,
         Kind::Upgrade,
+        Kind::KeyRotation,
         Kind::Leave,
         Kind::SyncStalls,
         Kind::LostWrites,

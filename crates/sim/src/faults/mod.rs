@@ -2,8 +2,8 @@
 //!
 //! Every seed draws its own subset, so that kinds that hide each other also appear alone. The drawn list is fault schedule
 //! F: minorities of voters crash at once, everybody restarts once in turn, a voter set loses its power, links are cut three
-//! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced and upgraded, disks
-//! stall, fill up, and lose or tear what was not synced.
+//! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced and upgraded, the
+//! shared secret changes, disks stall, fill up, and lose or tear what was not synced.
 
 mod action;
 mod disks;
@@ -81,6 +81,7 @@ impl Draw<'_> {
             Kind::KilledWorkers => self.killed_workers(),
             Kind::Replacement => self.replacement(),
             Kind::Upgrade => self.upgrade(),
+            Kind::KeyRotation => self.key_rotation(),
             Kind::Leave => self.leave(),
             Kind::SyncStalls => self.sync_stalls(),
             Kind::LostWrites | Kind::TornTail => self.power_fails_while_writing(),
@@ -91,6 +92,12 @@ impl Draw<'_> {
     /// A moment within the safety phase.
     fn moment(&mut self) -> Moment {
         let span = self.until.saturating_sub(FROM);
+        Moment::ZERO.plus(FROM + span.mul_f64(self.rng.f64()))
+    }
+
+    /// A moment in the first third of it: what takes long is still done in time.
+    fn early_moment(&mut self) -> Moment {
+        let span = self.until.saturating_sub(FROM) / 3;
         Moment::ZERO.plus(FROM + span.mul_f64(self.rng.f64()))
     }
 
@@ -153,6 +160,20 @@ mod tests {
         for kind in Kind::ALL {
             let with = plans.iter().filter(|plan| plan.kinds.has(kind)).count();
             assert!(with > 10 && with < 190, "{kind:?}: {with}");
+        }
+    }
+
+    #[test]
+    fn rolling_restarts_reach_everybody_within_the_phase() {
+        for kind in [Kind::RollingRestart, Kind::Upgrade, Kind::KeyRotation] {
+            let shape = Shape { datacenters: 2, managers: 5, gates: 3, workers: 20 };
+            let (mut rng, until) = (Rng::with_seed(1), Duration::from_mins(3));
+            let mut draw = Draw { rng: &mut rng, roles: shape.nodes(), until, cuts: 0, schedule: Vec::new() };
+            draw.plan(kind);
+            let is_back = |fault: &Fault| matches!(fault, Fault::Restart { .. } | Fault::Upgrade { .. });
+            let back = draw.schedule.iter().filter(|(_, fault)| is_back(fault)).count();
+            assert_eq!(back, shape.nodes().len());
+            assert!(draw.schedule.iter().all(|(at, _)| *at < Moment::ZERO.plus(until)), "{kind:?}");
         }
     }
 

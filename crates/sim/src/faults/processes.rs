@@ -5,9 +5,10 @@ use std::time::Duration;
 use hyperscale_types::Role;
 
 use super::{Draw, Fault};
+use crate::moment::Moment;
 use crate::process::Crash;
 
-/// Pause between two restarts of a rolling one.
+/// Longest pause between two restarts of a rolling one.
 const ROLLING_PAUSE: Duration = Duration::from_secs(3);
 /// Share of workers that are killed.
 const KILLED: f64 = 0.3;
@@ -30,13 +31,32 @@ impl Draw<'_> {
 
     /// Every node is restarted once, one after the other.
     pub(super) fn rolling_restart(&mut self) {
-        let mut at = self.moment();
+        let from = self.early_moment();
+        self.one_after_the_other(from, |node| Fault::Restart { node });
+    }
+
+    /// The shared secret changes: everybody is restarted once to learn the new one and accepts the old one too. When all
+    /// have, the old one is retired: whoever starts from then on does not accept it any more.
+    pub(super) fn key_rotation(&mut self) {
+        let from = self.early_moment();
+        self.add(from, Fault::Rotate);
+        let done = self.one_after_the_other(from, |node| Fault::Restart { node });
+        self.add(done, Fault::Rotate);
+    }
+
+    /// Ends every node and brings it back in turn, all of them within the phase; when the last one is back.
+    fn one_after_the_other(&mut self, from: Moment, back: impl Fn(usize) -> Fault) -> Moment {
+        let room = Moment::ZERO.plus(self.until).since(from);
+        let pause = ROLLING_PAUSE.min(room / (self.roles.len() as u32 + 1));
+        let (mut at, mut last) = (from, from);
         for node in 0..self.roles.len() {
             self.add(at, Fault::Crash { node, how: Crash::Process });
-            let back = at.plus(self.seconds(0.1, 2.0));
-            self.add(back, Fault::Restart { node });
-            at = at.plus(ROLLING_PAUSE);
+            let returns = at.plus(self.seconds(0.1, 2.0).min(pause));
+            self.add(returns, back(node));
+            at = at.plus(pause);
+            last = last.max(returns);
         }
+        last
     }
 
     /// A whole voter set loses its power and keeps its disks.
@@ -81,13 +101,8 @@ impl Draw<'_> {
 
     /// Everybody gets the new version, one after the other, while both are in use.
     pub(super) fn upgrade(&mut self) {
-        let mut at = self.moment();
-        for node in 0..self.roles.len() {
-            self.add(at, Fault::Crash { node, how: Crash::Process });
-            let back = at.plus(self.seconds(0.1, 2.0));
-            self.add(back, Fault::Upgrade { node });
-            at = at.plus(ROLLING_PAUSE);
-        }
+        let from = self.early_moment();
+        self.one_after_the_other(from, |node| Fault::Upgrade { node });
     }
 
     /// Some workers go and say so.

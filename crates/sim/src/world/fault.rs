@@ -65,6 +65,7 @@ impl World {
             }
             Fault::Stall { node, span } => self.on_disk(node, |disk| disk.stall(now.plus(span))),
             Fault::Fill { node, span } => self.on_disk(node, |disk| disk.fill(now.plus(span))),
+            Fault::Rotate => self.rotate(),
             Fault::Heal => self.heal(),
         }
     }

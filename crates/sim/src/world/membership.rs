@@ -1,6 +1,11 @@
 //! Between the world and the membership cores: inputs in, actions out, everything shown to the judges.
 
-use hyperscale_swim::{Action, Command, Datagram, Endpoint, Event, Input, StreamMessage, Timer, size};
+use std::sync::Arc;
+
+use hyperscale_swim::{
+    Action, Command, Datagram, Endpoint, Event, Input, MemberUpdate, StreamBody, StreamMessage, Timer,
+    WorkerUpdate, size,
+};
 use hyperscale_types::{BootEpoch, NodeId, Now};
 
 use super::node::{index_at, index_of};
@@ -11,6 +16,8 @@ use crate::process::Crash;
 
 /// About what a stream message takes on the wire, beside its entries.
 const STREAM_BYTES: usize = 200;
+/// A digest: a number of eight bytes per bucket.
+const DIGEST_BYTES: usize = 64 * 8;
 
 impl World {
     pub(super) fn datagram(&mut self, to: usize, datagram: Datagram) {
@@ -115,7 +122,8 @@ impl World {
     fn send_stream(&mut self, from: usize, to: Endpoint, message: StreamMessage) {
         let Some(index) = index_at(to.addr).filter(|index| *index < self.nodes.len()) else { return };
         let now = self.kernel.now();
-        let Some(at) = self.network.stream(now, Connection::Gossip, from, index, STREAM_BYTES) else {
+        let bytes = STREAM_BYTES + entry_bytes(&message.body);
+        let Some(at) = self.network.stream(now, Connection::Gossip, from, index, bytes) else {
             return;
         };
         if !self.truth.nodes[index].process.refuses() {
@@ -145,5 +153,25 @@ impl World {
     pub(super) fn is_life(&self, node: usize, boot: BootEpoch) -> bool {
         let process = &self.truth.nodes[node].process;
         process.is_up() && process.boot == boot
+    }
+}
+
+/// What the entries of a stream message take.
+fn entry_bytes(body: &StreamBody) -> usize {
+    let of_members = |members: &[MemberUpdate]| members.iter().map(size::member_len).sum();
+    let of_workers = |workers: &[Arc<WorkerUpdate>]| workers.iter().map(|it| size::worker_len(it)).sum();
+    match body {
+        StreamBody::Members { members, .. } | StreamBody::MemberDifference { members, .. } => {
+            of_members(members)
+        }
+        StreamBody::WorkerList { workers, .. } | StreamBody::WorkerDifference { workers, .. } => {
+            of_workers(workers)
+        }
+        StreamBody::Worker(update) => size::worker_len(update),
+        StreamBody::Digest { workers, .. } => DIGEST_BYTES * (1 + usize::from(workers.is_some())),
+        StreamBody::Join
+        | StreamBody::Probe { .. }
+        | StreamBody::Ack { .. }
+        | StreamBody::WorkerListRequest => 0,
     }
 }

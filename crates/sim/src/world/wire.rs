@@ -1,8 +1,8 @@
 //! Sealed worlds: what nodes say is encoded, sealed, opened and read by the production code of the wire.
 //!
 //! Datagrams travel as bytes: duplicates meet the replay window, a restarted node has to answer challenges before it
-//! changes anything, and at some moment the shared secret changes – whoever starts after it uses the new one and accepts
-//! the old one too. Messages on streams are encoded and read back; sealing them is the business of the connection.
+//! changes anything, and the shared secret changes – whoever starts after that uses the new one and accepts the old one too,
+//! until that is retired. Messages on streams are encoded and read back; sealing them is the business of the connection.
 //!
 //! A message that the wire cannot carry or read breaks the promise `wire`.
 
@@ -28,7 +28,20 @@ const PROMISE: &str = "wire";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sealing {
     seed: u64,
-    rotates_at: Moment,
+    stage: Stage,
+    /// When that began.
+    since: Moment,
+}
+
+/// Which secrets a node is started with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The old one.
+    Old,
+    /// The new one, and the old one is accepted.
+    Both,
+    /// The new one only.
+    New,
 }
 
 /// One node's end of the wire, in one life.
@@ -49,9 +62,23 @@ impl Wire {
 }
 
 impl World {
-    /// Seals what nodes say from their next start on. At `rotates_at` the secret changes.
-    pub fn seal(&mut self, seed: u64, rotates_at: Moment) {
-        self.sealing = Some(Sealing { seed, rotates_at });
+    /// Seals what nodes say from their next start on.
+    pub fn seal(&mut self, seed: u64) {
+        self.sealing = Some(Sealing { seed, stage: Stage::Old, since: self.kernel.now() });
+    }
+
+    /// The next stage of a change of the secret, for nodes that start from now on. The old one is retired only if
+    /// everybody who runs has the new one, as an operator would.
+    pub(super) fn rotate(&mut self) {
+        let now = self.kernel.now();
+        let Some(sealing) = &mut self.sealing else { return };
+        let mut running = self.truth.nodes.iter().filter(|fact| fact.process.is_up());
+        let stage = match sealing.stage {
+            Stage::Old => Stage::Both,
+            Stage::Both if running.any(|fact| fact.since < sealing.since) => return,
+            Stage::Both | Stage::New => Stage::New,
+        };
+        (sealing.stage, sealing.since) = (stage, now);
     }
 
     /// How often the nodes' present lives refused something for that reason.
@@ -62,13 +89,13 @@ impl World {
 
     /// The wire of a node that starts now.
     pub(super) fn new_wire(&self, index: usize, boot: BootEpoch) -> Option<Box<Wire>> {
-        let Sealing { seed, rotates_at } = self.sealing?;
+        let Sealing { seed, stage, .. } = self.sealing?;
         let old = Secret::development();
-        let secrets = if self.kernel.now() < rotates_at {
-            Secrets { current: old, previous: None }
-        } else {
-            let new = Secret::parse(NEW_SECRET, "sim").expect("it is a good secret");
-            Secrets { current: new, previous: Some(old) }
+        let new = || Secret::parse(NEW_SECRET, "sim").expect("it is a good secret");
+        let secrets = match stage {
+            Stage::Old => Secrets { current: old, previous: None },
+            Stage::Both => Secrets { current: new(), previous: Some(old) },
+            Stage::New => Secrets { current: new(), previous: None },
         };
         Some(Box::new(Wire::new(index, boot, seed, secrets)))
     }

@@ -1,6 +1,7 @@
-//! What was cancelled never starts again: nothing of it is assigned after the cancel, whoever leads.
+//! What was cancelled never runs again: nothing of it is assigned after the cancel, whoever leads, and nobody sends load for
+//! a job that has ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hyperscale_consensus::register::{Body, JobId, Outcome};
 
@@ -11,6 +12,7 @@ use crate::invariants::{Invariant, Seen, Verdict, What};
 #[derive(Debug, Default)]
 pub(in crate::invariants) struct CancelledNeverRuns {
     cancelled: BTreeMap<(u8, JobId), u64>,
+    ended: BTreeSet<(u8, JobId)>,
 }
 
 impl Invariant for CancelledNeverRuns {
@@ -19,12 +21,22 @@ impl Invariant for CancelledNeverRuns {
     }
 
     fn see(&mut self, seen: &Seen<'_>) -> Verdict {
-        let What::Log(Logged::Decided(written)) = &seen.what else { return Ok(()) };
         let cluster = seen.cluster();
+        let written = match &seen.what {
+            What::Log(Logged::Decided(written)) => written,
+            What::Log(Logged::Load { segment, .. }) if self.ended.contains(&(cluster, segment.job)) => {
+                return Err(format!("sends load for {segment:?}, whose job has ended"));
+            }
+            _ => return Ok(()),
+        };
         let at = |job: JobId| self.cancelled.get(&(cluster, job));
         match (&written.command.body, &written.outcome) {
             (Body::Cancel { job, .. }, Outcome::Done) => {
                 self.cancelled.entry((cluster, *job)).or_insert(written.index);
+                Ok(())
+            }
+            (Body::JobEnd { job, .. }, Outcome::Done) => {
+                self.ended.insert((cluster, *job));
                 Ok(())
             }
             (Body::Assign(assign), Outcome::Done) => match at(assign.segment.job) {
