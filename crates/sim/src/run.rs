@@ -15,7 +15,9 @@ use hyperscale_types::Role;
 
 use crate::bug::Bug;
 use crate::faults::{Fault, FaultPlan, Kind, Kinds};
-use crate::invariants::{Judges, Violation, ghosts, jobs_open, replicas_differ, strangers, workers_differ};
+use crate::invariants::{
+    Judges, Violation, cut_off, ghosts, jobs_open, replicas_differ, strangers, workers_differ,
+};
 use crate::log::disk::Frailty;
 use crate::moment::Moment;
 use crate::process::Version;
@@ -176,7 +178,7 @@ fn converge(world: &mut World, within: Duration) -> Option<Duration> {
     let difference = |world: &World| strangers(world, &DATACENTER).or_else(|| workers_differ(world));
     let took = settle(world, "views_converge", within, difference)?;
     settle(world, "views_converge", GATES_WITHIN, |world| {
-        strangers(world, &[Role::Gate]).or_else(|| ghosts(world))
+        strangers(world, &[Role::Gate]).or_else(|| ghosts(world)).or_else(|| cut_off(world))
     })?;
     Some(took)
 }

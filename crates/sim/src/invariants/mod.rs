@@ -6,6 +6,7 @@
 mod active_after_lists;
 mod buddy;
 mod confirmed_by_contact;
+mod cross_judgement;
 mod dead_stays_dead;
 mod death_events;
 mod embedded_versions;
@@ -19,9 +20,11 @@ mod suspicion_time;
 mod views_converge;
 mod worker_versions;
 
+use hyperscale_swim::federation::FederationEvent;
 use hyperscale_swim::{AuditEntry, Datagram, Event, MemberUpdate, Swim};
 use hyperscale_types::{BootEpoch, NodeId};
 
+pub use cross_judgement::cut_off;
 pub use log::{Logged, jobs_open, replicas_differ};
 pub use views_converge::{ghosts, strangers, workers_differ};
 
@@ -86,6 +89,8 @@ pub enum What<'a> {
     Transition(&'a AuditEntry),
     /// The core has dealt with an input.
     Handled,
+    /// The core for probes between clusters tells the layers above.
+    Cross(&'a FederationEvent),
     /// Something happened in the log's world.
     Log(Logged<'a>),
 }
@@ -135,6 +140,7 @@ impl Judges {
             Box::new(active_after_lists::ActiveAfterLists::default()),
             Box::new(buddy::Buddy),
             Box::new(confirmed_by_contact::ConfirmedByContact::default()),
+            Box::new(cross_judgement::CrossJudgement::default()),
             Box::new(dead_stays_dead::DeadStaysDead::default()),
             Box::new(death_events::DeathEvents::default()),
             Box::new(embedded_versions::EmbeddedVersions::default()),

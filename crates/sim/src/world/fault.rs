@@ -75,7 +75,11 @@ impl World {
         self.nodes[node].clock.jump(self.kernel.now(), by);
         let clock = self.nodes[node].clock;
         self.kernel.reschedule(|happening| match happening {
-            Happening::Timer { node: whose, at, .. } if *whose == node => Some(clock.moment_of(*at)),
+            Happening::Timer { node: whose, at, .. } | Happening::CrossTimer { node: whose, at, .. }
+                if *whose == node =>
+            {
+                Some(clock.moment_of(*at))
+            }
             _ => None,
         });
     }

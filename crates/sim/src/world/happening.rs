@@ -1,5 +1,6 @@
 //! Everything that can happen in the simulated world.
 
+use hyperscale_swim::federation::{CrossBody, CrossMessage, FederationTimer};
 use hyperscale_swim::{Command, Datagram, Message, StreamMessage, Timer};
 use hyperscale_types::{BootEpoch, Now};
 
@@ -34,6 +35,15 @@ pub enum Happening {
         /// Its bytes.
         bytes: Vec<u8>,
     },
+    /// A message between clusters arrives.
+    Cross {
+        /// From whom.
+        from: usize,
+        /// At whom.
+        to: usize,
+        /// What.
+        message: Box<CrossMessage>,
+    },
     /// A message arrives on a stream.
     Stream {
         /// From whom.
@@ -53,6 +63,17 @@ pub enum Happening {
         at: Now,
         /// Which.
         timer: Timer,
+    },
+    /// A timer of a core for probes between clusters is due.
+    CrossTimer {
+        /// Whose.
+        node: usize,
+        /// Of which life.
+        boot: BootEpoch,
+        /// When, on the node's clock.
+        at: Now,
+        /// Which.
+        timer: FederationTimer,
     },
     /// The host of a core wants something of it.
     Command {
@@ -146,10 +167,13 @@ impl Happening {
         let gossip = |node: usize, arrival| Some((node, Thread::Gossip, arrival));
         let control = |node: usize, arrival| Some((node, Thread::Control, arrival));
         match self {
-            Happening::Datagram { to, .. } | Happening::Sealed { to, .. } => gossip(*to, Arrival::Datagram),
+            Happening::Datagram { to, .. } | Happening::Sealed { to, .. } | Happening::Cross { to, .. } => {
+                gossip(*to, Arrival::Datagram)
+            }
             Happening::Stream { to, .. } => gossip(*to, Arrival::Stream),
             Happening::Letter { to, .. } => control(*to, Arrival::Stream),
             Happening::Timer { node, .. }
+            | Happening::CrossTimer { node, .. }
             | Happening::Command { node, .. }
             | Happening::State { node, .. } => gossip(*node, Arrival::Own),
             Happening::Tick { node, .. } | Happening::Duty { node, .. } | Happening::Disk { node, .. } => {
@@ -201,6 +225,14 @@ impl Happening {
             Happening::Client { errand } => [15, *errand as u64, 0],
             Happening::Answered { errand, .. } => [16, *errand as u64, 0],
             Happening::Operator => [17, 0, 0],
+            Happening::Cross { from, to, message } => {
+                let seq = match message.body {
+                    CrossBody::XProbe { seq, .. } => u64::from(seq),
+                    CrossBody::XAck { seq, .. } => 1 << 32 | u64::from(seq),
+                };
+                [18 | (*from as u64) << 8, *to as u64, seq]
+            }
+            Happening::CrossTimer { node, at, .. } => [19, *node as u64, at.0],
             Happening::Deferred(inner) => inner.fingerprint(),
         }
     }

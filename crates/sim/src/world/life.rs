@@ -31,6 +31,7 @@ impl World {
             cpu,
             control,
             swim,
+            federation: None,
             wire: None,
             host,
             worker: None,
@@ -62,6 +63,7 @@ impl World {
         let contacts = self.contacts_of(index, cluster).map(address_of).collect();
         self.handle(index, Input::Command(Command::Join { contacts }));
         self.kernel.after(state::FIRST, Happening::State { node: index, boot });
+        self.start_cross(index, boot);
         self.start_log(index, boot);
     }
 

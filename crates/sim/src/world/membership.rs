@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hyperscale_codec::gossip;
 use hyperscale_swim::{
     Action, Command, Datagram, Endpoint, Event, Input, MemberUpdate, StreamBody, StreamMessage, Timer,
     WorkerUpdate, size,
@@ -105,7 +106,7 @@ impl World {
 
     fn send_datagram(&mut self, from: usize, to: NodeId, datagram: Datagram) {
         self.show(from, What::Sent { to, datagram: &datagram });
-        if self.send_sealed(from, to, &datagram) {
+        if self.seal_to(from, to, || gossip::encode(&datagram)) {
             return;
         }
         let (now, to) = (self.kernel.now(), index_of(to));

@@ -3,6 +3,7 @@
 //! [`World::step`] lets one event happen. Whatever a core does is shown to the judges at once, so that a broken promise
 //! is known at the event that broke it. Nothing here decides what is right: that is the business of the invariants.
 
+mod cross;
 mod fault;
 mod happening;
 mod life;
@@ -21,6 +22,7 @@ use fastrand::Rng;
 use hyperscale_swim::{Action, Command, Config};
 use hyperscale_types::Role;
 
+pub use cross::cluster_name;
 pub use happening::{Happening, Thread};
 pub use log::LogSetup;
 pub use node::{Node, id_of, index_of};
@@ -143,6 +145,8 @@ impl World {
             Happening::Timer { node, boot, at, timer } => self.timer(node, boot, at, timer),
             Happening::Command { node, boot, command } => self.command(node, boot, command),
             Happening::State { node, boot } => self.new_state(node, boot),
+            Happening::Cross { to, message, .. } => self.cross_message(to, *message),
+            Happening::CrossTimer { node, boot, timer, .. } => self.cross_timer(node, boot, timer),
             Happening::Letter { from, to, boot, letter } => self.letter(from, to, boot, *letter),
             Happening::Tick { node, boot } => self.log_tick(node, boot),
             Happening::Duty { node, boot } => self.duty(node, boot),

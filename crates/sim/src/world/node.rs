@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use hyperscale_swim::federation::Federation;
 use hyperscale_swim::{Peer, Swim};
 use hyperscale_types::{NodeId, Role};
 
@@ -26,6 +27,8 @@ pub struct Node {
     pub control: Cpu,
     /// Its membership core, as in production.
     pub swim: Swim,
+    /// Its core for probes between clusters, in this life, if it is a manager or a gate beside other clusters.
+    pub federation: Option<Box<Federation>>,
     /// Its end of the wire, in worlds that seal.
     pub wire: Option<Box<Wire>>,
     /// Its part in the replicated log, if it is a manager or a gate in a world with logs.

@@ -23,6 +23,7 @@ impl World {
         }
         let pause = AGAIN.mul_f64(0.5 + self.rng.f64());
         self.kernel.after(pause, Happening::State { node, boot });
+        self.cross_news(node);
         // Before the upgrade nodes had nothing to say about themselves.
         if self.truth.nodes[node].process.version == Version::New {
             let mut state = draw(&mut self.rng, self.truth.nodes[node].role);

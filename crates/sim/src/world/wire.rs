@@ -8,7 +8,7 @@
 
 use hyperscale_codec::gossip::{self, Heard};
 use hyperscale_codec::stream;
-use hyperscale_swim::{Datagram, StreamMessage};
+use hyperscale_swim::StreamMessage;
 use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::datagram::{BootId, Datagrams, Received};
@@ -100,11 +100,11 @@ impl World {
         Some(Box::new(Wire::new(index, boot, seed, secrets)))
     }
 
-    /// Sends a datagram as bytes; false if this world does not seal.
-    pub(super) fn send_sealed(&mut self, from: usize, to: NodeId, datagram: &Datagram) -> bool {
+    /// Sends a payload as a sealed datagram; false if this world does not seal.
+    pub(super) fn seal_to(&mut self, from: usize, to: NodeId, payload: impl FnOnce() -> Vec<u8>) -> bool {
         let Some(wire) = &mut self.nodes[from].wire else { return false };
         let mut bytes = Vec::new();
-        let sealed = wire.datagrams.seal(to, &gossip::encode(datagram), &mut bytes);
+        let sealed = wire.datagrams.seal(to, &payload(), &mut bytes);
         match sealed {
             Ok(()) => self.carry(from, index_of(to), bytes),
             Err(error) => self.judges.object(PROMISE, self.kernel.now(), Some(from), error.to_string()),
@@ -142,7 +142,7 @@ impl World {
     fn read(&mut self, to: usize, from: NodeId, payload: &[u8]) {
         match gossip::decode(payload, from) {
             Ok(Heard::Member(datagram)) => self.datagram(to, datagram),
-            Ok(Heard::Cross(..)) => {}
+            Ok(Heard::Cross(message, _)) => self.cross_message(to, message),
             Err(error) => self.judges.object(PROMISE, self.kernel.now(), Some(to), error.to_string()),
         }
     }

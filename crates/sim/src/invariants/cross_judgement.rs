@@ -1,0 +1,129 @@
+//! Other clusters are judged with care: nobody gives a cluster up while it holds its judgement, most of them at once are
+//! not given up without having held it, and in calm weather no cluster that answers is given up at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use hyperscale_swim::federation::{ClusterName, FederationEvent, Reachability};
+use hyperscale_types::Role;
+
+use super::{Invariant, Seen, Verdict, What};
+use crate::moment::Moment;
+use crate::process::Life;
+use crate::world::{Fact, World, cluster_name};
+
+/// What came from earlier trouble has passed by then.
+const CALM_FOR_S: u64 = 90;
+/// Whoever has run for so long has been asked by everybody.
+const RUNS_FOR: Duration = Duration::from_secs(30);
+/// Clusters that became suspected within this time fell silent together; a little less than the core's own window, which it
+/// measures on its own clock.
+const TOGETHER: Duration = Duration::from_secs(9);
+
+/// What each node thinks of other clusters, in its present life.
+#[derive(Debug, Default)]
+pub(super) struct CrossJudgement {
+    suspected: BTreeMap<usize, BTreeMap<ClusterName, Moment>>,
+    holding: BTreeSet<usize>,
+    /// Held since somebody was last suspected by a node that suspected nobody.
+    held: BTreeSet<usize>,
+}
+
+impl Invariant for CrossJudgement {
+    fn name(&self) -> &'static str {
+        "cross_judgement"
+    }
+
+    fn see(&mut self, seen: &Seen<'_>) -> Verdict {
+        match &seen.what {
+            What::Started => self.forget(seen.node),
+            What::Cross(event) => return self.judge(seen, event),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Whether most of those who can be asked in a cluster have run for a while.
+fn answers(seen: &Seen<'_>, cluster: &ClusterName) -> bool {
+    let asked = seen.truth.nodes.iter().filter(|fact| {
+        let known = !matches!(fact.process.life, Life::Gone(_)) && fact.role != Role::Worker;
+        known && cluster_name(fact.cluster) == *cluster
+    });
+    let runs = |fact: &&Fact| fact.process.is_up() && seen.at.since(fact.since) >= RUNS_FOR;
+    asked.clone().filter(runs).count() * 2 > asked.count()
+}
+
+/// The first node that does not reach a cluster in which somebody runs.
+pub fn cut_off(world: &World) -> Option<String> {
+    for (index, node) in world.nodes.iter().enumerate().filter(|(index, _)| world.truth.stays(*index)) {
+        let Some(core) = &node.federation else { continue };
+        let lost = core.clusters().find(|view| {
+            view.reachability != Reachability::Reachable
+                && world.truth.nodes.iter().enumerate().any(|(other, fact)| {
+                    cluster_name(fact.cluster) == *view.name
+                        && fact.role != Role::Worker
+                        && world.truth.stays(other)
+                })
+        });
+        if let Some(view) = lost {
+            let (me, it) = (world.name_of(index), &view.name.0);
+            return Some(format!("{me} takes {it} for {:?}", view.reachability));
+        }
+    }
+    None
+}
+
+impl CrossJudgement {
+    fn forget(&mut self, node: usize) {
+        self.suspected.remove(&node);
+        self.holding.remove(&node);
+        self.held.remove(&node);
+    }
+
+    fn judge(&mut self, seen: &Seen<'_>, event: &FederationEvent) -> Verdict {
+        let node = seen.node;
+        let suspected = self.suspected.entry(node).or_default();
+        match event {
+            FederationEvent::Suspected { cluster, .. } => {
+                suspected.insert(cluster.clone(), seen.at);
+            }
+            FederationEvent::Reachable { cluster } => {
+                suspected.remove(cluster);
+                if suspected.is_empty() {
+                    self.held.remove(&node);
+                }
+            }
+            FederationEvent::JudgementHeld { .. } => {
+                self.holding.insert(node);
+                self.held.insert(node);
+            }
+            FederationEvent::JudgementResumed { .. } => {
+                self.holding.remove(&node);
+            }
+            FederationEvent::Unreachable { cluster, .. } => return self.given_up(seen, cluster),
+            FederationEvent::AggregateChanged { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn given_up(&self, seen: &Seen<'_>, cluster: &ClusterName) -> Verdict {
+        if self.holding.contains(&seen.node) {
+            return Err(format!("gives {} up while it holds its judgement", cluster.0));
+        }
+        let suspected = &self.suspected[&seen.node];
+        let since = suspected.get(cluster).copied().unwrap_or(seen.at);
+        let apart = |at: &Moment| if *at > since { at.since(since) } else { since.since(*at) };
+        let together = suspected.values().filter(|at| apart(at) <= TOGETHER).count();
+        if together > 1 && together == suspected.len() && !self.held.contains(&seen.node) {
+            let name = &cluster.0;
+            return Err(format!(
+                "gives {name} up, one of {together} that fell silent together, without a hold"
+            ));
+        }
+        if answers(seen, cluster) && seen.truth.is_calm(seen.at, CALM_FOR_S) {
+            return Err(format!("gives {} up though it answers", cluster.0));
+        }
+        Ok(())
+    }
+}
