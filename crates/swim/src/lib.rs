@@ -70,8 +70,8 @@ pub use awareness::{LHM_MAX, Lifeguard};
 pub use bugs::{Bug, Bugs};
 pub use claim::{Claim, Incarnation, Status};
 pub use config::{
-    Config, ConfigError, ContactConfig, DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, FANOUT_MAX, GossipConfig,
-    HELPERS_MAX, Limits, MEMBERS_MAX, ProbeConfig, SuspicionConfig,
+    AUDIT_MAX, Config, ConfigError, ContactConfig, DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, FANOUT_MAX,
+    GossipConfig, HELPERS_MAX, Limits, MEMBERS_MAX, ProbeConfig, SuspicionConfig, WORKERS_MAX,
 };
 pub use contacts::CONTACTS_MAX;
 pub use counters::Counters;
