@@ -19,6 +19,8 @@ pub struct Counters {
     pub refutations: u64,
     /// Accusations told to their subject after a stale `alive`.
     pub accusations_told: u64,
+    /// Accusations not told because enough were in the same period.
+    pub accusations_withheld: u64,
     /// Messages of a former life of their sender, dropped.
     pub stale_boots: u64,
     /// Messages that claim this node's own id, dropped.
@@ -33,6 +35,8 @@ pub struct Counters {
     pub members_evicted: u64,
     /// Membership updates dropped from the gossip queue, most transmitted first.
     pub gossip_dropped: u64,
+    /// Tombs of forgotten members that fell out, oldest first.
+    pub tombs_dropped: u64,
     /// Requests to probe for others dropped because too many are running.
     pub relays_dropped: u64,
     /// Peers given up as never reached that are not tried any more because there are too many.
@@ -49,4 +53,6 @@ pub struct Counters {
     pub workers_refused: u64,
     /// Lists on streams cut to their limit.
     pub pages_cut: u64,
+    /// Graves of forgotten workers that fell out, oldest first.
+    pub graves_dropped: u64,
 }
