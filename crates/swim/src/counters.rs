@@ -29,14 +29,16 @@ pub struct Counters {
     pub misdirected: u64,
     /// Stale versions of embedded state, dropped.
     pub stale_embedded: u64,
+    /// Embedded states of another role than the member's, refused.
+    pub foreign_embedded: u64,
     /// Newcomers refused because the member table is full.
     pub members_refused: u64,
     /// Dead and departed members forgotten early to make room.
     pub members_evicted: u64,
-    /// Membership updates dropped from the gossip queue, most transmitted first.
-    pub gossip_dropped: u64,
     /// Tombs of forgotten members that fell out, oldest first.
     pub tombs_dropped: u64,
+    /// Membership updates dropped from the gossip queue, most transmitted first.
+    pub gossip_dropped: u64,
     /// Requests to probe for others dropped because too many are running.
     pub relays_dropped: u64,
     /// Peers given up as never reached that are not tried any more because there are too many.
@@ -51,8 +53,8 @@ pub struct Counters {
     pub worker_updates_foreign: u64,
     /// Workers refused because the table is full.
     pub workers_refused: u64,
-    /// Lists on streams cut to their limit.
-    pub pages_cut: u64,
     /// Graves of forgotten workers that fell out, oldest first.
     pub graves_dropped: u64,
+    /// Lists on streams cut to their limit.
+    pub pages_cut: u64,
 }
