@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn broken_rungs_are_refused_with_the_rule() {
         type Break = fn(&mut Config);
-        let table: [(Break, &str); 8] = [
+        let table: [(Break, &str); 9] = [
             (
                 |c| c.probe.timeout = Duration::from_millis(800),
                 "probe.timeout must be at most three quarters of probe.period",
@@ -352,6 +352,13 @@ mod tests {
             (
                 |c| c.contact.retry_min = Duration::from_mins(2),
                 "contact.retry_min must be at most contact.retry_max",
+            ),
+            (
+                |c| {
+                    c.contact.retry_min = c.contact.retry_max;
+                    c.contact.warn_after = Duration::from_secs(59);
+                },
+                "contact.retry_min must be at most contact.warn_after",
             ),
         ];
         for (spoil, message) in table {
@@ -381,8 +388,8 @@ mod tests {
                 "contact.spread must be between 0s and 1s",
             ),
         ];
-        for (set, low, message) in table {
-            for value in [low, Duration::MAX] {
+        for (set, outside, message) in table {
+            for value in [outside, Duration::MAX] {
                 let mut config = Config::lan();
                 set(&mut config, value);
                 assert_eq!(config.check().unwrap_err().to_string(), message);
