@@ -65,9 +65,6 @@ impl AuditRing {
 
     pub(crate) fn push(&mut self, entry: AuditEntry) {
         self.total += 1;
-        if self.entries_max == 0 {
-            return;
-        }
         if self.entries.len() >= self.entries_max {
             self.entries.pop_front();
         }

@@ -14,6 +14,10 @@ pub const DATAGRAM_BYTES_MAX: usize = 1400;
 pub const DATAGRAM_BYTES_MIN: usize = 512;
 /// Most members a core keeps: a full list still fits one control message of 1 MiB.
 pub const MEMBERS_MAX: usize = 16_384;
+/// Most workers a manager keeps: a full list is some fifty pages.
+pub const WORKERS_MAX: usize = 100_000;
+/// Most entries of an audit ring.
+pub const AUDIT_MAX: usize = 65_536;
 /// Most helpers of an indirect probe.
 pub const HELPERS_MAX: usize = 8;
 /// Most members a gossip tick sends to.
@@ -91,13 +95,15 @@ pub struct GossipConfig {
 /// How unreached peers are retried: for ever, ever less often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContactConfig {
-    /// First pause, doubled by each try.
+    /// First pause, doubled by each try, 10 ms … 1 h.
     pub retry_min: Duration,
-    /// Longest pause.
+    /// Longest pause, 10 ms … 1 d; at least the first one.
     pub retry_max: Duration,
-    /// When an unreached peer is warned about.
+    /// When an unreached peer is warned about, 1 s … 1 d; at least the first pause. One known by hearsay only is given up
+    /// after twice this time.
     pub warn_after: Duration,
-    /// First probes of a new member are spread over this time per known member, so that a newcomer is not flooded.
+    /// First probes of a new member are spread over this time per known member, so that a newcomer is not flooded; at
+    /// most 1 s.
     pub spread: Duration,
 }
 
@@ -107,9 +113,10 @@ pub struct Limits {
     /// Members in the table, 2 … [`MEMBERS_MAX`]. When it is full a dead one makes room; without one, the newcomer
     /// is refused and counted.
     pub members: usize,
-    /// Workers known to a manager.
+    /// Workers known to a manager, 1 … [`WORKERS_MAX`]. When the book is full one that is gone makes room, then one
+    /// whose owner is gone; without one, the newcomer is refused and counted.
     pub workers: usize,
-    /// Entries of the audit ring; the oldest falls out.
+    /// Entries of the audit ring, 1 … [`AUDIT_MAX`]; the oldest falls out.
     pub audit: usize,
 }
 
@@ -197,32 +204,37 @@ impl Config {
     }
 
     fn check_ranges(&self) -> Result<(), ConfigError> {
-        let (probe, gossip) = (&self.probe, &self.gossip);
+        self.check_gossip_ranges()?;
+        let probe = &self.probe;
         let (ms, s) = (Duration::from_millis, Duration::from_secs);
         in_range("probe.period", probe.period, ms(10), s(60), "10ms", "1m")?;
         in_range("probe.helpers", usize::from(probe.helpers.get()), 1, HELPERS_MAX, "1", "8")?;
         in_range("suspicion.alpha", self.suspicion.alpha.get(), 1, 20, "1", "20")?;
         in_range("suspicion.beta", self.suspicion.beta.get(), 1, 20, "1", "20")?;
-        in_range("gossip.interval", gossip.interval, ms(10), s(10), "10ms", "10s")?;
+        let (contact, day) = (&self.contact, s(24 * 3600));
+        in_range("contact.retry_min", contact.retry_min, ms(10), s(3600), "10ms", "1h")?;
+        in_range("contact.retry_max", contact.retry_max, ms(10), day, "10ms", "1d")?;
+        in_range("contact.warn_after", contact.warn_after, s(1), day, "1s", "1d")?;
+        in_range("contact.spread", contact.spread, Duration::ZERO, s(1), "0s", "1s")?;
+        in_range("sync_interval", self.sync_interval, s(1), s(3600), "1s", "1h")?;
+        in_range("dead_ttl", self.dead_ttl, s(10), 7 * day, "10s", "7d")?;
+        in_range("lag_tick", self.lag_tick, ms(1), s(10), "1ms", "10s")?;
+        in_range("leave_grace", self.leave_grace, Duration::ZERO, s(60), "0s", "1m")?;
+        in_range("limits.members", self.limits.members, 2, MEMBERS_MAX, "2", "16384")?;
+        in_range("limits.workers", self.limits.workers, 1, WORKERS_MAX, "1", "100000")?;
+        in_range("limits.audit", self.limits.audit, 1, AUDIT_MAX, "1", "65536")
+    }
+
+    fn check_gossip_ranges(&self) -> Result<(), ConfigError> {
+        let gossip = &self.gossip;
+        let (least, greatest) = (Duration::from_millis(10), Duration::from_secs(10));
+        in_range("gossip.interval", gossip.interval, least, greatest, "10ms", "10s")?;
         in_range("gossip.fanout", usize::from(gossip.fanout.get()), 1, FANOUT_MAX, "1", "16")?;
         in_range("gossip.lambda", gossip.lambda.get(), 1, 16, "1", "16")?;
         in_range("gossip.transmissions_min", gossip.transmissions_min.get(), 1, 64, "1", "64")?;
-        let datagram = gossip.datagram_bytes_max;
-        in_range(
-            "gossip.datagram_bytes_max",
-            datagram,
-            DATAGRAM_BYTES_MIN,
-            DATAGRAM_BYTES_MAX,
-            "512",
-            "1400",
-        )?;
-        in_range("gossip.seal_bytes", gossip.seal_bytes, 0, 128, "0", "128")?;
-        in_range("contact.retry_min", self.contact.retry_min, ms(10), s(3600), "10ms", "1h")?;
-        in_range("sync_interval", self.sync_interval, s(1), s(3600), "1s", "1h")?;
-        in_range("dead_ttl", self.dead_ttl, s(10), s(7 * 24 * 3600), "10s", "7d")?;
-        in_range("lag_tick", self.lag_tick, ms(1), s(10), "1ms", "10s")?;
-        in_range("leave_grace", self.leave_grace, Duration::ZERO, s(60), "0s", "1m")?;
-        in_range("limits.members", self.limits.members, 2, MEMBERS_MAX, "2", "16384")
+        let (least, greatest) = (DATAGRAM_BYTES_MIN, DATAGRAM_BYTES_MAX);
+        in_range("gossip.datagram_bytes_max", gossip.datagram_bytes_max, least, greatest, "512", "1400")?;
+        in_range("gossip.seal_bytes", gossip.seal_bytes, 0, 128, "0", "128")
     }
 
     fn check_ladder(&self) -> Result<(), ConfigError> {
@@ -235,7 +247,7 @@ impl Config {
         let at_most = "at most";
         rung(!probe.timeout.is_zero(), "zero", "below", "probe.timeout")?;
         rung(
-            probe.timeout * 4 <= probe.period * 3,
+            probe.timeout <= probe.period * 3 / 4,
             "probe.timeout",
             "at most three quarters of",
             "probe.period",
@@ -247,10 +259,16 @@ impl Config {
             at_most,
             "contact.retry_max",
         )?;
+        rung(
+            self.contact.retry_min <= self.contact.warn_after,
+            "contact.retry_min",
+            at_most,
+            "contact.warn_after",
+        )?;
         rung(probe.period * 2 <= self.sync_interval, "two probe periods", at_most, "sync_interval")?;
         rung(longest < self.dead_ttl, "the longest suspicion", "below", "dead_ttl")?;
         rung(
-            gossip.worker_bytes_max * 2 <= gossip.datagram_bytes_max,
+            gossip.worker_bytes_max <= gossip.datagram_bytes_max / 2,
             "gossip.worker_bytes_max",
             "at most half of",
             "gossip.datagram_bytes_max",
@@ -314,7 +332,7 @@ mod tests {
     #[test]
     fn broken_rungs_are_refused_with_the_rule() {
         type Break = fn(&mut Config);
-        let table: [(Break, &str); 7] = [
+        let table: [(Break, &str); 9] = [
             (
                 |c| c.probe.timeout = Duration::from_millis(800),
                 "probe.timeout must be at most three quarters of probe.period",
@@ -331,11 +349,77 @@ mod tests {
                 "gossip.worker_bytes_max must be at most half of gossip.datagram_bytes_max",
             ),
             (|c| c.limits.members = 1, "limits.members must be between 2 and 16384"),
+            (
+                |c| c.contact.retry_min = Duration::from_mins(2),
+                "contact.retry_min must be at most contact.retry_max",
+            ),
+            (
+                |c| {
+                    c.contact.retry_min = c.contact.retry_max;
+                    c.contact.warn_after = Duration::from_secs(59);
+                },
+                "contact.retry_min must be at most contact.warn_after",
+            ),
         ];
         for (spoil, message) in table {
             let mut config = Config::lan();
             spoil(&mut config);
             assert_eq!(config.check().unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_at_both_ends() {
+        type Set = fn(&mut Config, Duration);
+        let table: [(Set, Duration, &str); 3] = [
+            (
+                |c, value| c.contact.retry_max = value,
+                Duration::ZERO,
+                "contact.retry_max must be between 10ms and 1d",
+            ),
+            (
+                |c, value| c.contact.warn_after = value,
+                Duration::ZERO,
+                "contact.warn_after must be between 1s and 1d",
+            ),
+            (
+                |c, value| c.contact.spread = value,
+                Duration::from_secs(2),
+                "contact.spread must be between 0s and 1s",
+            ),
+        ];
+        for (set, outside, message) in table {
+            for value in [outside, Duration::MAX] {
+                let mut config = Config::lan();
+                set(&mut config, value);
+                assert_eq!(config.check().unwrap_err().to_string(), message);
+            }
+        }
+        let limits = Config::lan().limits;
+        for (workers, audit) in [(0, 1), (WORKERS_MAX + 1, 1), (1, 0), (1, AUDIT_MAX + 1)] {
+            let limits = Limits { workers, audit, ..limits.clone() };
+            let error = Config { limits, ..Config::lan() }.check().unwrap_err().to_string();
+            let name = if audit == 1 { "limits.workers" } else { "limits.audit" };
+            assert!(error.starts_with(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn greatest_values_are_refused_and_do_not_overflow() {
+        let spoil: [fn(&mut Config); 8] = [
+            |c| c.probe.period = Duration::MAX,
+            |c| c.probe.timeout = Duration::MAX,
+            |c| c.gossip.interval = Duration::MAX,
+            |c| c.gossip.worker_bytes_max = usize::MAX,
+            |c| c.contact.retry_min = Duration::MAX,
+            |c| c.sync_interval = Duration::MAX,
+            |c| c.dead_ttl = Duration::MAX,
+            |c| c.leave_grace = Duration::MAX,
+        ];
+        for spoil in spoil {
+            let mut config = Config::lan();
+            spoil(&mut config);
+            assert!(config.check().is_err(), "{config:?}");
         }
     }
 

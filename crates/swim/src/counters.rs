@@ -19,6 +19,8 @@ pub struct Counters {
     pub refutations: u64,
     /// Accusations told to their subject after a stale `alive`.
     pub accusations_told: u64,
+    /// Accusations not told because enough were in the same period.
+    pub accusations_withheld: u64,
     /// Messages of a former life of their sender, dropped.
     pub stale_boots: u64,
     /// Messages that claim this node's own id, dropped.
@@ -27,10 +29,14 @@ pub struct Counters {
     pub misdirected: u64,
     /// Stale versions of embedded state, dropped.
     pub stale_embedded: u64,
+    /// Embedded states of another role than the member's, refused.
+    pub foreign_embedded: u64,
     /// Newcomers refused because the member table is full.
     pub members_refused: u64,
     /// Dead and departed members forgotten early to make room.
     pub members_evicted: u64,
+    /// Tombs of forgotten members that fell out, oldest first.
+    pub tombs_dropped: u64,
     /// Membership updates dropped from the gossip queue, most transmitted first.
     pub gossip_dropped: u64,
     /// Requests to probe for others dropped because too many are running.
@@ -47,6 +53,8 @@ pub struct Counters {
     pub worker_updates_foreign: u64,
     /// Workers refused because the table is full.
     pub workers_refused: u64,
+    /// Graves of forgotten workers that fell out, oldest first.
+    pub graves_dropped: u64,
     /// Lists on streams cut to their limit.
     pub pages_cut: u64,
 }

@@ -1,7 +1,8 @@
 //! The small typed state that probes and acks carry about their sender (Serf style).
 //!
-//! Versioned by the sender; a receiver keeps the highest version of the sender's present boot and drops the rest. It is
-//! evidence for placement and display, never a decision.
+//! Versioned by the sender, whatever its role: a receiver keeps the highest version of the sender's present boot and drops
+//! the rest, and refuses a state of another role than the sender's. It is evidence for placement and display, never a
+//! decision.
 
 use hyperscale_types::Role;
 

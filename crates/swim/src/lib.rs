@@ -70,8 +70,8 @@ pub use awareness::{LHM_MAX, Lifeguard};
 pub use bugs::{Bug, Bugs};
 pub use claim::{Claim, Incarnation, Status};
 pub use config::{
-    Config, ConfigError, ContactConfig, DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, FANOUT_MAX, GossipConfig,
-    HELPERS_MAX, Limits, MEMBERS_MAX, ProbeConfig, SuspicionConfig,
+    AUDIT_MAX, Config, ConfigError, ContactConfig, DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, FANOUT_MAX,
+    GossipConfig, HELPERS_MAX, Limits, MEMBERS_MAX, ProbeConfig, SuspicionConfig, WORKERS_MAX,
 };
 pub use contacts::CONTACTS_MAX;
 pub use counters::Counters;
@@ -84,7 +84,8 @@ pub use machine::{Identity, MemberView, Sizes, Swim};
 pub use message::{Datagram, MemberUpdate, Message, PAGE_MAX, Peer, Sender, StreamBody, StreamMessage};
 pub use probe::{ASTRAY_MAX, RELAYS_MAX};
 pub use suspicion::{CONFIRMATIONS_MAX, WITNESSES_MAX, Witnesses};
+pub use table::TOMBS_MAX;
 pub use workers::{
-    WORKER_UPDATE_STALE_AFTER, WORKER_UPDATES_MAX, WorkerMembership, WorkerReport, WorkerStanding,
-    WorkerUpdate, WorkerVersion, WorkerView,
+    GRAVES_MAX, WORKER_UPDATE_STALE_AFTER, WORKER_UPDATES_MAX, WorkerMembership, WorkerReport,
+    WorkerStanding, WorkerUpdate, WorkerVersion, WorkerView,
 };

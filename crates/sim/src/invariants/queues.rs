@@ -1,12 +1,11 @@
 //! Every table and queue stays within its limit.
 
 use hyperscale_swim::{
-    ASTRAY_MAX, CONTACTS_MAX, DATAGRAM_BYTES_MAX, MEMBER_UPDATES_MAX, RELAYS_MAX, WORKER_UPDATES_MAX, size,
+    ASTRAY_MAX, CONTACTS_MAX, DATAGRAM_BYTES_MAX, GRAVES_MAX, MEMBER_UPDATES_MAX, RELAYS_MAX, TOMBS_MAX,
+    WORKER_UPDATES_MAX, size,
 };
 
 use super::{Invariant, Seen, Verdict, What};
-
-const TOMBS_MAX: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Queues;
@@ -25,6 +24,7 @@ impl Invariant for Queues {
                     && sizes.member_updates <= MEMBER_UPDATES_MAX
                     && sizes.worker_updates <= WORKER_UPDATES_MAX
                     && sizes.workers <= limits.workers
+                    && sizes.graves <= GRAVES_MAX
                     && sizes.relays <= RELAYS_MAX
                     && sizes.astray <= ASTRAY_MAX
                     && sizes.contacts <= CONTACTS_MAX

@@ -1,19 +1,24 @@
-//! Settings of probes between clusters.
+//! Settings of probes between clusters. No time is longer than [`LONGEST`]: sums of them do not overflow, and a setting in
+//! the wrong unit is noticed.
 
 use std::time::Duration;
+
+/// Longest time of any setting.
+const LONGEST: Duration = Duration::from_hours(1);
 
 /// All settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FederationConfig {
     /// One probe per cluster and this time, 100 ms … 1 min.
     pub period: Duration,
-    /// Silence after which a cluster is suspected; at least two periods, so that one lost datagram is not enough.
+    /// Silence after which a cluster is suspected; at least two periods, so that one lost datagram is not enough,
+    /// and at most 1 h.
     pub timeout: Duration,
-    /// Further silence after which it counts as unreachable; at least the timeout.
+    /// Further silence after which it counts as unreachable; the timeout … 1 h.
     pub unreachable_after: Duration,
-    /// When more than half of the clusters become suspected within this time, judgement is held.
+    /// When more than half of the clusters become suspected within this time, judgement is held; the timeout … 1 h.
     pub mass_window: Duration,
-    /// How long judgement may be held; after that the silent clusters are judged after all.
+    /// How long judgement may be held; after that the silent clusters are judged after all. The timeout … 1 h.
     pub hold_max: Duration,
 }
 
@@ -23,15 +28,18 @@ pub enum FederationConfigError {
     /// The period is outside its range.
     #[error("federation.period must be between 100ms and 1m")]
     Period,
-    /// A single lost probe would suspect a cluster.
-    #[error("federation.timeout must be at least two periods")]
+    /// A single lost probe would suspect a cluster, or silence would hardly ever.
+    #[error("federation.timeout must be between two periods and 1h")]
     Timeout,
-    /// Suspicion would leave no time to answer.
-    #[error("federation.unreachable_after must be at least federation.timeout")]
+    /// Suspicion would leave no time to answer, or would hardly ever end.
+    #[error("federation.unreachable_after must be between federation.timeout and 1h")]
     UnreachableAfter,
-    /// Clusters that fail together would be suspected in different windows.
-    #[error("federation.mass_window must be at least federation.timeout")]
+    /// Clusters that fail together would be suspected in different windows, or those that do not in the same.
+    #[error("federation.mass_window must be between federation.timeout and 1h")]
     MassWindow,
+    /// A hold would end before anybody could answer, or would hardly ever.
+    #[error("federation.hold_max must be between federation.timeout and 1h")]
+    HoldMax,
 }
 
 impl FederationConfig {
@@ -51,14 +59,18 @@ impl FederationConfig {
         if self.period < Duration::from_millis(100) || self.period > Duration::from_mins(1) {
             return Err(FederationConfigError::Period);
         }
-        if self.timeout < self.period * 2 {
+        if !(self.period * 2..=LONGEST).contains(&self.timeout) {
             return Err(FederationConfigError::Timeout);
         }
-        if self.unreachable_after < self.timeout {
+        let range = self.timeout..=LONGEST;
+        if !range.contains(&self.unreachable_after) {
             return Err(FederationConfigError::UnreachableAfter);
         }
-        if self.mass_window < self.timeout {
+        if !range.contains(&self.mass_window) {
             return Err(FederationConfigError::MassWindow);
+        }
+        if !range.contains(&self.hold_max) {
+            return Err(FederationConfigError::HoldMax);
         }
         Ok(())
     }
@@ -81,6 +93,24 @@ mod tests {
                 FederationConfigError::UnreachableAfter,
             ),
             (FederationConfig { mass_window: second, ..good.clone() }, FederationConfigError::MassWindow),
+            (FederationConfig { hold_max: second, ..good.clone() }, FederationConfigError::HoldMax),
+        ];
+        for (config, error) in table {
+            assert_eq!(config.check(), Err(error));
+        }
+    }
+    #[test]
+    fn greatest_values_are_refused_and_do_not_overflow() {
+        let (good, max) = (FederationConfig::wan(), Duration::MAX);
+        let table = [
+            (FederationConfig { period: max, ..good.clone() }, FederationConfigError::Period),
+            (FederationConfig { timeout: max, ..good.clone() }, FederationConfigError::Timeout),
+            (
+                FederationConfig { unreachable_after: max, ..good.clone() },
+                FederationConfigError::UnreachableAfter,
+            ),
+            (FederationConfig { mass_window: max, ..good.clone() }, FederationConfigError::MassWindow),
+            (FederationConfig { hold_max: max, ..good.clone() }, FederationConfigError::HoldMax),
         ];
         for (config, error) in table {
             assert_eq!(config.check(), Err(error));

@@ -6,6 +6,9 @@ use hyperscale_types::Now;
 
 use super::config::FederationConfig;
 
+/// Least clusters watched for a hold: the silence of a single one does not tell which side is cut off.
+const WATCHED_MIN: usize = 2;
+
 /// Whether judgement is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
@@ -36,7 +39,7 @@ impl Hold {
         config: &FederationConfig,
     ) -> Verdict {
         let times: Vec<Now> = suspected_at.collect();
-        let mass = times.len() * 2 > total;
+        let mass = total >= WATCHED_MIN && times.len() * 2 > total;
         match *self {
             Hold::No if mass && spread(&times) <= config.mass_window => {
                 *self = Hold::Since(now);

@@ -8,7 +8,6 @@ use hyperscale_types::{BootEpoch, NodeId, Now};
 
 use crate::claim::Incarnation;
 use crate::embedded::GateLoad;
-use crate::io::Destination;
 use crate::load::LoadLevel;
 
 /// Name of a cluster: a datacenter, or the gates. Cheap to copy.
@@ -207,11 +206,4 @@ pub enum FederationEvent {
         /// Whether it ran into its limit rather than being resolved.
         timed_out: bool,
     },
-}
-
-impl CrossSender {
-    /// Where an answer goes.
-    pub fn destination(&self) -> Destination {
-        Destination { node: self.node, addr: self.addr }
-    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use hyperscale_types::Now;
 
-use super::cluster::{Change, Cluster, ClusterView, Reachability};
+use super::cluster::{Change, Cluster, ClusterMember, ClusterView, Reachability};
 use super::config::{FederationConfig, FederationConfigError};
 use super::hold::{Hold, Verdict};
 use super::io::{
@@ -31,6 +31,8 @@ pub struct FederationCounters {
     pub members_cut: u64,
     /// Answers of nodes that are not watched.
     pub unknown_senders: u64,
+    /// Answers to what was not asked: made up, repeated, or many periods late.
+    pub unasked: u64,
     /// Messages with an identity older than one heard before.
     pub stale_identities: u64,
     /// Probes meant for another node.
@@ -114,7 +116,7 @@ impl Federation {
         &mut self,
         now: Now,
         name: ClusterName,
-        mut members: Vec<(std::net::SocketAddr, Option<hyperscale_types::NodeId>)>,
+        mut members: Vec<ClusterMember>,
         out: &mut Vec<FederationAction>,
     ) {
         self.counters.members_cut += members.len().saturating_sub(CLUSTER_MEMBERS_MAX) as u64;
@@ -126,9 +128,12 @@ impl Federation {
         } else {
             self.counters.clusters_refused += 1;
         }
-        // A random phase, so that gates started together do not probe together.
-        let first = now.plus((self.config.period / TICKS_PER_PERIOD).mul_f64(self.rng.f64()));
-        self.set_alarm(first, out);
+        // A random phase, so that gates started together do not probe together. Once ticking, a cluster that is watched
+        // waits for its turn: else each command would bring the next probes of all clusters forward.
+        if !self.alarm.is_set() {
+            let first = now.plus((self.config.period / TICKS_PER_PERIOD).mul_f64(self.rng.f64()));
+            self.set_alarm(first, out);
+        }
     }
 
     fn set_alarm(&mut self, at: Now, out: &mut Vec<FederationAction>) {
@@ -154,9 +159,10 @@ impl Federation {
 
     fn probe_all(&mut self, out: &mut Vec<FederationAction>) {
         for cluster in self.clusters.values_mut() {
-            let Some((to, node)) = cluster.next_member() else { continue };
-            self.seq = self.seq.wrapping_add(1);
-            let body = CrossBody::XProbe { seq: self.seq, target: node };
+            let seq = self.seq.wrapping_add(1);
+            let Some((to, node)) = cluster.ask_next(seq) else { continue };
+            self.seq = seq;
+            let body = CrossBody::XProbe { seq, target: node };
             out.push(FederationAction::Send {
                 to,
                 node,
@@ -219,7 +225,7 @@ impl Federation {
                 let message = CrossMessage { from: self.me.clone(), body };
                 out.push(FederationAction::Send { to: from.addr, node: Some(from.node), message });
             }
-            CrossBody::XAck { aggregate, .. } => self.answered(now, &from, aggregate.as_ref(), out),
+            CrossBody::XAck { seq, aggregate } => self.answered(now, &from, seq, aggregate.as_ref(), out),
         }
     }
 
@@ -227,6 +233,7 @@ impl Federation {
         &mut self,
         now: Now,
         from: &CrossSender,
+        seq: u32,
         aggregate: Option<&Arc<Aggregate>>,
         out: &mut Vec<FederationAction>,
     ) {
@@ -236,8 +243,12 @@ impl Federation {
             self.counters.unknown_senders += 1;
             return;
         };
+        if !cluster.was_asked(seq, from.node, from.addr) {
+            self.counters.unasked += 1;
+            return;
+        }
         cluster.learn(from.node, from.addr);
-        if !cluster.admit(from.node, from.boot, from.incarnation) {
+        if !cluster.admit(from) {
             self.counters.stale_identities += 1;
             return;
         }

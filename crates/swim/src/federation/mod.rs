@@ -2,7 +2,8 @@
 //!
 //! Each cluster is its own SWIM; nothing is gossiped between them, and identities are namespaced by cluster. A node probes
 //! one member of every other cluster per period with `xprobe`, round-robin, and is answered with `xack`, which carries the
-//! cluster's aggregate. A cluster is judged as a whole: one member that answers is enough.
+//! cluster's aggregate. A cluster is judged as a whole: one member that answers is enough. Only answers to what was asked
+//! count, each once.
 //!
 //! ```text
 //! REACHABLE ─ no xack for `timeout` ─► SUSPECTED ─ none for `unreachable_after` more ─► UNREACHABLE
@@ -17,7 +18,8 @@
 //! | Unreachable | Reachable            | –                  | –                 | –         |
 //!
 //! When more than half of the clusters become suspected within a short time, this node is probably the one cut off: it
-//! holds its judgement and says so. The hold ends when half of them answer again, or after its own limit.
+//! holds its judgement and says so. The hold ends when half of them answer again, or after its own limit. A node that
+//! watches a single cluster cannot tell who is cut off and never holds.
 
 mod cluster;
 mod config;

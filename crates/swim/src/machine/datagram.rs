@@ -83,6 +83,10 @@ impl Swim {
     fn heard_state(&mut self, turn: &mut Turn<'_>, from: &Sender, embedded: Arc<Embedded>) {
         let Some(slot) = self.members.find(from.peer.node) else { return };
         let member = self.members.get_mut(slot);
+        if embedded.state.role() != member.peer.role {
+            self.counters.foreign_embedded += 1;
+            return;
+        }
         let is_newer = supersedes(&embedded, member.embedded.as_deref()) || bug!(self.config, StaleEmbedded);
         if member.claim().boot != from.boot || !is_newer {
             self.counters.stale_embedded += u64::from(member.embedded.as_ref() != Some(&embedded));

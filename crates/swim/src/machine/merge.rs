@@ -20,7 +20,7 @@ use crate::message::{MemberUpdate, Message};
 use crate::suspicion::{Suspicion, Witnesses};
 use crate::table::Slot;
 
-/// Accusations told to their subjects per period, each subject once.
+/// Accusations told to their subjects per period, each subject once; more are withheld and counted.
 pub(super) const TOLD_PER_PERIOD_MAX: usize = 64;
 
 impl Swim {
@@ -253,9 +253,14 @@ impl Swim {
 
     /// Sends an accusation to its subject, so that it can contradict; false if that was done enough in this period.
     pub(super) fn tell(&mut self, turn: &mut Turn<'_>, to: Destination, accusation: MemberUpdate) -> bool {
-        if self.prober.told.len() >= TOLD_PER_PERIOD_MAX || !self.prober.told.insert(to.node) {
+        if self.prober.told.contains(&to.node) {
             return false;
         }
+        if self.prober.told.len() >= TOLD_PER_PERIOD_MAX {
+            self.counters.accusations_withheld += 1;
+            return false;
+        }
+        self.prober.told.insert(to.node);
         self.counters.accusations_told += 1;
         self.send(turn, to, Message::Gossip, Some(accusation));
         true

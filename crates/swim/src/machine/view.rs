@@ -39,7 +39,7 @@ pub struct MemberView<'a> {
 pub struct Sizes {
     /// At most `limits.members`.
     pub members: usize,
-    /// At most 4096.
+    /// At most [`crate::TOMBS_MAX`].
     pub tombs: usize,
     /// At most [`crate::MEMBER_UPDATES_MAX`].
     pub member_updates: usize,
@@ -47,6 +47,8 @@ pub struct Sizes {
     pub worker_updates: usize,
     /// At most `limits.workers`.
     pub workers: usize,
+    /// At most [`crate::GRAVES_MAX`].
+    pub graves: usize,
     /// At most [`crate::RELAYS_MAX`].
     pub relays: usize,
     /// At most [`crate::ASTRAY_MAX`].
@@ -133,12 +135,14 @@ impl Swim {
         self.audit.total()
     }
 
-    /// Counters, those of the worker queue included.
+    /// Counters, those that tables and queues keep themselves included.
     pub fn counters(&self) -> Counters {
         let dropped = self.workers.queue.dropped();
         Counters {
             worker_updates_dropped: dropped.crowded,
             worker_updates_stale: dropped.stale,
+            tombs_dropped: self.tombs.dropped(),
+            graves_dropped: self.workers.graves_dropped(),
             ..self.counters
         }
     }
@@ -151,6 +155,7 @@ impl Swim {
             member_updates: self.queue.len(),
             worker_updates: self.workers.queue.len(),
             workers: self.workers.len(),
+            graves: self.workers.graves(),
             relays: self.prober.relays.len(),
             astray: self.prober.astray.len(),
             contacts: self.contacts.len(),

@@ -16,6 +16,7 @@ use hyperscale_types::{NodeId, Now, Role};
 
 pub(crate) use order::ProbeOrder;
 pub(crate) use sample::sample;
+pub use tombs::TOMBS_MAX;
 pub(crate) use tombs::Tombs;
 
 use crate::claim::{Claim, Status};

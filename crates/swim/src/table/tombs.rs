@@ -8,13 +8,15 @@ use hyperscale_types::NodeId;
 
 use crate::claim::Claim;
 
-/// Tombs kept.
-pub(crate) const TOMBS_MAX: usize = 4096;
+/// Tombs kept; the oldest falls out and is counted.
+pub const TOMBS_MAX: usize = 4096;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tombs {
     claims: BTreeMap<NodeId, Claim>,
     order: VecDeque<NodeId>,
+    /// That fell out.
+    dropped: u64,
 }
 
 impl Tombs {
@@ -33,6 +35,7 @@ impl Tombs {
             && let Some(oldest) = self.order.pop_front()
         {
             self.claims.remove(&oldest);
+            self.dropped += 1;
         }
         self.claims.insert(node, claim);
         self.order.push_back(node);
@@ -47,6 +50,10 @@ impl Tombs {
 
     pub(crate) fn len(&self) -> usize {
         self.order.len()
+    }
+
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
     }
 }
 
@@ -80,7 +87,7 @@ mod tests {
         for number in 1..=TOMBS_MAX as u64 + 5 {
             tombs.bury(node(number), dead(1));
         }
-        assert_eq!(tombs.len(), TOMBS_MAX);
+        assert_eq!((tombs.len(), tombs.dropped()), (TOMBS_MAX, 5));
         assert_eq!(tombs.get(node(5)), None);
         assert!(tombs.get(node(6)).is_some());
     }

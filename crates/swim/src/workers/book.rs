@@ -41,10 +41,12 @@ pub(crate) struct WorkerBook {
     /// The last updates about workers that were forgotten, oldest first out: what is older must not pass for news.
     graves: BTreeMap<NodeId, Arc<WorkerUpdate>>,
     buried: VecDeque<NodeId>,
+    /// Graves that fell out.
+    graves_dropped: u64,
 }
 
-/// Forgotten workers whose last update is remembered.
-const GRAVES_MAX: usize = 4096;
+/// Forgotten workers whose last update is remembered; the oldest falls out and is counted.
+pub const GRAVES_MAX: usize = 4096;
 
 impl WorkerBook {
     pub(crate) fn new(workers_max: usize) -> Self {
@@ -57,6 +59,7 @@ impl WorkerBook {
             workers_max,
             graves: BTreeMap::new(),
             buried: VecDeque::new(),
+            graves_dropped: 0,
         }
     }
 
@@ -70,6 +73,14 @@ impl WorkerBook {
 
     pub(crate) fn len(&self) -> usize {
         self.records.len()
+    }
+
+    pub(crate) fn graves(&self) -> usize {
+        self.graves.len()
+    }
+
+    pub(crate) fn graves_dropped(&self) -> u64 {
+        self.graves_dropped
     }
 
     pub(crate) fn digest(&self) -> &Digest {
@@ -172,6 +183,7 @@ impl WorkerBook {
             && let Some(oldest) = self.buried.pop_front()
         {
             self.graves.remove(&oldest);
+            self.graves_dropped += 1;
         }
         true
     }

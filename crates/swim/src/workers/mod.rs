@@ -9,6 +9,7 @@ mod intake;
 mod queue;
 mod update;
 
+pub use book::GRAVES_MAX;
 pub(crate) use book::{Merged, WorkerBook};
 pub(crate) use intake::Intake;
 pub use queue::{WORKER_UPDATE_STALE_AFTER, WORKER_UPDATES_MAX};

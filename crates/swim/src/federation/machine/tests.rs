@@ -52,14 +52,22 @@ struct Rig {
     timers: Vec<(Now, FederationTimer)>,
     silent: Vec<u64>,
     probed: Vec<(Now, u64)>,
+    /// Last probe of each member that was not answered.
+    unanswered: BTreeMap<u64, u32>,
 }
 
 impl Rig {
     fn watching(clusters: u64) -> Self {
         let me = sender(&ClusterName::new("gates"), 1, 1);
         let gate = Federation::new(FederationConfig::wan(), me, 7).unwrap();
-        let mut rig =
-            Self { gate, now: Now::ZERO, timers: Vec::new(), silent: Vec::new(), probed: Vec::new() };
+        let mut rig = Self {
+            gate,
+            now: Now::ZERO,
+            timers: Vec::new(),
+            silent: Vec::new(),
+            probed: Vec::new(),
+            unanswered: BTreeMap::new(),
+        };
         for cluster in 1..=clusters {
             let members =
                 vec![(addr(cluster * 10), Some(node(cluster * 10))), (addr(cluster * 10 + 1), None)];
@@ -83,8 +91,11 @@ impl Rig {
                 FederationAction::Send { to, message, .. } => {
                     let number = u64::from(to.port());
                     self.probed.push((self.now, number));
-                    if !self.silent.contains(&(number / 10)) {
-                        events.extend(self.answer(number, &message));
+                    let CrossBody::XProbe { seq, .. } = message.body else { continue };
+                    if self.silent.contains(&(number / 10)) {
+                        self.unanswered.insert(number, seq);
+                    } else {
+                        events.extend(self.ack(sender(&name(number / 10), number, 1), seq, load(1, 8)));
                     }
                 }
             }
@@ -92,20 +103,28 @@ impl Rig {
         events
     }
 
-    fn answer(&mut self, number: u64, message: &CrossMessage) -> Vec<FederationEvent> {
-        let CrossBody::XProbe { seq, .. } = message.body else { return Vec::new() };
-        let body = CrossBody::XAck { seq, aggregate: Some(Arc::new(load(1, 8))) };
-        let from = sender(&name(number / 10), number, 1);
+    fn ack(&mut self, from: CrossSender, seq: u32, aggregate: Aggregate) -> Vec<FederationEvent> {
+        let body = CrossBody::XAck { seq, aggregate: Some(Arc::new(aggregate)) };
         self.input(FederationInput::Message(CrossMessage { from, body }))
     }
 
-    fn ack(&mut self, from: CrossSender, aggregate: Aggregate) -> Vec<FederationEvent> {
-        let body = CrossBody::XAck { seq: 0, aggregate: Some(Arc::new(aggregate)) };
-        self.input(FederationInput::Message(CrossMessage { from, body }))
+    /// The member of a silent cluster answers its next probe.
+    fn answer(&mut self, from: CrossSender, aggregate: Aggregate) -> Vec<FederationEvent> {
+        let number = u64::from(from.addr.port());
+        self.unanswered.clear();
+        while !self.unanswered.contains_key(&number) {
+            self.advance(1);
+        }
+        let seq = self.unanswered[&number];
+        self.ack(from, seq, aggregate)
     }
 
     fn advance(&mut self, seconds: u64) -> Vec<FederationEvent> {
-        let until = self.now.plus(Duration::from_secs(seconds));
+        self.advance_by(Duration::from_secs(seconds))
+    }
+
+    fn advance_by(&mut self, time: Duration) -> Vec<FederationEvent> {
+        let until = self.now.plus(time);
         let mut events = Vec::new();
         while let Some(place) = (0..self.timers.len())
             .filter(|place| self.timers[*place].0 <= until)
@@ -141,8 +160,9 @@ fn answer_carries_the_aggregate_and_its_change_is_an_event() {
     assert_eq!(events[0], FederationEvent::Reachable { cluster: name(1) });
     assert!(matches!(&events[1], FederationEvent::AggregateChanged { .. }));
     assert_eq!(rig.advance(10), []);
-    assert_eq!(rig.ack(sender(&name(1), 10, 1), load(2, 4)).len(), 1);
-    assert_eq!(rig.ack(sender(&name(1), 10, 1), load(1, 3)), [], "of an older term");
+    rig.silent = vec![1];
+    assert_eq!(rig.answer(sender(&name(1), 10, 1), load(2, 4)).len(), 1);
+    assert_eq!(rig.answer(sender(&name(1), 10, 1), load(1, 3)), [], "of an older term");
 }
 
 #[test]
@@ -232,21 +252,70 @@ fn half_of_the_clusters_may_fail_without_a_hold() {
 fn identities_are_namespaced_by_cluster() {
     let mut rig = Rig::watching(2);
     rig.advance(5);
+    rig.silent = vec![1, 2];
     // The same node id in another cluster with a lower boot is another node.
-    rig.ack(sender(&name(1), 10, 9), load(1, 1));
-    rig.command(FederationCommand::Watch { cluster: name(2), members: vec![(addr(10), Some(node(10)))] });
-    assert_eq!(rig.ack(sender(&name(2), 10, 3), load(1, 2)).len(), 1);
+    rig.answer(sender(&name(1), 10, 9), load(1, 1));
+    rig.command(FederationCommand::Watch { cluster: name(2), members: vec![(addr(20), Some(node(10)))] });
+    rig.answer(CrossSender { addr: addr(20), ..sender(&name(2), 10, 3) }, load(1, 2));
+    assert_eq!(rig.reachability(2), Reachability::Reachable);
     assert_eq!(rig.gate.counters().stale_identities, 0);
-    rig.ack(sender(&name(1), 10, 8), load(1, 3));
+    rig.answer(sender(&name(1), 10, 8), load(1, 3));
     assert_eq!(rig.gate.counters().stale_identities, 1);
 }
 
 #[test]
 fn answers_of_strangers_are_dropped_and_counted() {
     let mut rig = Rig::watching(1);
-    rig.ack(sender(&name(1), 77, 1), load(1, 1));
-    rig.ack(sender(&name(5), 10, 1), load(1, 1));
+    rig.ack(sender(&name(1), 77, 1), 1, load(1, 1));
+    rig.ack(sender(&name(5), 10, 1), 1, load(1, 1));
     assert_eq!(rig.gate.counters().unknown_senders, 2);
+}
+
+#[test]
+fn answer_to_what_was_not_asked_does_not_make_a_cluster_reachable() {
+    let mut rig = Rig::watching(2);
+    rig.advance(10);
+    rig.silent = vec![1];
+    rig.advance(20);
+    let seq = rig.unanswered[&10];
+    for (number, seq) in [(10, 999_999), (10, rig.unanswered[&11]), (11, seq)] {
+        assert_eq!(rig.ack(sender(&name(1), number, 1), seq, load(9, 9)), []);
+    }
+    assert_eq!((rig.reachability(1), rig.gate.counters().unasked), (Reachability::Unreachable, 3));
+    assert_eq!(rig.ack(sender(&name(1), 10, 1), seq, load(9, 9)).len(), 2);
+    assert_eq!(rig.reachability(1), Reachability::Reachable);
+    rig.ack(sender(&name(1), 10, 1), seq, load(9, 9));
+    assert_eq!(rig.gate.counters().unasked, 4, "an answer counts once");
+}
+
+#[test]
+fn identity_of_an_answer_that_was_not_asked_for_is_not_remembered() {
+    let mut rig = Rig::watching(1);
+    rig.ack(sender(&name(1), 10, 99), 999_999, load(1, 1));
+    rig.advance(5);
+    assert_eq!((rig.reachability(1), rig.gate.counters().stale_identities), (Reachability::Reachable, 0));
+}
+
+#[test]
+fn only_cluster_watched_is_judged_in_its_time_without_a_hold() {
+    let mut rig = Rig::watching(1);
+    rig.advance(10);
+    rig.silent = vec![1];
+    let events = rig.advance(18);
+    assert!(!events.iter().any(|event| matches!(event, FederationEvent::JudgementHeld { .. })), "{events:?}");
+    assert_eq!(rig.reachability(1), Reachability::Unreachable);
+}
+
+#[test]
+fn watching_again_does_not_bring_probes_forward() {
+    let mut rig = Rig::watching(1);
+    rig.advance(10);
+    let before = rig.probed.len();
+    for _ in 0..200 {
+        rig.command(FederationCommand::Watch { cluster: name(1), members: vec![(addr(10), None)] });
+        rig.advance_by(Duration::from_millis(50));
+    }
+    assert_eq!(rig.probed.len() - before, 5);
 }
 
 #[test]

@@ -24,10 +24,6 @@ fn manager_state(jobs: u32) -> EmbeddedState {
     })
 }
 
-fn gate_state(jobs_owned: u32) -> EmbeddedState {
-    EmbeddedState::Gate(GateLoad { leader: false, term: 1, phase: Phase::Active, jobs_owned })
-}
-
 /// News about many members at once.
 fn flood(rig: &mut Rig, count: u64) {
     let news: Vec<_> = (1000..1000 + count).map(|number| update(number, 0, Status::Alive, number)).collect();
@@ -152,7 +148,7 @@ fn version_rises_with_each_change_and_only_then() {
 fn stale_state_is_dropped_and_a_newer_one_is_an_event() {
     let mut rig = Rig::among([2]);
     let mut say = |version, jobs, boot| {
-        let embedded = Some(Arc::new(Embedded { version, state: gate_state(jobs) }));
+        let embedded = Some(Arc::new(Embedded { version, state: manager_state(jobs) }));
         let from = sender(2, boot, 0);
         let actions = rig.input(Input::Datagram(Datagram { embedded, ..bare(from, Message::Gossip, &[]) }));
         let changed =
@@ -160,10 +156,24 @@ fn stale_state_is_dropped_and_a_newer_one_is_an_event() {
         let stored = rig.swim.member(node(2)).unwrap().state.unwrap().state.clone();
         (changed, stored)
     };
-    assert_eq!(say(5, 1, 1), (1, gate_state(1)));
-    assert_eq!(say(4, 2, 1), (0, gate_state(1)));
-    assert_eq!(say(5, 3, 1), (0, gate_state(1)));
-    assert_eq!(say(6, 1, 1), (0, gate_state(1)), "same content, newer version");
-    assert_eq!(say(7, 4, 1), (1, gate_state(4)));
-    assert_eq!(say(1, 9, 2), (1, gate_state(9)), "a new life counts anew");
+    assert_eq!(say(5, 1, 1), (1, manager_state(1)));
+    assert_eq!(say(4, 2, 1), (0, manager_state(1)));
+    assert_eq!(say(5, 3, 1), (0, manager_state(1)));
+    assert_eq!(say(6, 1, 1), (0, manager_state(1)), "same content, newer version");
+    assert_eq!(say(7, 4, 1), (1, manager_state(4)));
+    assert_eq!(say(1, 9, 2), (1, manager_state(9)), "a new life counts anew");
+}
+
+#[test]
+fn state_of_another_role_than_the_members_is_refused() {
+    let mut rig = Rig::among([2, 200]);
+    let gate = EmbeddedState::Gate(GateLoad { leader: true, term: 1, phase: Phase::Active, jobs_owned: 0 });
+    for (from, state) in [(2, gate), (200, manager_state(1))] {
+        let embedded = Some(Arc::new(Embedded { version: 9, state }));
+        let actions = rig
+            .input(Input::Datagram(Datagram { embedded, ..bare(sender(from, 1, 0), Message::Gossip, &[]) }));
+        assert_eq!(events(&actions), []);
+        assert!(rig.swim.member(node(from)).unwrap().state.is_none());
+    }
+    assert_eq!(rig.swim.counters().foreign_embedded, 2);
 }

@@ -1,6 +1,7 @@
 //! Rules of `Load levels`: what a busy node does less of.
 
 use super::*;
+use crate::awareness::Lifeguard;
 use crate::load::LoadLevel;
 use crate::size;
 
@@ -36,16 +37,36 @@ fn late_timer_counts_as_lag_without_the_host_saying_so() {
     assert_eq!(rig.swim.lhm(), 2);
 }
 
-#[test]
-fn severe_load_skips_half_of_the_probes() {
-    let mut rig = busy(2 * TICK);
-    for _ in 0..40 {
-        rig.command(Command::RuntimeLag(3 * TICK));
-        rig.advance(secs(0.5));
+/// Probes sent in sixteen rounds in which the loop lags as much, each begun in the same health.
+fn probes_in_sixteen_rounds(lag: Duration) -> usize {
+    let mut rig = busy(Duration::ZERO);
+    let (mut probes, last) = (0, rig.swim.prober.rounds + 16);
+    while rig.swim.prober.rounds < last {
+        rig.swim.awareness = Awareness::new(Lifeguard::On, TICK);
+        rig.command(Command::RuntimeLag(lag));
+        let actions = rig.advance(secs(0.1));
+        probes += datagrams(&actions).iter().filter(|(_, it)| is_probe(it)).count();
     }
-    assert!(rig.swim.load_level() >= LoadLevel::Severe);
-    let counters = rig.swim.counters();
-    assert!(counters.probes_skipped > 0, "{counters:?}");
+    probes
+}
+
+#[test]
+fn high_load_leaves_out_a_quarter_of_the_probes_and_severe_load_half() {
+    let sent = [Duration::ZERO, TICK / 2, TICK, 2 * TICK].map(probes_in_sixteen_rounds);
+    assert_eq!(sent, [16, 16, 12, 8]);
+}
+
+#[test]
+fn critical_load_does_not_probe_peers_that_were_never_reached() {
+    let mut rig = busy(8 * TICK);
+    rig.gossip(3, &[update(50, 0, Status::Alive, 3)]);
+    let tries = |actions: &[Action]| datagrams_to(actions, 50).iter().filter(|it| is_probe(it)).count();
+    for _ in 0..20 {
+        rig.command(Command::RuntimeLag(8 * TICK));
+        let actions = rig.advance(secs(0.5));
+        assert_eq!((rig.swim.load_level(), tries(&actions)), (LoadLevel::Critical, 0));
+    }
+    assert!(tries(&rig.advance(secs(60.0))) > 0, "it is tried once there is time");
 }
 
 #[test]

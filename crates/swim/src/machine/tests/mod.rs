@@ -1,8 +1,12 @@
 //! One core among peers that the test plays: what goes in, what comes out. One file per concern.
 
+mod accusing;
+mod forgetting;
 mod gossip;
+mod helping;
 mod load;
 mod merging;
+mod pages;
 mod probing;
 mod reaching;
 mod sync;

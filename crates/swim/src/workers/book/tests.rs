@@ -119,6 +119,18 @@ fn forgotten_worker_does_not_come_back_by_old_updates() {
     assert_eq!((book.len(), book.in_buckets(u64::MAX).count()), (1, 1));
 }
 
+#[test]
+fn oldest_grave_falls_out_and_is_counted() {
+    let mut book = WorkerBook::new(9);
+    for worker in 1..=GRAVES_MAX as u64 + 5 {
+        merge(&mut book, WorkerUpdate { membership: WorkerMembership::Dead, ..update(worker, 100, 5, 3) });
+        book.forget_gone(Now::NEVER, Duration::ZERO);
+    }
+    assert_eq!((book.graves(), book.graves_dropped()), (GRAVES_MAX, 5));
+    assert_eq!(merge(&mut book, update(6, 100, 5, 2)), Merged::Known);
+    assert_eq!(merge(&mut book, update(5, 100, 5, 2)), Merged::News { told_at_once: true });
+}
+
 proptest! {
     #[test]
     fn merging_is_commutative_idempotent_and_monotone(
