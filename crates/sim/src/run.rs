@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hyperscale_consensus::Config as LogConfig;
-use hyperscale_swim::{Command, Config, Limits};
+use hyperscale_swim::{Command, Config, ContactConfig, Limits};
 use hyperscale_types::Role;
 
 use crate::bug::Bug;
@@ -128,8 +128,12 @@ fn setup(rng: &mut Rng, shape: &Shape, plan: &FaultPlan, options: Options) -> Se
     let members = (shape.nodes().len() * 2).max(64);
     // Sometimes the dead are forgotten soon, so that they come back to those who forgot them.
     let dead_ttl = Duration::from_secs(if rng.bool() { 3600 } else { rng.u64(80..160) });
+    // Sometimes who cannot be reached is given up soon, so that cuts outlast it.
+    let warn_after = Duration::from_secs(if rng.bool() { 60 } else { rng.u64(5..20) });
     let limits = Limits { members, workers: members, audit: 128 };
-    let config = Config { dead_ttl, limits, bugs: Bug::swim(options.bug), ..Config::lan() };
+    let lan = Config::lan();
+    let contact = ContactConfig { warn_after, ..lan.contact };
+    let config = Config { dead_ttl, limits, contact, bugs: Bug::swim(options.bug), ..lan };
     Setup {
         seed: rng.u64(..),
         shape: *shape,

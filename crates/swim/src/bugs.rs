@@ -45,11 +45,17 @@ pub enum Bug {
     StaleWorkerVersion,
     /// A manager is active before it has the worker lists of its peers.
     ActiveBeforeLists,
+    /// Nobody is sought on who was given up as never reached.
+    NeverSeek,
+    /// Clusters are given up while judgement is held.
+    JudgeWhileHeld,
+    /// A cluster that was given up stays so, whatever it answers.
+    UnreachableForEver,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 19] = [
+    pub const ALL: [Bug; 22] = [
         Bug::RestartSuspicion,
         Bug::ShortSuspicion,
         Bug::AcceptStaleIncarnation,
@@ -69,6 +75,9 @@ impl Bug {
         Bug::StaleEmbedded,
         Bug::StaleWorkerVersion,
         Bug::ActiveBeforeLists,
+        Bug::NeverSeek,
+        Bug::JudgeWhileHeld,
+        Bug::UnreachableForEver,
     ];
 }
 

@@ -37,8 +37,8 @@ impl World {
             boot,
             incarnation: self.nodes[index].swim.incarnation(),
         };
-        let core = Federation::new(FederationConfig::wan(), me, self.rng.u64(..))
-            .expect("the preset passes its check");
+        let config = FederationConfig { bugs: self.setup.config.bugs, ..FederationConfig::wan() };
+        let core = Federation::new(config, me, self.rng.u64(..)).expect("the preset passes its check");
         self.nodes[index].federation = Some(Box::new(core));
         self.cross_news(index);
     }

@@ -20,6 +20,9 @@ pub struct FederationConfig {
     pub mass_window: Duration,
     /// How long judgement may be held; after that the silent clusters are judged after all. The timeout … 1 h.
     pub hold_max: Duration,
+    /// Deliberate bugs.
+    #[cfg(feature = "bugs")]
+    pub bugs: crate::bugs::Bugs,
 }
 
 /// The rule a configuration breaks.
@@ -51,6 +54,8 @@ impl FederationConfig {
             unreachable_after: Duration::from_secs(10),
             mass_window: Duration::from_secs(10),
             hold_max: Duration::from_mins(1),
+            #[cfg(feature = "bugs")]
+            bugs: crate::bugs::Bugs::NONE,
         }
     }
 

@@ -175,7 +175,7 @@ impl Federation {
         // First who falls silent, then whether that is too many at once, then who has been silent for too long.
         self.judge(now, true, out);
         self.update_hold(now, out);
-        if !self.hold.is_holding() {
+        if !self.hold.is_holding() || bug!(self.config, JudgeWhileHeld) {
             self.judge(now, false, out);
         }
     }
@@ -250,6 +250,9 @@ impl Federation {
         cluster.learn(from.node, from.addr);
         if !cluster.admit(from) {
             self.counters.stale_identities += 1;
+            return;
+        }
+        if bug!(self.config, UnreachableForEver) && cluster.reachability == Reachability::Unreachable {
             return;
         }
         if cluster.answered(now) {
