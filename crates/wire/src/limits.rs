@@ -49,7 +49,7 @@ pub const REPLAY_WINDOW: u64 = 128;
 pub const DATAGRAM_PEERS_MAX: usize = 8_192;
 /// New boots that have not answered their challenge yet. Each may hold one datagram.
 pub const CHALLENGES_MAX: usize = 1_024;
-/// A challenge that was not answered by then is forgotten.
+/// A challenge must be answered by then; a later answer may have been kept back by somebody while its boot ended.
 pub const CHALLENGE_TTL: Duration = Duration::from_secs(5);
 /// Challenges to the same boot are not repeated faster than this.
 pub const CHALLENGE_REPEAT: Duration = Duration::from_millis(100);
