@@ -10,6 +10,9 @@ pub const CHUNK_MAX: usize = 60 << 10;
 pub const MESSAGE_MAX: usize = 1 << 20;
 /// A message of the bulk plane after decompression. Decoded it takes several times as much, hence less than a blob.
 pub const MESSAGE_PLAIN_MAX: usize = 4 << 20;
+/// What decoding one message may take, whatever its plane. Lists of entries as nodes write them take about ten times
+/// their bytes while they grow; lists of empty entries would take 600 times theirs.
+pub const DECODED_MAX: usize = 16 * MESSAGE_PLAIN_MAX;
 /// Bytes of one transfer: a blob or a snapshot.
 pub const TRANSFER_MAX: u64 = 64 << 20;
 /// What a sender may have under way on one stream before the receiver took some of it.
