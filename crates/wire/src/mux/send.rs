@@ -9,8 +9,8 @@ use crate::chunk::{Chunk, First};
 use crate::class::{Class, Lane};
 use crate::compress::compress;
 use crate::limits::{
-    CHUNK_MAX, CONTROL_HEADROOM, MESSAGE_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX, STREAM_CREDIT,
-    STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
+    CHUNK_MAX, CONTROL_HEADROOM, MESSAGE_MAX, MESSAGE_PLAIN_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX,
+    STREAM_CREDIT, STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
 };
 
 /// Why something could not be queued. Nothing was.
@@ -19,7 +19,7 @@ pub enum SendError {
     /// The queue of the class, or the buffer of the transfer, is full: the peer is slow. Try again after some was sent.
     #[error("the queue is full")]
     Full,
-    /// A message beyond [`MESSAGE_MAX`], a head beyond [`CHUNK_MAX`] or a transfer beyond [`TRANSFER_MAX`].
+    /// A message beyond [`MESSAGE_MAX`] or, before compression, [`MESSAGE_PLAIN_MAX`]; a head beyond [`CHUNK_MAX`] or a transfer beyond [`TRANSFER_MAX`].
     #[error("too large for the wire")]
     TooLarge,
     /// No such transfer: it ended, was stopped by the peer, or never was.
@@ -85,6 +85,10 @@ impl Sender {
     }
 
     pub(super) fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
+        // However well it compresses: receivers would take it for a bomb.
+        if message.len() > MESSAGE_PLAIN_MAX {
+            return Err(SendError::TooLarge);
+        }
         let packed = if self.lane == Lane::Bulk { compress(&message) } else { None };
         let zstd = packed.is_some();
         let rest = packed.map_or(message, Bytes::from);

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::counters::Refusal;
 use crate::limits::{
-    CHUNK_MAX, CONTROL_CREDIT, MESSAGE_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX, STREAM_CREDIT, STREAMS_MAX,
-    TRANSFER_BUFFER_MAX, TRANSFER_MAX,
+    CHUNK_MAX, CONTROL_CREDIT, MESSAGE_MAX, MESSAGE_PLAIN_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX,
+    STREAM_CREDIT, STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
 };
 
 fn body(length: usize, salt: u8) -> Bytes {
@@ -172,6 +172,21 @@ fn a_slow_reader_stops_the_sender_and_control_still_passes() {
         taken(&mut b, event);
     }
     assert_eq!(messages(&settle(&mut a, &mut b)).len(), 2);
+}
+
+#[test]
+fn messages_that_every_receiver_would_take_for_a_bomb_are_not_sent() {
+    // Packs to a twelfth.
+    let plain = |length: usize| -> Bytes {
+        let parts = body(length / 128 * 8, 3);
+        parts.chunks(8).flat_map(|part| part.iter().copied().chain([b'a'; 120])).collect()
+    };
+    let (mut a, mut b) = (Mux::new(Lane::Bulk), Mux::new(Lane::Bulk));
+    let largest = plain(MESSAGE_PLAIN_MAX);
+    assert_eq!(largest.len(), MESSAGE_PLAIN_MAX);
+    a.send(Class::Data, largest.clone()).unwrap();
+    assert!(messages(&settle(&mut a, &mut b)) == [largest], "it arrives and is opened");
+    assert_eq!(a.send(Class::Data, plain(MESSAGE_PLAIN_MAX + 128)), Err(SendError::TooLarge));
 }
 
 #[test]
