@@ -23,8 +23,14 @@ pub const PEER_CREDIT: u32 = CONTROL_CREDIT + BULK_CREDIT;
 pub const CONTROL_CREDIT: u32 = 3 << 20;
 /// The bulk lane's part of [`PEER_CREDIT`].
 pub const BULK_CREDIT: u32 = 5 << 20;
-/// Credit that only messages of class `control` may use, so that they never wait for a slow reader of something else.
-pub const CONTROL_HEADROOM: u32 = MESSAGE_MAX as u32;
+/// Credit that every chunk of data costs beside its payload: what the events of a chunk take in memory. Without it empty
+/// messages and pieces of one byte would be free.
+pub const CHUNK_COST: u32 = 256;
+/// Credit that the largest message costs.
+pub const MESSAGE_COST_MAX: u32 = MESSAGE_MAX as u32 + MESSAGE_MAX.div_ceil(CHUNK_MAX) as u32 * CHUNK_COST;
+/// Credit that only messages of class `control` may use, so that they never wait for a slow reader of something else:
+/// the largest message, beside what was released but not given back yet.
+pub const CONTROL_HEADROOM: u32 = MESSAGE_COST_MAX + CREDIT_PORTION;
 /// Credit is given back in portions of at least this, to send few credit chunks.
 pub const CREDIT_PORTION: u32 = 64 << 10;
 /// Streams in progress per connection and direction.
@@ -92,6 +98,7 @@ mod tests {
         assert_eq!((FRAME_MAX, CHUNK_MAX), (65_535, 60 * 1024));
         assert_eq!((MESSAGE_MAX, TRANSFER_MAX), (1024 * 1024, 64 * 1024 * 1024));
         assert_eq!((STREAM_CREDIT, PEER_CREDIT), (256 * 1024, 8 * 1024 * 1024));
+        assert_eq!((CHUNK_COST, MESSAGE_COST_MAX), (256, 1024 * 1024 + 18 * 256));
         assert_eq!((REKEY_FRAMES, REKEY_AFTER), (1 << 20, Duration::from_hours(1)));
         assert_eq!((DATAGRAM_MAX, REPLAY_WINDOW), (1_400, 128));
         assert_eq!((DECOMPRESSED_MAX, DECOMPRESSED_RATIO_MAX), (50_000_000, 100));
