@@ -2,18 +2,20 @@
 //!
 //! Datagrams travel as bytes: duplicates meet the replay window, a restarted node has to answer challenges before it
 //! changes anything, and at some moment the shared secret changes – whoever starts after it uses the new one and accepts
-//! the old one too. Messages on streams are encoded and read back; sealing them is the business of the connection.
+//! the old one too. Every other node pretends to be of the next version and writes in the one that all read. Messages on
+//! streams are encoded and read back; sealing them is the business of the connection.
 //!
 //! A message that the wire cannot carry or read breaks the promise `wire`.
 
 use hyperscale_codec::gossip::{self, Heard};
-use hyperscale_codec::stream;
+use hyperscale_codec::{Versions, stream};
 use hyperscale_swim::{Datagram, StreamMessage};
 use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::datagram::{BootId, Datagrams, Received};
 use hyperscale_wire::domain::Domain;
 use hyperscale_wire::entropy::SeededEntropy;
+use hyperscale_wire::hello::{PROTOCOL_MAX, PROTOCOL_MIN};
 use hyperscale_wire::secret::{Secret, Secrets};
 
 use super::node::{id_of, index_of};
@@ -48,6 +50,13 @@ impl Wire {
     }
 }
 
+/// Old and new builds run mixed; the new ones write what the old ones read.
+fn versions_of(index: usize) -> Versions {
+    let newest = PROTOCOL_MAX + u32::from(index % 2 == 1);
+    let versions = Versions::new(PROTOCOL_MIN, newest).and_then(|versions| versions.writing(PROTOCOL_MAX));
+    versions.expect("the next build reads what this one writes")
+}
+
 impl World {
     /// Seals what nodes say from their next start on. At `rotates_at` the secret changes.
     pub fn seal(&mut self, seed: u64, rotates_at: Moment) {
@@ -77,7 +86,7 @@ impl World {
     pub(super) fn send_sealed(&mut self, from: usize, to: NodeId, datagram: &Datagram) -> bool {
         let Some(wire) = &mut self.nodes[from].wire else { return false };
         let mut bytes = Vec::new();
-        let sealed = wire.datagrams.seal(to, &gossip::encode(datagram), &mut bytes);
+        let sealed = wire.datagrams.seal(to, &gossip::encode(datagram, versions_of(from)), &mut bytes);
         match sealed {
             Ok(()) => self.carry(from, index_of(to), bytes),
             Err(error) => self.judges.object(PROMISE, self.kernel.now(), Some(from), error.to_string()),
@@ -113,7 +122,7 @@ impl World {
     }
 
     fn read(&mut self, to: usize, from: NodeId, payload: &[u8]) {
-        match gossip::decode(payload, from) {
+        match gossip::decode(payload, from, versions_of(to)) {
             Ok(Heard::Member(datagram)) => self.datagram(to, datagram),
             Ok(Heard::Cross(..)) => {}
             Err(error) => self.judges.object(PROMISE, self.kernel.now(), Some(to), error.to_string()),
