@@ -78,3 +78,24 @@ fn both_sides_count_the_same_credit() {
     }
     assert_eq!(held.len(), 3);
 }
+
+#[test]
+fn the_largest_control_message_passes_also_when_some_credit_was_not_given_back_yet() {
+    let (mut a, mut b) = (Mux::new(Lane::Control), Mux::new(Lane::Control));
+    let mut held = Vec::new();
+    // A slow reader of data: it takes none of what there is room for.
+    for _ in 0..300 {
+        a.send(Class::Data, body(10_000, 1)).unwrap();
+    }
+    while let Some(chunk) = next(&mut a) {
+        b.handle(&chunk, &mut held).unwrap();
+        while let Some(chunk) = next(&mut b) {
+            a.handle(&chunk, &mut Vec::new()).unwrap();
+        }
+    }
+    // Taken and released, but too little to be told.
+    a.send(Class::Control, body(CHUNK_MAX, 2)).unwrap();
+    assert_eq!(messages(&settle(&mut a, &mut b)).len(), 1);
+    a.send(Class::Control, body(MESSAGE_MAX, 3)).unwrap();
+    assert_eq!(messages(&settle(&mut a, &mut b)), [body(MESSAGE_MAX, 3)]);
+}
