@@ -21,8 +21,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Config::new()
         // Payloads are handed on without copying them out of the received buffer.
         .bytes(["."])
-        // Values of a context may be secret; their `Debug` is written by hand.
-        .skip_debug([".hyperscale.v1.ContextValues"])
+        // Values of a context may be secret; `Debug` of what holds them is written by hand.
+        .skip_debug([
+            ".hyperscale.v1.ContextValues",
+            ".hyperscale.v1.LogEntry",
+            ".hyperscale.v1.RaftSnapshot",
+        ])
         // The large bodies are boxed, or every small message would be as large as the largest.
         .boxed(".hyperscale.v1.Control.body.register")
         .boxed(".hyperscale.v1.Control.body.dispatch")
