@@ -49,6 +49,9 @@ pub const REKEY_AFTER: Duration = Duration::from_hours(1);
 /// A peer that did not change its key by this many frames is cut off; more than [`REKEY_FRAMES`] only to be generous
 /// with an off-by-one of another version.
 pub const REKEY_OVERDUE_FRAMES: u64 = REKEY_FRAMES + 1_024;
+/// A peer whose key is older than this is cut off; more than [`REKEY_AFTER`] for frames that were under way when the key
+/// should have changed, and for clocks that run apart.
+pub const REKEY_OVERDUE_AFTER: Duration = Duration::from_mins(65);
 
 /// One datagram with header and seal: fits every path without being fragmented.
 pub const DATAGRAM_MAX: usize = 1_400;
