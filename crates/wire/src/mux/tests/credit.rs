@@ -70,8 +70,12 @@ fn both_sides_count_the_same_credit() {
     let mut held = Vec::new();
     loop {
         let (there, back) = (next(&mut a), next(&mut b));
-        there.iter().for_each(|chunk| b.handle(chunk, &mut held).unwrap());
-        back.iter().for_each(|chunk| a.handle(chunk, &mut Vec::new()).unwrap());
+        if let Some(chunk) = &there {
+            b.handle(chunk, &mut held).unwrap();
+        }
+        if let Some(chunk) = &back {
+            a.handle(chunk, &mut Vec::new()).unwrap();
+        }
         if there.is_none() && back.is_none() {
             break;
         }
