@@ -6,7 +6,7 @@ use hyperscale_wire::messages::{Gossip, Membership, Sender};
 use prost::Message;
 
 use crate::gossip::{self, Heard};
-use crate::stream;
+use crate::{Versions, stream};
 
 /// Whoever the message says it is from, so that reading goes on behind that check.
 fn claimed(from: Option<&Sender>) -> NodeId {
@@ -15,15 +15,16 @@ fn claimed(from: Option<&Sender>) -> NodeId {
 
 #[test]
 fn fuzz_datagrams() {
+    let ours = Versions::OF_THIS_BUILD;
     bolero::check!(name = "datagrams").for_each(|bytes: &[u8]| {
         let node = claimed(Gossip::decode(bytes).unwrap_or_default().from.as_ref());
-        match gossip::decode(bytes, node) {
+        match gossip::decode(bytes, node, ours) {
             Ok(Heard::Member(datagram)) => {
-                let again = gossip::decode(&gossip::encode(&datagram), node);
+                let again = gossip::decode(&gossip::encode(&datagram, ours), node, ours);
                 assert_eq!(again, Ok(Heard::Member(datagram)));
             }
             Ok(Heard::Cross(message, role)) => {
-                let again = gossip::decode(&gossip::encode_cross(&message, role), node);
+                let again = gossip::decode(&gossip::encode_cross(&message, role, ours), node, ours);
                 assert_eq!(again, Ok(Heard::Cross(message, role)));
             }
             Err(_) => {}

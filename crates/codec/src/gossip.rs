@@ -6,14 +6,13 @@ use std::time::Duration;
 use hyperscale_swim::federation::{ClusterName, CrossBody, CrossMessage, CrossSender};
 use hyperscale_swim::{Datagram, Message, Sender};
 use hyperscale_types::{NodeId, Role};
-use hyperscale_wire::hello::{PROTOCOL_MAX, PROTOCOL_MIN};
-use hyperscale_wire::messages::{Ack, Gossip, Nack, PingReq, Probe, VersionRange, XAck, XProbe, gossip};
+use hyperscale_wire::messages::{Ack, Gossip, Nack, PingReq, Probe, XAck, XProbe, gossip};
 use prost::Message as _;
 
-use crate::Unreadable;
 use crate::field::{address, address_out, name, node};
 use crate::state::{aggregate, aggregate_out, embedded, embedded_out};
 use crate::update::{members, members_out, sender, sender_out, workers, workers_out};
+use crate::{Unreadable, Versions};
 
 /// What a datagram said.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +23,8 @@ pub enum Heard {
     Cross(CrossMessage, Role),
 }
 
-/// The bytes of a datagram between members, to be sealed.
-pub fn encode(datagram: &Datagram) -> Vec<u8> {
+/// The bytes of a datagram between members, to be sealed; in the version that all of them read.
+pub fn encode(datagram: &Datagram, versions: Versions) -> Vec<u8> {
     let body = match datagram.message {
         Message::Probe { seq, target } => {
             Some(gossip::Body::Probe(Probe { sequence: seq, target: target.get() }))
@@ -41,7 +40,7 @@ pub fn encode(datagram: &Datagram) -> Vec<u8> {
         Message::Gossip => None,
     };
     let message = Gossip {
-        version: Some(version()),
+        version: Some(versions.to_message()),
         from: Some(sender_out(&datagram.from)),
         body,
         state: datagram.embedded.as_deref().map(embedded_out),
@@ -52,7 +51,7 @@ pub fn encode(datagram: &Datagram) -> Vec<u8> {
 }
 
 /// The bytes of a datagram between clusters, to be sealed. `role` is what its sender is.
-pub fn encode_cross(message: &CrossMessage, role: Role) -> Vec<u8> {
+pub fn encode_cross(message: &CrossMessage, role: Role, versions: Versions) -> Vec<u8> {
     let CrossSender { cluster, node, addr, boot, incarnation } = &message.from;
     let peer = hyperscale_swim::Peer { node: *node, addr: *addr, role };
     let cluster = cluster.0.as_ref().to_owned();
@@ -67,7 +66,7 @@ pub fn encode_cross(message: &CrossMessage, role: Role) -> Vec<u8> {
         }),
     };
     let message = Gossip {
-        version: Some(version()),
+        version: Some(versions.to_message()),
         from: Some(sender_out(&Sender { peer, boot: *boot, incarnation: *incarnation })),
         body: Some(body),
         ..Gossip::default()
@@ -76,9 +75,9 @@ pub fn encode_cross(message: &CrossMessage, role: Role) -> Vec<u8> {
 }
 
 /// Reads the payload of a datagram that `sealed_by` has sealed.
-pub fn decode(payload: &[u8], sealed_by: NodeId) -> Result<Heard, Unreadable> {
+pub fn decode(payload: &[u8], sealed_by: NodeId, versions: Versions) -> Result<Heard, Unreadable> {
     let message = Gossip::decode(payload).map_err(|_| Unreadable::Malformed)?;
-    check_version(message.version.unwrap_or_default())?;
+    versions.check(message.version.unwrap_or_default())?;
     let from = sender(message.from, sealed_by)?;
     let said = match message.body {
         Some(gossip::Body::Xprobe(probe)) => return xprobe(from, probe),
@@ -129,15 +128,4 @@ fn cross(from: Sender, cluster: String, body: CrossBody) -> Result<Heard, Unread
     let cluster = ClusterName::new(&cluster);
     let from = CrossSender { cluster, node: peer.node, addr: peer.addr, boot, incarnation };
     Ok(Heard::Cross(CrossMessage { from, body }, peer.role))
-}
-
-fn version() -> VersionRange {
-    VersionRange { min: PROTOCOL_MIN, max: PROTOCOL_MAX, current: PROTOCOL_MAX }
-}
-
-fn check_version(version: VersionRange) -> Result<(), Unreadable> {
-    if (PROTOCOL_MIN..=PROTOCOL_MAX).contains(&version.current) {
-        return Ok(());
-    }
-    Err(Unreadable::Version(version.current))
 }

@@ -18,11 +18,14 @@ pub mod gossip;
 mod state;
 pub mod stream;
 mod update;
+mod version;
 
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
 mod tests;
+
+pub use self::version::Versions;
 
 /// Why a message is not something a core can be told. Nothing of it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +48,7 @@ pub enum Unreadable {
     /// The message is in the name of another node than the one that sealed it.
     #[error("the message is in another node's name")]
     Impersonated,
-    /// Written in a version of the protocol that this build does not speak.
+    /// Written in a version of the protocol that is not among ours.
     #[error("the message is of protocol version {0}")]
     Version(u32),
 }

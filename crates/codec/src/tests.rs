@@ -19,7 +19,9 @@ use proptest::prelude::*;
 use prost::Message as _;
 
 use crate::gossip::{self, Heard};
-use crate::{Unreadable, stream};
+use crate::{Unreadable, Versions, stream};
+
+const OURS: Versions = Versions::OF_THIS_BUILD;
 
 fn node() -> impl Strategy<Value = NodeId> {
     any::<u64>().prop_map(|number| NodeId::new(number.max(1)).unwrap())
@@ -254,16 +256,16 @@ fn cross() -> impl Strategy<Value = CrossMessage> {
 proptest! {
     #[test]
     fn datagrams_are_read_back_and_never_larger_than_the_core_reckons(datagram in datagram()) {
-        let bytes = gossip::encode(&datagram);
+        let bytes = gossip::encode(&datagram, OURS);
         prop_assert!(bytes.len() <= datagram_len(&datagram), "{} bytes", bytes.len());
-        prop_assert_eq!(gossip::decode(&bytes, datagram.from.peer.node), Ok(Heard::Member(datagram)));
+        prop_assert_eq!(gossip::decode(&bytes, datagram.from.peer.node, OURS), Ok(Heard::Member(datagram)));
     }
 
     #[test]
     fn probes_between_clusters_are_read_back_and_fit_a_datagram(message in cross(), role in role()) {
-        let bytes = gossip::encode_cross(&message, role);
+        let bytes = gossip::encode_cross(&message, role, OURS);
         prop_assert!(bytes.len() <= DATAGRAM_PAYLOAD_MAX);
-        prop_assert_eq!(gossip::decode(&bytes, message.from.node), Ok(Heard::Cross(message, role)));
+        prop_assert_eq!(gossip::decode(&bytes, message.from.node, OURS), Ok(Heard::Cross(message, role)));
     }
 
     #[test]
@@ -277,8 +279,8 @@ proptest! {
     #[test]
     fn a_message_in_another_nodes_name_is_refused(datagram in datagram(), other in node()) {
         prop_assume!(other != datagram.from.peer.node);
-        let bytes = gossip::encode(&datagram);
-        prop_assert_eq!(gossip::decode(&bytes, other), Err(Unreadable::Impersonated));
+        let bytes = gossip::encode(&datagram, OURS);
+        prop_assert_eq!(gossip::decode(&bytes, other, OURS), Err(Unreadable::Impersonated));
         let message = StreamMessage { from: datagram.from, body: StreamBody::Join };
         prop_assert_eq!(stream::from_message(stream::to_message(&message), other), Err(Unreadable::Impersonated));
     }
@@ -311,9 +313,9 @@ fn example() -> Datagram {
 }
 
 fn altered(change: impl FnOnce(&mut Gossip)) -> Result<Heard, Unreadable> {
-    let mut message = Gossip::decode(&gossip::encode(&example())[..]).unwrap();
+    let mut message = Gossip::decode(&gossip::encode(&example(), OURS)[..]).unwrap();
     change(&mut message);
-    gossip::decode(&message.encode_to_vec(), id(1))
+    gossip::decode(&message.encode_to_vec(), id(1), OURS)
 }
 
 /// Makes a good message a bad one.
@@ -334,7 +336,7 @@ fn broken_fields_are_named() {
     for (change, why) in broken {
         assert_eq!(altered(change), Err(why));
     }
-    assert_eq!(gossip::decode(&[0xff], id(1)), Err(Unreadable::Malformed));
+    assert_eq!(gossip::decode(&[0xff], id(1), OURS), Err(Unreadable::Malformed));
 }
 
 #[test]
@@ -390,6 +392,41 @@ fn the_largest_page_fits_a_control_message() {
 fn the_scope_of_a_link_local_address_stays_at_home() {
     let mut datagram = example();
     datagram.from.peer.addr = "[fe80::1%3]:7000".parse().unwrap();
-    let Ok(Heard::Member(read)) = gossip::decode(&gossip::encode(&datagram), id(1)) else { panic!() };
+    let Ok(Heard::Member(read)) = gossip::decode(&gossip::encode(&datagram, OURS), id(1), OURS) else {
+        panic!()
+    };
     assert_eq!(read.from.peer.addr, "[fe80::1]:7000".parse().unwrap());
+}
+
+#[test]
+fn builds_of_two_versions_understand_each_other_in_the_older_one() {
+    let (old, new) = (Versions::new(1, 1).unwrap(), Versions::new(1, 2).unwrap());
+    let said = |writer, reader| gossip::decode(&gossip::encode(&example(), writer), id(1), reader);
+    assert_eq!(said(new, old), Err(Unreadable::Version(2)), "before the host knows who is there");
+    let careful = new.writing(1).unwrap();
+    for (writer, reader) in [(careful, old), (careful, new), (old, careful), (old, new), (new, careful)] {
+        assert_eq!(said(writer, reader), Ok(Heard::Member(example())), "{writer:?} to {reader:?}");
+    }
+    let bytes = gossip::encode(&example(), careful);
+    let range = Gossip::decode(&bytes[..]).unwrap().version.unwrap();
+    assert_eq!((range.min, range.max, range.current), (1, 2, 1), "it still says what it could speak");
+}
+
+#[test]
+fn probes_between_clusters_are_written_in_the_older_version_too() {
+    let (old, new) = (Versions::new(1, 1).unwrap(), Versions::new(1, 2).unwrap());
+    let Sender { peer, boot, incarnation } = example_sender();
+    let cluster = ClusterName::new("eu-west-1");
+    let from = CrossSender { cluster, node: peer.node, addr: peer.addr, boot, incarnation };
+    let message = CrossMessage { from, body: CrossBody::XProbe { seq: 1, target: None } };
+    let said = |writer| gossip::decode(&gossip::encode_cross(&message, peer.role, writer), id(1), old);
+    assert_eq!(said(new), Err(Unreadable::Version(2)));
+    assert_eq!(said(new.writing(1).unwrap()), Ok(Heard::Cross(message.clone(), peer.role)));
+}
+
+#[test]
+fn a_version_that_is_not_spoken_cannot_be_written() {
+    let ours = Versions::new(2, 3).unwrap();
+    assert_eq!([1, 4].map(|version| ours.writing(version)), [None, None]);
+    assert_eq!([(0, 1), (2, 1)].map(|(min, max)| Versions::new(min, max)), [None, None]);
 }

@@ -73,6 +73,8 @@ refusals! {
     CompressionBroken = "compression_broken",
     /// Bytes that are no message.
     MessageMalformed = "message_malformed",
+    /// A message that would take too much memory once it is decoded.
+    MessageBloated = "message_bloated",
     /// A message of a kind that this version does not know.
     MessageUnknown = "message_unknown",
     /// This role may not say this.

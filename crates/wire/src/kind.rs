@@ -4,6 +4,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use crate::counters::Refusal;
+use crate::measure::{Shape, measure, shapes};
 use crate::messages::{Bulk, Control, Gossip, Membership, bulk, control, gossip, membership};
 
 macro_rules! kinds {
@@ -104,6 +105,9 @@ pub enum MessageError {
     /// Not the encoding of any message.
     #[error("a message is malformed")]
     Malformed,
+    /// A message that would take more than [`DECODED_MAX`](crate::limits::DECODED_MAX) once it is decoded.
+    #[error("a message takes too much memory")]
+    Bloated,
     /// A message whose body this version does not know.
     #[error("a message is of an unknown kind")]
     Unknown,
@@ -114,6 +118,7 @@ impl MessageError {
     pub const fn refusal(self) -> Refusal {
         match self {
             MessageError::Malformed => Refusal::MessageMalformed,
+            MessageError::Bloated => Refusal::MessageBloated,
             MessageError::Unknown => Refusal::MessageUnknown,
         }
     }
@@ -124,15 +129,28 @@ pub trait Envelope: Message + Default {
     /// What it carries; `None`: something newer than this version.
     fn kind(&self) -> Option<Kind>;
 
-    /// Decodes it and says what it is.
+    /// What of it takes memory.
+    fn shape() -> &'static Shape;
+
+    /// The most that decoding these bytes takes, at most [`DECODED_MAX`](crate::limits::DECODED_MAX).
+    fn measure(bytes: &[u8]) -> Result<usize, MessageError> {
+        measure(Self::shape(), bytes)
+    }
+
+    /// Decodes it, if that does not take too much memory, and says what it is.
     fn decode_known(bytes: Bytes) -> Result<(Kind, Self), MessageError> {
-        let message = Self::decode(bytes).map_err(|_| MessageError::Malformed)?;
+        Self::measure(&bytes)?;
+        let message = Self::decode(bytes)?;
         let kind = message.kind().ok_or(MessageError::Unknown)?;
         Ok((kind, message))
     }
 }
 
 impl Envelope for Gossip {
+    fn shape() -> &'static Shape {
+        &shapes::GOSSIP
+    }
+
     fn kind(&self) -> Option<Kind> {
         use gossip::Body;
         Some(match &self.body {
@@ -149,6 +167,10 @@ impl Envelope for Gossip {
 }
 
 impl Envelope for Control {
+    fn shape() -> &'static Shape {
+        &shapes::CONTROL
+    }
+
     fn kind(&self) -> Option<Kind> {
         use control::Body;
         Some(match self.body.as_ref()? {
@@ -212,6 +234,10 @@ impl Membership {
 }
 
 impl Envelope for Bulk {
+    fn shape() -> &'static Shape {
+        &shapes::BULK
+    }
+
     fn kind(&self) -> Option<Kind> {
         use bulk::Body;
         Some(match self.body.as_ref()? {

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! messages (proto)   kind, speak: what it is, who may say it       hello: who is there, which version
+//!      │             measure: what it takes when it is decoded
 //!      │ bytes
 //! mux ── compress    streams of chunks with credit, classes, reassembly
 //!      │ chunks                                                    limit: rates, handshakes in progress
@@ -31,6 +32,7 @@ pub mod kind;
 pub mod limit;
 pub mod limits;
 pub mod link;
+pub mod measure;
 pub mod messages;
 pub mod mux;
 pub mod noise;

@@ -214,7 +214,7 @@ impl Link {
             }
             State::Answering => self.answer(now, keys, &frame, entropy)?,
             State::Sealed(mut session) => {
-                if let Opened::Chunk(chunk) = session.open(&frame)? {
+                if let Opened::Chunk(chunk) = session.open(now, &frame)? {
                     self.mux.handle(chunk, events)?;
                 }
                 self.state = State::Sealed(session);

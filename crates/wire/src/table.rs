@@ -1,6 +1,7 @@
 //! A map with a limit: the entry not used for the longest time makes room.
 
 use std::collections::BTreeMap;
+use std::ops::RangeBounds;
 
 /// Ordered map of at most `max` entries. Deterministic: the same calls evict the same entries on every node and run.
 #[derive(Clone, Debug)]
@@ -71,6 +72,13 @@ impl<K: Ord + Clone, V> BoundedMap<K, V> {
         Some(slot.value)
     }
 
+    /// Takes all values of a range of keys out.
+    pub fn remove_range(&mut self, range: impl RangeBounds<K>) {
+        for (_, slot) in self.entries.extract_if(range, |_, _| true) {
+            self.by_use.remove(&slot.used);
+        }
+    }
+
     fn evict(&mut self) -> Option<(K, V)> {
         let (_, key) = self.by_use.pop_first()?;
         let slot = self.entries.remove(&key)?;
@@ -112,6 +120,10 @@ mod tests {
             map.insert(i % 5, i);
             map.get_mut(&(i % 3));
             map.remove(&(i % 7));
+            if i % 11 == 0 {
+                map.remove_range(1..=2);
+                assert_eq!((map.peek(&1), map.peek(&2)), (None, None));
+            }
             assert_eq!(map.entries.len(), map.by_use.len());
             assert!(map.len() <= 3);
         }

@@ -65,10 +65,10 @@ pub fn workers_differ(world: &World) -> Option<String> {
                 owned.map(|it| (it.update.worker, it.update.version, it.update.owner)).collect();
             if view.len() != workers {
                 let me = world.name_of(manager);
-                let gone = view.iter().find(|(worker, ..)| !truth.stays(index_of(*worker)));
-                let extra = gone.map(|(worker, version, owner)| {
-                    let (it, owner) = (world.name_of(index_of(*worker)), world.name_of(index_of(*owner)));
-                    format!(", {it} of {owner} under {version:?} among them")
+                let gone = view.iter().find(|(it, ..)| !truth.stays(index_of(*it)));
+                let extra = gone.map(|(it, version, manager)| {
+                    let (it, whose) = (world.name_of(index_of(*it)), world.name_of(index_of(*manager)));
+                    format!(", {it} of {whose} under {version:?} among them")
                 });
                 let extra = extra.unwrap_or_default();
                 return Some(format!("{me} sees {} workers of {workers}{extra}", view.len()));

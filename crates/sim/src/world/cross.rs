@@ -140,9 +140,9 @@ impl World {
     }
 
     fn send_cross(&mut self, from: usize, to: usize, node: Option<NodeId>, message: CrossMessage) {
-        let role = self.truth.nodes[from].role;
+        let (role, versions) = (self.truth.nodes[from].role, self.versions(from));
         if let Some(node) = node
-            && self.seal_to(from, node, || gossip::encode_cross(&message, role))
+            && self.seal_to(from, node, || gossip::encode_cross(&message, role, versions))
         {
             return;
         }

@@ -230,7 +230,7 @@ impl Happening {
                     CrossBody::XProbe { seq, .. } => u64::from(seq),
                     CrossBody::XAck { seq, .. } => 1 << 32 | u64::from(seq),
                 };
-                [18 | (*from as u64) << 8, *to as u64, seq]
+                [0x12 | (*from as u64) << 8, *to as u64, seq]
             }
             Happening::CrossTimer { node, at, .. } => [19, *node as u64, at.0],
             Happening::Deferred(inner) => inner.fingerprint(),

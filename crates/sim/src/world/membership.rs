@@ -106,7 +106,8 @@ impl World {
 
     fn send_datagram(&mut self, from: usize, to: NodeId, datagram: Datagram) {
         self.show(from, What::Sent { to, datagram: &datagram });
-        if self.seal_to(from, to, || gossip::encode(&datagram)) {
+        let versions = self.versions(from);
+        if self.seal_to(from, to, || gossip::encode(&datagram, versions)) {
             return;
         }
         let (now, to) = (self.kernel.now(), index_of(to));

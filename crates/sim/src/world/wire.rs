@@ -2,23 +2,26 @@
 //!
 //! Datagrams travel as bytes: duplicates meet the replay window, a restarted node has to answer challenges before it
 //! changes anything, and the shared secret changes – whoever starts after that uses the new one and accepts the old one too,
-//! until that is retired. Messages on streams are encoded and read back; sealing them is the business of the connection.
+//! until that is retired. Upgraded nodes are of the next version of the protocol and write in the one that all read.
+//! Messages on streams are encoded and read back; sealing them is the business of the connection.
 //!
 //! A message that the wire cannot carry or read breaks the promise `wire`.
 
 use hyperscale_codec::gossip::{self, Heard};
-use hyperscale_codec::stream;
+use hyperscale_codec::{Versions, stream};
 use hyperscale_swim::StreamMessage;
 use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::datagram::{BootId, Datagrams, Received};
 use hyperscale_wire::domain::Domain;
 use hyperscale_wire::entropy::SeededEntropy;
+use hyperscale_wire::hello::{PROTOCOL_MAX, PROTOCOL_MIN};
 use hyperscale_wire::secret::{Secret, Secrets};
 
 use super::node::{id_of, index_of};
 use super::{Happening, World};
 use crate::moment::Moment;
+use crate::process::Version;
 
 /// The secret after the change.
 const NEW_SECRET: &str = "hex:8f1c2d3b4a5968778695a4b3c2d1e0f00112a3344c5566d788f9aabbccddee0e";
@@ -59,6 +62,13 @@ impl Wire {
         let boot = BootId::draw(&mut entropy);
         Self { datagrams: Datagrams::new(id_of(index), boot, domain, secrets), entropy }
     }
+}
+
+/// Old and new builds run mixed while nodes are upgraded; the new ones write what the old ones read.
+fn versions_of(build: Version) -> Versions {
+    let newest = PROTOCOL_MAX + u32::from(build == Version::New);
+    let versions = Versions::new(PROTOCOL_MIN, newest).and_then(|versions| versions.writing(PROTOCOL_MAX));
+    versions.expect("the next build reads what this one writes")
 }
 
 impl World {
@@ -112,6 +122,11 @@ impl World {
         true
     }
 
+    /// What a node reads and writes.
+    pub(super) fn versions(&self, index: usize) -> Versions {
+        versions_of(self.truth.nodes[index].process.version)
+    }
+
     fn carry(&mut self, from: usize, to: usize, bytes: Vec<u8>) {
         let [first, second] = self.network.datagram(self.kernel.now(), from, to, bytes.len());
         if let Some(at) = second {
@@ -140,7 +155,7 @@ impl World {
     }
 
     fn read(&mut self, to: usize, from: NodeId, payload: &[u8]) {
-        match gossip::decode(payload, from) {
+        match gossip::decode(payload, from, self.versions(to)) {
             Ok(Heard::Member(datagram)) => self.datagram(to, datagram),
             Ok(Heard::Cross(message, _)) => self.cross_message(to, message),
             Err(error) => self.judges.object(PROMISE, self.kernel.now(), Some(to), error.to_string()),

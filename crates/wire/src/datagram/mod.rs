@@ -10,8 +10,9 @@
 //! | --- | --- | --- |
 //! | unknown | data, hail | challenge sent, data held, → challenged |
 //! | challenged | data | newest held; challenge repeated at most every 100 ms |
-//! | challenged | answer with our nonce | → known (another boot of the sender is forgotten), held data delivered |
-//! | challenged | 5 s without an answer | → unknown at the next datagram |
+//! | challenged | answer with our nonce within 5 s | → known, held data delivered; other boots of the sender → unknown |
+//! | challenged | answer after 5 s | refused |
+//! | challenged | data, hail after 5 s | as unknown: a new challenge |
 //! | known | data, counter new and within the window | delivered |
 //! | known | data, counter seen or too old | refused |
 //! | known | hail | challenge sent (the sender has forgotten us), stays known |
@@ -61,7 +62,7 @@ pub enum DatagramError {
     /// From before the window.
     #[error("a datagram is too old")]
     TooOld,
-    /// An answer to no challenge of ours.
+    /// An answer to no challenge of ours, or to one that is over.
     #[error("nobody asked for this answer")]
     UnexpectedAnswer,
     /// A challenge for another boot of this node.

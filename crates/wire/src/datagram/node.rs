@@ -48,6 +48,12 @@ struct Challenged {
     choice: SecretChoice,
 }
 
+impl Challenged {
+    fn is_over(&self, now: Now) -> bool {
+        now.since(self.since) >= CHALLENGE_TTL
+    }
+}
+
 /// A datagram that opened.
 struct Open {
     header: Header,
@@ -159,7 +165,7 @@ impl Datagrams {
         match open.header.kind {
             Kind::Data => self.data(now, open, entropy),
             Kind::Challenge => self.answer(&open),
-            Kind::Answer => self.confirm(&open),
+            Kind::Answer => self.confirm(now, &open),
             Kind::Hail => Ok(self.challenge(now, open, entropy)),
         }
     }
@@ -178,7 +184,7 @@ impl Datagrams {
     fn challenge(&mut self, now: Now, open: Open, entropy: &mut dyn Entropy) -> Received {
         let Open { header, data, fresh, choice } = open;
         let id = (header.sender, header.boot);
-        if self.challenged.peek(&id).is_some_and(|pending| now.since(pending.since) >= CHALLENGE_TTL) {
+        if self.challenged.peek(&id).is_some_and(|pending| pending.is_over(now)) {
             self.challenged.remove(&id);
         }
         let begins = self.challenged.peek(&id).is_none();
@@ -217,13 +223,16 @@ impl Datagrams {
         Ok(self.reply(Kind::Answer, open.header.sender, open.choice, nonce))
     }
 
-    fn confirm(&mut self, open: &Open) -> Result<Received, DatagramError> {
+    /// Takes the answer to a challenge. An answer that somebody kept back proves nothing: the boot may have ended since.
+    fn confirm(&mut self, now: Now, open: &Open) -> Result<Received, DatagramError> {
         let Header { sender, boot, counter, .. } = open.header;
         let id = (sender, boot);
-        let asked = self.challenged.peek(&id).is_some_and(|pending| open.data == pending.nonce);
-        let Some(pending) = asked.then(|| self.challenged.remove(&id)).flatten() else {
+        let asked = |pending: &Challenged| open.data == pending.nonce && !pending.is_over(now);
+        if !self.challenged.peek(&id).is_some_and(asked) {
             return Err(DatagramError::UnexpectedAnswer);
-        };
+        }
+        let pending = self.challenged.remove(&id).expect("it was there just now");
+        self.forget_challenges(sender);
         if pending.choice == SecretChoice::Previous {
             self.counters.use_previous_secret();
         }
@@ -240,6 +249,12 @@ impl Datagrams {
         let held =
             pending.held.and_then(|(counter, data)| peer.window.accept(counter).is_ok().then_some(data));
         Ok(Received::Confirmed { from: sender, boot, held })
+    }
+
+    /// A node has one life at a time: no other boot of this sender may be confirmed by an answer from before.
+    fn forget_challenges(&mut self, sender: NodeId) {
+        let every_boot = (sender, BootId([0; 16]))..=(sender, BootId([u8::MAX; 16]));
+        self.challenged.remove_range(every_boot);
     }
 
     fn reply(&mut self, kind: Kind, to: NodeId, choice: SecretChoice, payload: &[u8]) -> Received {

@@ -187,6 +187,57 @@ fn challenges_are_repeated_slowly_and_forgotten() {
     );
 }
 
+fn at_seconds(seconds: u64) -> Now {
+    Now::after_start(Duration::from_secs(seconds))
+}
+
+/// Boot 1 of node 1 was challenged at second 0 and answered, but somebody keeps the answer back.
+fn kept_back() -> (Datagrams, Datagrams, Vec<u8>) {
+    let (mut old, mut b) = (node(1, 1), node(2, 2));
+    let challenge = reply(open_at(&mut b, at_seconds(0), &sealed(&mut old, 2, b"alive")));
+    let answer = reply(open_at(&mut old, at_seconds(0), &challenge));
+    (old, b, answer)
+}
+
+#[test]
+fn an_answer_counts_until_its_challenge_is_over_and_not_after() {
+    let (_, mut b, answer) = kept_back();
+    let just_in_time = Now(at_seconds(5).0 - 1);
+    assert!(matches!(open_at(&mut b, just_in_time, &answer), Ok(Received::Confirmed { .. })));
+    let (_, mut b, answer) = kept_back();
+    assert_eq!(open_at(&mut b, at_seconds(5), &answer), Err(DatagramError::UnexpectedAnswer));
+    assert_eq!(b.counters().refused(Refusal::ChallengeUnexpected), 1);
+}
+
+#[test]
+fn an_answer_that_was_kept_back_does_not_bring_an_earlier_boot_back() {
+    for (restarted, arrives) in [(10, 3_600), (1, 2)] {
+        let (mut old, mut b, answer) = kept_back();
+        let recorded = sealed(&mut old, 2, b"of the earlier boot");
+        let mut new = node(1, 7);
+        let challenge = reply(open_at(&mut b, at_seconds(restarted), &sealed(&mut new, 2, b"x")));
+        let new_answer = reply(open_at(&mut new, at_seconds(restarted), &challenge));
+        open_at(&mut b, at_seconds(restarted), &new_answer).unwrap();
+        assert_eq!(b.table_sizes(), (1, 0), "the challenge of the earlier boot is forgotten");
+
+        let late = open_at(&mut b, at_seconds(arrives), &answer);
+        assert_eq!(late, Err(DatagramError::UnexpectedAnswer), "at {arrives} s");
+        reply(open_at(&mut b, at_seconds(arrives), &recorded));
+        let live = open_at(&mut b, at_seconds(arrives), &sealed(&mut new, 2, b"live"));
+        assert_eq!(live, Ok(payload(b"live", 1, 7)));
+    }
+}
+
+#[test]
+fn a_confirmed_boot_ends_the_challenges_of_its_own_node_only() {
+    let (_, mut b, answer) = kept_back();
+    let mut c = node(3, 3);
+    let challenge = reply(open(&mut b, &sealed(&mut c, 2, b"x")));
+    open(&mut b, &answer).unwrap();
+    let answer = reply(open(&mut c, &challenge));
+    assert!(matches!(open(&mut b, &answer), Ok(Received::Confirmed { .. })));
+}
+
 #[test]
 fn a_hail_introduces_two_nodes_that_know_only_addresses() {
     let (mut a, mut b) = (node(1, 1), node(2, 2));

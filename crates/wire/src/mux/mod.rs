@@ -9,7 +9,8 @@
 //!
 //! # Credit
 //! A sender may have [`STREAM_CREDIT`](crate::limits::STREAM_CREDIT) under way per stream and
-//! [`Lane::credit`] per lane. Credit of the lane comes back when the receiving application has taken the bytes and
+//! [`Lane::credit`] per lane. Every chunk of data costs its payload and [`CHUNK_COST`](crate::limits::CHUNK_COST), so that
+//! nothing that makes an event is free. Credit of the lane comes back when the receiving application has taken the bytes and
 //! [`released`](Mux::release) them. A message begins only when the lane has credit for all of it, so that messages in
 //! progress can never block each other half-way; the last
 //! [`CONTROL_HEADROOM`](crate::limits::CONTROL_HEADROOM) bytes are for class `control` alone.
@@ -24,7 +25,7 @@
 //! | receive | unknown | first chunk, number above all before of its class | in progress |
 //! | receive | in progress | chunk within credit and size | in progress; after the last one: gone |
 //! | receive | in progress | [`Mux::stop`] | discarding, `stop` sent |
-//! | receive | in progress, discarding | `abort` | gone, event `Aborted` (not when discarding) |
+//! | receive | in progress, discarding | `abort` | gone; of a transfer: event `Aborted` (not when discarding) |
 //! | receive | any | anything else | refused; the connection must be closed |
 
 pub mod receive;
@@ -90,7 +91,7 @@ pub enum Event {
         /// Its stream.
         stream: u64,
     },
-    /// The peer gave a message or transfer up.
+    /// The peer gave a transfer up. (Of a message that was given up nothing was told before, nor is now.)
     Aborted {
         /// Its stream.
         stream: u64,
@@ -108,7 +109,8 @@ impl Mux {
         Self { sender: Sender::new(lane), receiver: Receiver::new(lane) }
     }
 
-    /// Queues a message. On the bulk lane it is compressed when that pays.
+    /// Queues a message of at most [`MESSAGE_PLAIN_MAX`](crate::limits::MESSAGE_PLAIN_MAX) bytes, and
+    /// [`MESSAGE_MAX`](crate::limits::MESSAGE_MAX) as it travels. On the bulk lane it is compressed when that pays.
     pub fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
         self.sender.send(class, message)
     }
@@ -175,7 +177,7 @@ impl Mux {
         self.sender.next_data(out)
     }
 
-    /// Bytes it holds for the application and for messages in progress.
+    /// Credit that is taken by what the application and messages in progress hold.
     pub fn received_bytes(&self) -> usize {
         self.receiver.held_bytes()
     }

@@ -9,7 +9,7 @@ use crate::chunk::{Chunk, ChunkError, First};
 use crate::class::{Class, Lane};
 use crate::compress::Packed;
 use crate::counters::Refusal;
-use crate::limits::{CREDIT_PORTION, MESSAGE_MAX, STREAM_CREDIT, STREAMS_MAX, TRANSFER_MAX};
+use crate::limits::{CHUNK_COST, CREDIT_PORTION, MESSAGE_MAX, STREAM_CREDIT, STREAMS_MAX, TRANSFER_MAX};
 
 /// What a peer must not do. The connection must be closed; what was under way on it is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -108,6 +108,8 @@ enum Body {
         class: Class,
         zstd: bool,
         bytes: Vec<u8>,
+        /// Credit of the lane that its chunks cost so far.
+        cost: u32,
     },
     /// Bytes after the head.
     Transfer {
@@ -140,14 +142,16 @@ impl Receiver {
         if let Some(first) = first {
             self.begin(stream, first)?;
         }
-        self.spend(stream, payload.len() as u32)?;
+        let chunk_cost = payload.len() as u32 + CHUNK_COST;
+        self.spend(stream, chunk_cost)?;
         let incoming = self.streams.get_mut(&stream).expect("spending found the stream");
         match &mut incoming.body {
-            Body::Message { bytes, .. } => {
+            Body::Message { bytes, cost, .. } => {
                 if bytes.len() + payload.len() > MESSAGE_MAX {
                     return Err(MuxError::MessageTooLarge);
                 }
                 bytes.extend_from_slice(payload);
+                *cost += chunk_cost;
                 if last {
                     self.end_message(stream, events);
                 } else {
@@ -164,7 +168,7 @@ impl Receiver {
                 self.transfer_piece(stream, class, last, payload, events);
             }
             Body::Discarding => {
-                self.release(Credit { stream, bytes: payload.len() as u32 });
+                self.release(Credit { stream, bytes: chunk_cost });
                 if last {
                     self.forget(stream);
                 }
@@ -187,7 +191,7 @@ impl Receiver {
         let body = if first.transfer {
             Body::Transfer { received: 0 }
         } else {
-            Body::Message { class: first.class, zstd: first.zstd, bytes: Vec::new() }
+            Body::Message { class: first.class, zstd: first.zstd, bytes: Vec::new(), cost: 0 }
         };
         *last_stream = stream;
         self.streams.insert(stream, Incoming { body, credit: STREAM_CREDIT, owed: 0 });
@@ -211,10 +215,11 @@ impl Receiver {
     }
 
     fn end_message(&mut self, stream: u64, events: &mut Vec<Event>) {
-        let Some(Incoming { body: Body::Message { class, zstd, bytes }, .. }) = self.forget(stream) else {
+        let Some(Incoming { body: Body::Message { class, zstd, bytes, cost }, .. }) = self.forget(stream)
+        else {
             unreachable!("the caller matched a message");
         };
-        let credit = Credit { stream: 0, bytes: bytes.len() as u32 };
+        let credit = Credit { stream: 0, bytes: cost };
         events.push(Event::Message { stream, class, data: Packed::new(bytes.into(), zstd), credit });
     }
 
@@ -226,11 +231,12 @@ impl Receiver {
         payload: &[u8],
         events: &mut Vec<Event>,
     ) {
-        let credit = Credit { stream, bytes: payload.len() as u32 };
+        let credit = Credit { stream, bytes: payload.len() as u32 + CHUNK_COST };
         let data = Bytes::copy_from_slice(payload);
         match class {
             Some(class) => events.push(Event::Begin { stream, class, head: data, credit }),
-            None if payload.is_empty() => {}
+            // It only ends the transfer.
+            None if payload.is_empty() => self.release(credit),
             None => events.push(Event::Data { stream, data, credit }),
         }
         if last {
@@ -242,18 +248,18 @@ impl Receiver {
     pub(super) fn aborted(&mut self, stream: u64, events: &mut Vec<Event>) -> Result<(), MuxError> {
         let incoming = self.forget(stream).ok_or(MuxError::StreamUnknown(stream))?;
         match incoming.body {
-            Body::Message { bytes, .. } => self.release(Credit { stream: 0, bytes: bytes.len() as u32 }),
-            Body::Transfer { .. } => {}
-            Body::Discarding => return Ok(()),
+            // Nobody has heard of it yet, and an event without credit would cost the peer nothing.
+            Body::Message { cost, .. } => self.release(Credit { stream: 0, bytes: cost }),
+            Body::Transfer { .. } => events.push(Event::Aborted { stream }),
+            Body::Discarding => {}
         }
-        events.push(Event::Aborted { stream });
         Ok(())
     }
 
     pub(super) fn stop(&mut self, stream: u64) {
         let Some(incoming) = self.streams.get_mut(&stream) else { return };
         let buffered = match std::mem::replace(&mut incoming.body, Body::Discarding) {
-            Body::Message { bytes, .. } => bytes.len() as u32,
+            Body::Message { cost, .. } => cost,
             Body::Transfer { .. } => 0,
             Body::Discarding => return,
         };

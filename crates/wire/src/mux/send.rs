@@ -9,8 +9,8 @@ use crate::chunk::{Chunk, First};
 use crate::class::{Class, Lane};
 use crate::compress::compress;
 use crate::limits::{
-    CHUNK_MAX, CONTROL_HEADROOM, MESSAGE_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX, STREAM_CREDIT,
-    STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
+    CHUNK_COST, CHUNK_MAX, CONTROL_HEADROOM, MESSAGE_MAX, MESSAGE_PLAIN_MAX, QUEUE_BYTES_MAX,
+    QUEUE_MESSAGES_MAX, STREAM_CREDIT, STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
 };
 
 /// Why something could not be queued. Nothing was.
@@ -19,7 +19,7 @@ pub enum SendError {
     /// The queue of the class, or the buffer of the transfer, is full: the peer is slow. Try again after some was sent.
     #[error("the queue is full")]
     Full,
-    /// A message beyond [`MESSAGE_MAX`], a head beyond [`CHUNK_MAX`] or a transfer beyond [`TRANSFER_MAX`].
+    /// A message beyond [`MESSAGE_MAX`] or, before compression, [`MESSAGE_PLAIN_MAX`]; a head beyond [`CHUNK_MAX`] or a transfer beyond [`TRANSFER_MAX`].
     #[error("too large for the wire")]
     TooLarge,
     /// No such transfer: it ended, was stopped by the peer, or never was.
@@ -85,6 +85,10 @@ impl Sender {
     }
 
     pub(super) fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
+        // However well it compresses: receivers would take it for a bomb.
+        if message.len() > MESSAGE_PLAIN_MAX {
+            return Err(SendError::TooLarge);
+        }
         let packed = if self.lane == Lane::Bulk { compress(&message) } else { None };
         let zstd = packed.is_some();
         let rest = packed.map_or(message, Bytes::from);
@@ -238,9 +242,13 @@ impl Sender {
     fn may_go_on(&self, stream: u64) -> bool {
         let outgoing = &self.streams[&stream];
         match &outgoing.body {
-            Body::Message { .. } => outgoing.credit > 0,
-            Body::Transfer { pieces, finished, .. } if pieces.is_empty() => *finished,
-            Body::Transfer { .. } => outgoing.credit > 0 && self.spare(outgoing.class) > 0,
+            // Never less than a whole chunk: so it costs what was reserved for it.
+            Body::Message { rest, .. } => outgoing.credit >= chunk_cost(rest.len().min(CHUNK_MAX)),
+            Body::Transfer { pieces, finished, .. } => {
+                let least = chunk_cost(usize::from(!pieces.is_empty()));
+                let idle = pieces.is_empty() && !finished;
+                !idle && outgoing.credit >= least && self.spare(outgoing.class) >= least
+            }
         }
     }
 
@@ -260,10 +268,10 @@ impl Sender {
         let (payload, last) = outgoing.body.take(outgoing.credit, spare, begins);
         Chunk::Data { stream, first, last, payload: &payload }.encode(out);
 
-        let sent = payload.len() as u32;
-        outgoing.credit -= sent;
+        let cost = chunk_cost(payload.len());
+        outgoing.credit -= cost;
         outgoing.phase = Phase::InProgress;
-        self.credit -= sent;
+        self.credit -= cost;
         self.reserved = self.reserved - reserved_before + outgoing.body.reservation();
         self.started += usize::from(begins);
         let queue = &mut self.queues[outgoing.class as usize];
@@ -293,15 +301,15 @@ impl Body {
     /// Credit of the lane without which it may not begin.
     fn first_cost(&self) -> u32 {
         match self {
-            Body::Message { rest, .. } => rest.len() as u32,
-            Body::Transfer { head, .. } => head.len() as u32,
+            Body::Message { rest, .. } => message_cost(rest.len()).max(chunk_cost(0)),
+            Body::Transfer { head, .. } => chunk_cost(head.len()),
         }
     }
 
     /// Credit of the lane that is kept for the rest of it once it has begun.
     fn reservation(&self) -> u32 {
         match self {
-            Body::Message { rest, .. } => rest.len() as u32,
+            Body::Message { rest, .. } => message_cost(rest.len()),
             Body::Transfer { .. } => 0,
         }
     }
@@ -330,18 +338,28 @@ impl Body {
     fn take(&mut self, stream_credit: u32, lane_credit: u32, begins: bool) -> (Bytes, bool) {
         match self {
             Body::Message { rest, .. } => {
-                let payload = rest.split_to(rest.len().min(CHUNK_MAX).min(stream_credit as usize));
+                let payload = rest.split_to(rest.len().min(CHUNK_MAX));
                 (payload, rest.is_empty())
             }
             Body::Transfer { head, .. } if begins => (std::mem::take(head), false),
             Body::Transfer { pieces, buffered, finished, .. } => {
-                let most = CHUNK_MAX.min(stream_credit as usize).min(lane_credit as usize);
-                let payload = take_piece(pieces, most);
+                let credit = stream_credit.min(lane_credit).saturating_sub(CHUNK_COST);
+                let payload = take_piece(pieces, CHUNK_MAX.min(credit as usize));
                 *buffered -= payload.len();
                 (payload, *finished && pieces.is_empty())
             }
         }
     }
+}
+
+/// Credit of one chunk.
+const fn chunk_cost(payload: usize) -> u32 {
+    payload as u32 + CHUNK_COST
+}
+
+/// Credit of what is left of a message: that of its chunks.
+const fn message_cost(rest: usize) -> u32 {
+    rest as u32 + rest.div_ceil(CHUNK_MAX) as u32 * CHUNK_COST
 }
 
 fn take_piece(pieces: &mut VecDeque<Bytes>, most: usize) -> Bytes {

@@ -1,3 +1,5 @@
+mod credit;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -5,8 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::counters::Refusal;
 use crate::limits::{
-    CHUNK_MAX, CONTROL_CREDIT, MESSAGE_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX, STREAM_CREDIT, STREAMS_MAX,
-    TRANSFER_BUFFER_MAX, TRANSFER_MAX,
+    CHUNK_MAX, CONTROL_CREDIT, MESSAGE_MAX, MESSAGE_PLAIN_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX,
+    STREAM_CREDIT, STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
 };
 
 fn body(length: usize, salt: u8) -> Bytes {
@@ -163,7 +165,7 @@ fn a_slow_reader_stops_the_sender_and_control_still_passes() {
             a.handle(&chunk, &mut Vec::new()).unwrap();
         }
     }
-    assert_eq!(held.len(), 2, "the third would leave no room for control");
+    assert_eq!(held.len(), 1, "the second would leave no room for control");
     a.send(Class::Control, body(MESSAGE_MAX, 2)).unwrap();
     let events = settle(&mut a, &mut b);
     assert_eq!(messages(&events), [body(MESSAGE_MAX, 2)]);
@@ -171,7 +173,22 @@ fn a_slow_reader_stops_the_sender_and_control_still_passes() {
     for event in held {
         taken(&mut b, event);
     }
-    assert_eq!(messages(&settle(&mut a, &mut b)).len(), 2);
+    assert_eq!(messages(&settle(&mut a, &mut b)).len(), 3);
+}
+
+#[test]
+fn messages_that_every_receiver_would_take_for_a_bomb_are_not_sent() {
+    // Packs to a twelfth.
+    let plain = |length: usize| -> Bytes {
+        let parts = body(length / 128 * 8, 3);
+        parts.chunks(8).flat_map(|part| part.iter().copied().chain([b'a'; 120])).collect()
+    };
+    let (mut a, mut b) = (Mux::new(Lane::Bulk), Mux::new(Lane::Bulk));
+    let largest = plain(MESSAGE_PLAIN_MAX);
+    assert_eq!(largest.len(), MESSAGE_PLAIN_MAX);
+    a.send(Class::Data, largest.clone()).unwrap();
+    assert!(messages(&settle(&mut a, &mut b)) == [largest], "it arrives and is opened");
+    assert_eq!(a.send(Class::Data, plain(MESSAGE_PLAIN_MAX + 128)), Err(SendError::TooLarge));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use hyperscale_types::Now;
 use snow::TransportState;
 
 use crate::counters::Refusal;
-use crate::limits::{FRAME_MAX, REKEY_AFTER, REKEY_FRAMES, REKEY_OVERDUE_FRAMES};
+use crate::limits::{FRAME_MAX, REKEY_AFTER, REKEY_FRAMES, REKEY_OVERDUE_AFTER, REKEY_OVERDUE_FRAMES};
 
 const TAG: usize = 16;
 const REKEY: u8 = 0;
@@ -74,6 +74,7 @@ pub struct Session {
     sent_under_key: u64,
     key_since: Now,
     received_under_key: u64,
+    peer_key_since: Now,
     /// Plain bytes of the frame in hand; kept to save allocations.
     scratch: Vec<u8>,
     rekeys: u64,
@@ -93,6 +94,7 @@ impl Session {
             sent_under_key: 0,
             key_since: now,
             received_under_key: 0,
+            peer_key_since: now,
             scratch: Vec::new(),
             rekeys: 0,
         }
@@ -138,12 +140,12 @@ impl Session {
         self.sent_under_key += 1;
     }
 
-    /// Opens a frame.
-    pub fn open(&mut self, frame: &[u8]) -> Result<Opened<'_>, OpenError> {
+    /// Opens a frame that arrived now.
+    pub fn open(&mut self, now: Now, frame: &[u8]) -> Result<Opened<'_>, OpenError> {
         if let Confirmation::Broken(error) = self.confirmation {
             return Err(error);
         }
-        let length = match self.open_into_scratch(frame) {
+        let length = match self.open_into_scratch(now, frame) {
             Ok(length) => length,
             Err(error) => {
                 self.confirmation = Confirmation::Broken(error);
@@ -157,7 +159,7 @@ impl Session {
         }
     }
 
-    fn open_into_scratch(&mut self, frame: &[u8]) -> Result<usize, OpenError> {
+    fn open_into_scratch(&mut self, now: Now, frame: &[u8]) -> Result<usize, OpenError> {
         if self.received_under_key >= REKEY_OVERDUE_FRAMES {
             return Err(OpenError::RekeyOverdue);
         }
@@ -168,6 +170,11 @@ impl Session {
             [REKEY] => {
                 self.transport.rekey_incoming();
                 self.received_under_key = 0;
+                self.peer_key_since = now;
+            }
+            // A peer that was silent changes its key before it says anything else, however late that is.
+            [CHUNK, ..] if now.since(self.peer_key_since) >= REKEY_OVERDUE_AFTER => {
+                return Err(OpenError::RekeyOverdue);
             }
             [CHUNK, ..] => {}
             _ => return Err(OpenError::Malformed),

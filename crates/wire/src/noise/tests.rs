@@ -7,7 +7,7 @@ use crate::class::Lane;
 use crate::domain::Domain;
 use crate::entropy::SeededEntropy;
 use crate::frame::FrameReader;
-use crate::limits::{REKEY_AFTER, REKEY_FRAMES, REKEY_OVERDUE_FRAMES};
+use crate::limits::{REKEY_AFTER, REKEY_FRAMES, REKEY_OVERDUE_AFTER, REKEY_OVERDUE_FRAMES};
 use crate::secret::{Secret, SecretChoice, Secrets};
 
 const OTHER: &str = "8f1c2d3b4a5968778695a4b3c2d1e0f00112a3344c5566d788f9aabbccddee0e";
@@ -64,9 +64,9 @@ fn two_nodes_with_the_same_secret_understand_each_other_in_both_directions() {
     for text in [&b"one"[..], b"two", b""] {
         let frame = sealed(&mut a, Now::ZERO, text).remove(0);
         assert!(text.is_empty() || !frame.windows(text.len()).any(|window| window == text), "it is sealed");
-        assert_eq!(b.open(&frame), Ok(Opened::Chunk(text)));
+        assert_eq!(b.open(Now::ZERO, &frame), Ok(Opened::Chunk(text)));
         let frame = sealed(&mut b, Now::ZERO, text).remove(0);
-        assert_eq!(a.open(&frame), Ok(Opened::Chunk(text)));
+        assert_eq!(a.open(Now::ZERO, &frame), Ok(Opened::Chunk(text)));
     }
 }
 
@@ -156,14 +156,18 @@ fn the_answering_side_is_not_confirmed_by_a_replayed_first_frame() {
     let mut session = initiator.finish(Now::ZERO, &second).unwrap();
     assert!(session.is_confirmed());
     let frame = sealed(&mut session, Now::ZERO, b"hello").remove(0);
-    answer.session.open(&frame).unwrap();
+    answer.session.open(Now::ZERO, &frame).unwrap();
     assert!(answer.session.is_confirmed());
 
     let mut out = Vec::new();
     let mut replayed =
         super::answer(&domain(), &secrets(), Now::ZERO, &first, &mut SeededEntropy::new(5), &mut out)
             .unwrap();
-    assert_eq!(replayed.session.open(&frame), Err(OpenError::Forged), "old frames do not fit the new keys");
+    assert_eq!(
+        replayed.session.open(Now::ZERO, &frame),
+        Err(OpenError::Forged),
+        "old frames do not fit the new keys"
+    );
     assert!(!replayed.session.is_confirmed());
 }
 
@@ -173,7 +177,7 @@ fn repeated_changed_skipped_and_reflected_frames_end_the_session() {
     let cases: [(&str, Tamper); 4] = [
         ("repeated", |a, b| {
             let frame = sealed(a, Now::ZERO, b"x").remove(0);
-            b.open(&frame).unwrap();
+            b.open(Now::ZERO, &frame).unwrap();
             frame
         }),
         ("changed", |a, _| {
@@ -190,9 +194,9 @@ fn repeated_changed_skipped_and_reflected_frames_end_the_session() {
     for (why, forge) in cases {
         let (mut a, mut b) = pair();
         let frame = forge(&mut a, &mut b);
-        assert_eq!(b.open(&frame), Err(OpenError::Forged), "{why}");
+        assert_eq!(b.open(Now::ZERO, &frame), Err(OpenError::Forged), "{why}");
         let honest = sealed(&mut a, Now::ZERO, b"y").remove(0);
-        assert_eq!(b.open(&honest), Err(OpenError::Forged), "nothing opens after a {why} frame");
+        assert_eq!(b.open(Now::ZERO, &honest), Err(OpenError::Forged), "nothing opens after a {why} frame");
     }
 }
 
@@ -202,8 +206,8 @@ fn the_key_changes_after_2_to_the_20_frames_and_after_an_hour() {
     a.set_sent_under_key(REKEY_FRAMES - 1);
     let frames = sealed(&mut a, Now::ZERO, b"many");
     assert_eq!(frames.len(), 2);
-    assert_eq!(b.open(&frames[0]), Ok(Opened::Rekeyed));
-    assert_eq!(b.open(&frames[1]), Ok(Opened::Chunk(b"many")));
+    assert_eq!(b.open(Now::ZERO, &frames[0]), Ok(Opened::Rekeyed));
+    assert_eq!(b.open(Now::ZERO, &frames[1]), Ok(Opened::Chunk(b"many")));
 
     let later = Now::after_start(REKEY_AFTER);
     assert_eq!(sealed(&mut b, Now(later.0 - 1), b"early").len(), 1);
@@ -218,5 +222,28 @@ fn a_peer_that_never_changes_its_key_is_cut_off() {
     let (mut a, mut b) = pair();
     b.set_received_under_key(REKEY_OVERDUE_FRAMES);
     let frame = sealed(&mut a, Now::ZERO, b"x").remove(0);
-    assert_eq!(b.open(&frame), Err(OpenError::RekeyOverdue));
+    assert_eq!(b.open(Now::ZERO, &frame), Err(OpenError::RekeyOverdue));
+}
+
+#[test]
+fn a_peer_whose_key_is_too_old_is_cut_off() {
+    let (mut a, mut b) = pair();
+    let overdue = Now::after_start(REKEY_OVERDUE_AFTER);
+    // Sealed in time, and under way for a while.
+    let [first, second] = [b"1", b"2"].map(|text| sealed(&mut a, Now::ZERO, text).remove(0));
+    assert_eq!(b.open(Now(overdue.0 - 1), &first), Ok(Opened::Chunk(b"1")));
+    assert_eq!(b.open(overdue, &second), Err(OpenError::RekeyOverdue));
+    assert_eq!(b.open(overdue, &second), Err(OpenError::RekeyOverdue), "the session is over");
+}
+
+#[test]
+fn a_peer_that_was_silent_for_long_changes_its_key_and_goes_on() {
+    let (mut a, mut b) = pair();
+    let mut now = Now::ZERO;
+    for text in [b"1", b"2", b"3"] {
+        now = now.plus(2 * REKEY_OVERDUE_AFTER);
+        let frames = sealed(&mut a, now, text);
+        assert_eq!(b.open(now, &frames[0]), Ok(Opened::Rekeyed));
+        assert_eq!(b.open(now, &frames[1]), Ok(Opened::Chunk(text)));
+    }
 }

@@ -9,7 +9,7 @@ use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::domain::Domain;
 use hyperscale_wire::entropy::SeededEntropy;
 use hyperscale_wire::frame::{FrameError, put_frame};
-use hyperscale_wire::limits::{BULK_CREDIT, CHUNK_MAX, MESSAGE_MAX};
+use hyperscale_wire::limits::{BULK_CREDIT, CHUNK_COST, CHUNK_MAX, MESSAGE_MAX};
 use hyperscale_wire::link::{Keys, Link, LinkError};
 use hyperscale_wire::mux::Event;
 use hyperscale_wire::noise::{HandshakeError, OpenError};
@@ -226,7 +226,7 @@ fn a_peer_that_ignores_credit_cannot_fill_the_memory() {
     };
     assert_eq!(refused.refusal(), Refusal::CreditExceeded);
     assert_eq!(count(&link, Refusal::CreditExceeded), 1);
-    assert_eq!(streams, u64::from(BULK_CREDIT) / CHUNK_MAX as u64 + 1);
+    assert_eq!(streams, u64::from(BULK_CREDIT) / (CHUNK_MAX as u64 + u64::from(CHUNK_COST)) + 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::*;
 use crate::invariants::Judges;
 use crate::network::Weather;
-use crate::process::{Crash, Version};
+use crate::process::Crash;
 use crate::recorder::Recorder;
 use crate::world::{Setup, Shape};
 use hyperscale_swim::{Bugs, Config, Status};
