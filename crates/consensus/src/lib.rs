@@ -8,6 +8,7 @@
 //! | ----------------------------- | --------------------------------------------------------------------------- |
 //! | `group`                       | the replica: one file per input, the only place where raft-rs is called     |
 //! | `message`, `convert`, `check` | messages in our words, mapped to raft-rs', looked at before it sees them    |
+//! | `split`                       | appends in parts that fit on the wire                                       |
 //! | `record`                      | the same as messages of `proto/log.proto`, for wire and disk                |
 //! | `log`                         | the log as raft-rs reads it                                                 |
 //! | `storage`                     | the disk behind one trait                                                   |
@@ -58,6 +59,7 @@ mod quorum;
 pub mod record;
 pub mod register;
 mod roster;
+mod split;
 pub mod storage;
 mod token;
 

@@ -11,6 +11,7 @@ use crate::apply::Machine;
 use crate::convert;
 use crate::id::{RaftId, Ticket};
 use crate::message::{EntryBody, Message, MessageKind, Snapshot};
+use crate::split::split;
 use crate::storage::{Batch, SnapshotWrite};
 
 impl<M: Machine> RaftGroup<M> {
@@ -114,10 +115,11 @@ impl<M: Machine> RaftGroup<M> {
         }
     }
 
-    /// Messages in our words; heartbeats and their answers say what the state is.
+    /// Messages in our words, each small enough for the wire; heartbeats and their answers say what the state is.
     fn outgoing(&mut self, now: Now, messages: Vec<eraftpb::Message>) -> Vec<Message> {
         let proof = self.applier.proof();
-        let mut out: Vec<Message> = messages.into_iter().filter_map(convert::message_out).collect();
+        let mut out: Vec<Message> =
+            messages.into_iter().filter_map(convert::message_out).flat_map(split).collect();
         for message in &mut out {
             match message.kind {
                 MessageKind::Heartbeat | MessageKind::HeartbeatResponse => message.proof = Some(proof),
