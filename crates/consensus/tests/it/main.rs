@@ -12,3 +12,4 @@ mod refusal;
 mod storm;
 #[cfg(feature = "bugs")]
 mod teeth;
+mod transfer;
