@@ -11,6 +11,7 @@ use hyperscale_types::{NodeId, Now};
 use super::RaftGroup;
 use crate::action::{Event, ProposeError};
 use crate::apply::Machine;
+use crate::config::{COMMAND_BYTES_MAX, UNCOMMITTED_BYTES_MAX};
 use crate::convert;
 use crate::id::{DirectoryId, ProposalId, RaftId};
 use crate::learner::Standing;
@@ -65,7 +66,7 @@ impl<M: Machine> RaftGroup<M> {
             return Err(ChangeError::Pending.into());
         }
         self.applier.roster.check(change, &self.configuration)?;
-        if !self.proposals.has_room() {
+        if !self.proposals.has_room() || !self.has_log_room() {
             return Err(ProposeError::Overloaded);
         }
         let context = convert::change_bytes(change).to_vec();
@@ -76,6 +77,12 @@ impl<M: Machine> RaftGroup<M> {
             self.proposals.wait(self.last_index(), self.term(), proposal, now);
         }
         Ok(())
+    }
+
+    /// Whether a change fits into what may be uncommitted; it is smaller than the largest command. Asked before raft-rs is,
+    /// which refuses a change that does not fit and yet takes it for pending from then on.
+    fn has_log_room(&self) -> bool {
+        self.raft.raft.uncommitted_size() + COMMAND_BYTES_MAX <= UNCOMMITTED_BYTES_MAX as usize
     }
 
     /// A joint configuration is left as soon as it is applied, whoever entered it.

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyperscale_consensus::storage::MemoryDisk;
 use hyperscale_consensus::{
-    Change, ChangeError, Config, Event, LogGroup, ProposalId, ProposeError, RaftId, TransferError,
+    COMMAND_BYTES_MAX, Change, ChangeError, Config, Event, LogGroup, ProposalId, ProposeError, RaftId, Role,
+    TransferError,
 };
 use hyperscale_types::NodeId;
 
@@ -71,6 +73,18 @@ fn changes_are_made_one_at_a_time() {
     assert_eq!(second, Err(ProposeError::Change(ChangeError::Pending)));
     cluster.run_seconds(1);
     add(&mut cluster, leader, 5, 5).unwrap();
+}
+
+#[test]
+fn change_that_finds_the_log_full_is_refused_as_overload_and_leaves_no_trace() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    let command = Bytes::from(vec![b'x'; COMMAND_BYTES_MAX]);
+    while cluster.propose_bytes(leader, command.clone()).is_ok() {}
+    assert_eq!(add(&mut cluster, leader, 4, 4), Err(ProposeError::Overloaded));
+    cluster.run_seconds(2);
+    assert_eq!(add(&mut cluster, leader, 4, 4), Ok(()), "raft-rs would take the refused one for pending");
 }
 
 #[test]
