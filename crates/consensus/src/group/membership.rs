@@ -4,7 +4,8 @@
 //! Add ──► learner ── close for 10 s ──► voter          Remove ──► gone; its raft id and directory are never used again
 //! ```
 //!
-//! Each arrow is a joint change: an entry that enters it, and one that leaves it, proposed by whoever leads then.
+//! Each arrow is a joint change: an entry that enters it, and one that leaves it, proposed by whoever leads then. A voter that
+//! is removed votes, and is in the roster, until the joint configuration is left.
 
 use hyperscale_types::{NodeId, Now};
 
@@ -128,7 +129,7 @@ impl<M: Machine> RaftGroup<M> {
         let word: &[u8] = if made.is_ok() { b"made" } else { b"refused" };
         self.applier.other(index, &[&convert::change_bytes(change)[..], word].concat());
         let configuration = convert::configuration_out(&made?);
-        self.applier.roster.make(change);
+        self.applier.roster.make(change, &configuration);
         self.adopt(configuration);
         Ok(())
     }
