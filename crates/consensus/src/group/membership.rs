@@ -10,7 +10,7 @@
 use hyperscale_types::{NodeId, Now};
 
 use super::RaftGroup;
-use crate::action::{Event, ProposeError};
+use crate::action::{Event, ProposeError, Role};
 use crate::apply::Machine;
 use crate::config::{COMMAND_BYTES_MAX, UNCOMMITTED_BYTES_MAX};
 use crate::convert;
@@ -131,7 +131,17 @@ impl<M: Machine> RaftGroup<M> {
         let configuration = convert::configuration_out(&made?);
         self.applier.roster.make(change, &configuration);
         self.adopt(configuration);
+        self.step_down_if_removed();
         Ok(())
+    }
+
+    /// Who hands over to a voter that it was about to remove makes it the leader of its own removal. raft-rs would let it lead
+    /// on and panic with the next answer; a candidate would when it wins. Those who stay elect another one.
+    fn step_down_if_removed(&mut self) {
+        if !self.configuration.contains(self.id) && self.role() != Role::Follower {
+            let term = self.term();
+            self.raft.raft.become_follower(term, raft::INVALID_ID);
+        }
     }
 
     pub(super) fn adopt(&mut self, configuration: Configuration) {

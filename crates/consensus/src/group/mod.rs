@@ -23,6 +23,7 @@
 //! | candidate | leader of this term or a later one      | follower  |                                               |
 //! | leader    | no majority heard for an election time  | follower  | proposals fail with `no_quorum`               |
 //! | leader    | higher term                             | follower  | waiting reads fail, proposals wait for the log |
+//! | leader    | its own removal is applied              | follower  | those who stay elect another one              |
 //! | leader    | ill for 5 s, healthier voter up to date | follower  | hands over, at most every 30 s                |
 //! | any       | state differs from the leader's         | halted    | refuses everything                            |
 

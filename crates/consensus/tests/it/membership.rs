@@ -161,6 +161,30 @@ fn draining_leader_hands_over_before_it_is_removed() {
 }
 
 #[test]
+fn voter_that_is_made_leader_of_its_own_removal_steps_down() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    let gone = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+    let now = cluster.now;
+    cluster.group(leader).change(now, ProposalId(1 << 41), Change::Remove(gone)).unwrap();
+    cluster.group(leader).transfer(now, Some(gone)).unwrap();
+    cluster.work(leader);
+    for _ in 0..250 {
+        cluster.run(cluster.config.tick);
+        let is_member = cluster.group(gone).configuration().contains(gone);
+        assert!(is_member || cluster.group(gone).role() == Role::Follower, "it does not lead on");
+    }
+    let led = |event: &Event| matches!(event, Event::LeaderChanged { role: Role::Leader, .. });
+    assert!(cluster.has_event(gone, led), "it led for a moment");
+    let next = cluster.elect_other(Some(gone));
+    assert!(!cluster.group(next).configuration().contains(gone));
+    cluster.propose(next, "after").unwrap();
+    cluster.run_seconds(1);
+    assert_eq!(cluster.lines(next), ["after"]);
+}
+
+#[test]
 fn last_voter_stays_and_hands_over_to_nobody() {
     let mut cluster = Cluster::new(1);
     let leader = cluster.elect();
