@@ -64,7 +64,7 @@ pub mod storage;
 mod token;
 
 pub use action::{Action, Applied, Event, Halt, ProposeError, Role, TransferCause};
-pub use apply::{Effects, HASHES_MAX, Machine, RestoreError, StateHash};
+pub use apply::{Effects, HASHES_MAX, Machine, Outdated, RestoreError, StateHash};
 pub use blob::{BLOB_BYTES_MAX, BlobId, Placement};
 pub use bootstrap::{Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Report, founding};
 pub use check::Refusal;

@@ -7,6 +7,7 @@ mod election;
 mod hostile;
 mod log;
 mod membership;
+mod outdated;
 mod redb;
 mod refusal;
 mod storm;
