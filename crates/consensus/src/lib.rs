@@ -48,6 +48,8 @@ mod election;
 mod flap;
 #[cfg(test)]
 mod fuzz;
+#[cfg(test)]
+mod golden;
 mod group;
 mod health;
 mod id;
