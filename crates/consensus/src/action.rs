@@ -1,6 +1,6 @@
 //! What a log group asks of its host, and what it tells.
 
-use crate::apply::StateHash;
+use crate::apply::{Outdated, StateHash};
 use crate::check::Refusal;
 use crate::id::{ProposalId, RaftId, ReadId};
 use crate::message::{Configuration, Message};
@@ -190,7 +190,15 @@ pub enum Halt {
         /// Hash there.
         theirs: StateHash,
     },
-    /// A snapshot cannot be read.
+    /// The group has agreed on something this build does not understand. Nothing is lost: a newer build goes on from here.
+    #[error("stopped after entry {index}: {outdated}")]
+    Outdated {
+        /// The entry.
+        index: u64,
+        /// On what.
+        outdated: Outdated,
+    },
+    /// A snapshot cannot be read. The disk holds what it held before.
     #[error("snapshot of entry {index} cannot be used: {reason}")]
     BadSnapshot {
         /// The entry.

@@ -30,8 +30,24 @@ pub trait Machine {
     /// The whole state.
     fn snapshot(&self) -> Bytes;
 
-    /// Takes the state of a snapshot; empty bytes are the state of a new group.
+    /// Takes the state of a snapshot; empty bytes are the state of a new group. Changes nothing if it cannot.
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError>;
+
+    /// Whether the state says that the group has moved on to something this build cannot apply. Asked after every entry and
+    /// every snapshot; the replica stops rather than apply the next entry differently than everybody else.
+    fn outdated(&self) -> Option<Outdated>;
+}
+
+/// The group has agreed on a version of commands that this build does not understand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the group has agreed on version {agreed} of commands, this build understands {understood}: update this node"
+)]
+pub struct Outdated {
+    /// The version in force.
+    pub agreed: u32,
+    /// The newest one this build understands.
+    pub understood: u32,
 }
 
 /// The state of a snapshot cannot be read: it is broken, or was written by a version this one does not understand.

@@ -16,7 +16,7 @@ pub const READS_MAX: usize = 16_384;
 pub const COMMAND_BYTES_MAX: usize = 128 * 1024;
 /// Most bytes a leader keeps uncommitted before it refuses proposals.
 pub const UNCOMMITTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Most bytes of entries in one message: a control message is at most 1 MiB.
+/// Most bytes of entries in one message: a control message is at most 1 MiB. Above any command, so that one always fits.
 pub const APPEND_BYTES_MAX: u64 = 512 * 1024;
 /// Most appends under way to one follower.
 pub const APPENDS_IN_FLIGHT_MAX: usize = 64;

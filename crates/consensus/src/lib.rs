@@ -8,6 +8,7 @@
 //! | ----------------------------- | --------------------------------------------------------------------------- |
 //! | `group`                       | the replica: one file per input, the only place where raft-rs is called     |
 //! | `message`, `convert`, `check` | messages in our words, mapped to raft-rs', looked at before it sees them    |
+//! | `split`                       | appends in parts that fit on the wire                                       |
 //! | `record`                      | the same as messages of `proto/log.proto`, for wire and disk                |
 //! | `log`                         | the log as raft-rs reads it                                                 |
 //! | `storage`                     | the disk behind one trait                                                   |
@@ -47,6 +48,8 @@ mod election;
 mod flap;
 #[cfg(test)]
 mod fuzz;
+#[cfg(test)]
+mod golden;
 mod group;
 mod health;
 mod id;
@@ -58,11 +61,12 @@ mod quorum;
 pub mod record;
 pub mod register;
 mod roster;
+mod split;
 pub mod storage;
 mod token;
 
 pub use action::{Action, Applied, Event, Halt, ProposeError, Role, TransferCause};
-pub use apply::{Effects, HASHES_MAX, Machine, RestoreError, StateHash};
+pub use apply::{Effects, HASHES_MAX, Machine, Outdated, RestoreError, StateHash};
 pub use blob::{BLOB_BYTES_MAX, BlobId, Placement};
 pub use bootstrap::{Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Report, founding};
 pub use check::Refusal;

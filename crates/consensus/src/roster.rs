@@ -158,19 +158,15 @@ impl Roster {
         }
     }
 
-    /// Makes a change that [`Roster::check`] allowed.
-    pub(crate) fn make(&mut self, change: &ConfigurationChange) {
+    /// Makes a change that [`Roster::check`] allowed; `after` is the configuration with it. A voter that goes is a member for
+    /// as long as the configuration is joint: its vote still counts, so others must know where to reach it.
+    pub(crate) fn make(&mut self, change: &ConfigurationChange, after: &Configuration) {
         if let Some(member) = change.member {
             self.members.insert(member.raft_id, member);
             self.next = member.raft_id.next();
         }
-        for step in &change.steps {
-            if let ConfigurationStep::Remove(id) = step
-                && let Some(gone) = self.members.remove(id)
-            {
-                self.retired.insert(*id, gone.directory);
-            }
-        }
+        let gone = self.members.extract_if(.., |id, _| !after.contains(*id));
+        self.retired.extend(gone.map(|(id, member)| (id, member.directory)));
         while self.retired.len() > RETIRED_MAX {
             self.retired.pop_first();
         }
@@ -258,8 +254,8 @@ mod tests {
     #[test]
     fn raft_ids_and_directories_are_never_used_again() {
         let (mut roster, mut configuration) = three();
-        roster.make(&remove(3));
         configuration.voters.pop();
+        roster.make(&remove(3), &configuration);
         assert_eq!(
             roster.check(&add(member(4, 30, 3)), &configuration),
             Err(ChangeError::DirectoryKnown(id(3)))
@@ -267,8 +263,21 @@ mod tests {
         assert_eq!(roster.check(&add(member(3, 30, 9)), &configuration), Err(ChangeError::IdTaken));
         let lost_its_disk = add(member(4, 30, 9));
         assert_eq!(roster.check(&lost_its_disk, &configuration), Ok(()));
-        roster.make(&lost_its_disk);
+        configuration.learners.push(id(4));
+        roster.make(&lost_its_disk, &configuration);
         assert_eq!(roster.next_id(), id(5));
+    }
+
+    #[test]
+    fn voter_that_goes_is_known_until_the_joint_configuration_is_left() {
+        let (mut roster, before) = three();
+        let after = Configuration { voters: vec![id(1), id(2)], ..Configuration::default() };
+        let joint = Configuration { voters_outgoing: before.voters, ..after.clone() };
+        roster.make(&remove(3), &joint);
+        assert_eq!(roster.member(id(3)), Some(&member(3, 30, 3)));
+        roster.make(&ConfigurationChange::default(), &after);
+        assert_eq!(roster.member(id(3)), None);
+        assert_eq!(roster.check(&add(member(4, 30, 3)), &after), Err(ChangeError::DirectoryKnown(id(3))));
     }
 
     #[test]
@@ -299,8 +308,9 @@ mod tests {
 
     #[test]
     fn bytes_are_read_back() {
-        let (mut roster, _) = three();
-        roster.make(&remove(2));
+        let (mut roster, mut configuration) = three();
+        configuration.voters.remove(1);
+        roster.make(&remove(2), &configuration);
         let mut bytes = BytesMut::new();
         roster.write(&mut bytes);
         let bytes = bytes.freeze();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use hyperscale_types::Now;
 
 use crate::id::RaftId;
+use crate::message::Configuration;
 
 /// A snapshot that was not answered for this long is sent again.
 pub(super) const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(10);
@@ -17,8 +18,12 @@ pub(super) struct Contacts {
 }
 
 impl Contacts {
-    pub(super) fn heard(&mut self, peer: RaftId, now: Now) {
-        self.heard.insert(peer, now);
+    /// Somebody spoke. Only members are remembered: messages of ids that this replica has not heard of yet are taken too, and
+    /// there is no end to those.
+    pub(super) fn heard(&mut self, peer: RaftId, now: Now, members: &Configuration) {
+        if members.contains(peer) {
+            self.heard.insert(peer, now);
+        }
     }
 
     pub(super) fn is_heard(&self, peer: RaftId, now: Now, within: Duration) -> bool {
@@ -44,5 +49,20 @@ impl Contacts {
     pub(super) fn forget_others(&mut self, is_member: impl Fn(RaftId) -> bool) {
         self.heard.retain(|id, _| is_member(*id));
         self.snapshots.retain(|id, _| is_member(*id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_are_not_remembered() {
+        let members = Configuration { voters: vec![RaftId::FIRST], ..Configuration::default() };
+        let mut contacts = Contacts::default();
+        for number in 1..=10_000 {
+            contacts.heard(RaftId::new(number).unwrap(), Now::ZERO, &members);
+        }
+        assert_eq!(contacts.heard.into_keys().collect::<Vec<_>>(), [RaftId::FIRST]);
     }
 }

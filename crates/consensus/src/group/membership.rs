@@ -4,13 +4,15 @@
 //! Add ──► learner ── close for 10 s ──► voter          Remove ──► gone; its raft id and directory are never used again
 //! ```
 //!
-//! Each arrow is a joint change: an entry that enters it, and one that leaves it, proposed by whoever leads then.
+//! Each arrow is a joint change: an entry that enters it, and one that leaves it, proposed by whoever leads then. A voter that
+//! is removed votes, and is in the roster, until the joint configuration is left.
 
 use hyperscale_types::{NodeId, Now};
 
 use super::RaftGroup;
-use crate::action::{Event, ProposeError};
+use crate::action::{Event, ProposeError, Role};
 use crate::apply::Machine;
+use crate::config::{COMMAND_BYTES_MAX, UNCOMMITTED_BYTES_MAX};
 use crate::convert;
 use crate::id::{DirectoryId, ProposalId, RaftId};
 use crate::learner::Standing;
@@ -65,7 +67,7 @@ impl<M: Machine> RaftGroup<M> {
             return Err(ChangeError::Pending.into());
         }
         self.applier.roster.check(change, &self.configuration)?;
-        if !self.proposals.has_room() {
+        if !self.proposals.has_room() || !self.has_log_room() {
             return Err(ProposeError::Overloaded);
         }
         let context = convert::change_bytes(change).to_vec();
@@ -76,6 +78,12 @@ impl<M: Machine> RaftGroup<M> {
             self.proposals.wait(self.last_index(), self.term(), proposal, now);
         }
         Ok(())
+    }
+
+    /// Whether a change fits into what may be uncommitted; it is smaller than the largest command. Asked before raft-rs is,
+    /// which refuses a change that does not fit and yet takes it for pending from then on.
+    fn has_log_room(&self) -> bool {
+        self.raft.raft.uncommitted_size() + COMMAND_BYTES_MAX <= UNCOMMITTED_BYTES_MAX as usize
     }
 
     /// A joint configuration is left as soon as it is applied, whoever entered it.
@@ -121,9 +129,19 @@ impl<M: Machine> RaftGroup<M> {
         let word: &[u8] = if made.is_ok() { b"made" } else { b"refused" };
         self.applier.other(index, &[&convert::change_bytes(change)[..], word].concat());
         let configuration = convert::configuration_out(&made?);
-        self.applier.roster.make(change);
+        self.applier.roster.make(change, &configuration);
         self.adopt(configuration);
+        self.step_down_if_removed();
         Ok(())
+    }
+
+    /// Who hands over to a voter that it was about to remove makes it the leader of its own removal. raft-rs would let it lead
+    /// on and panic with the next answer; a candidate would when it wins. Those who stay elect another one.
+    fn step_down_if_removed(&mut self) {
+        if !self.configuration.contains(self.id) && self.role() != Role::Follower {
+            let term = self.term();
+            self.raft.raft.become_follower(term, raft::INVALID_ID);
+        }
     }
 
     pub(super) fn adopt(&mut self, configuration: Configuration) {

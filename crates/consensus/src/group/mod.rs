@@ -23,8 +23,11 @@
 //! | candidate | leader of this term or a later one      | follower  |                                               |
 //! | leader    | no majority heard for an election time  | follower  | proposals fail with `no_quorum`               |
 //! | leader    | higher term                             | follower  | waiting reads fail, proposals wait for the log |
+//! | leader    | its own removal is applied              | follower  | those who stay elect another one              |
 //! | leader    | ill for 5 s, healthier voter up to date | follower  | hands over, at most every 30 s                |
-//! | any       | state differs from the leader's         | halted    | refuses everything                            |
+//! | any       | state differs from the leader's         | halted    | refuses everything, says nothing more         |
+//! | any       | snapshot that cannot be read            | halted    | likewise; the disk stays as it is             |
+//! | any       | state this build does not understand    | halted    | likewise; a newer build goes on from there    |
 
 mod contact;
 mod disk;
@@ -44,7 +47,7 @@ use hyperscale_types::Now;
 use raft::{RawNode, StateRole};
 
 use crate::action::{Action, Event, Halt, ProposeError, Role};
-use crate::apply::{Applier, Machine, RestoreError, StateHash};
+use crate::apply::{Applier, Machine, Outdated, RestoreError, StateHash};
 use crate::check::Refusal;
 use crate::config::{APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, Config, ConfigError, UNCOMMITTED_BYTES_MAX};
 use crate::flap::Damper;
@@ -139,6 +142,9 @@ pub enum OpenError {
     /// The snapshot cannot be read.
     #[error(transparent)]
     Restore(#[from] RestoreError),
+    /// The group has agreed on something this build does not understand.
+    #[error(transparent)]
+    Outdated(#[from] Outdated),
     /// The disk holds something that cannot be.
     #[error(transparent)]
     Storage(#[from] storage::StorageError),
@@ -160,6 +166,9 @@ impl<M: Machine> RaftGroup<M> {
         let (index, configuration) = (loaded.snapshot.index, loaded.snapshot.configuration.clone());
         if index > 0 {
             applier.restore(index, loaded.snapshot.state.clone())?;
+        }
+        if let Some(outdated) = applier.machine.outdated() {
+            return Err(outdated.into());
         }
         let log = Log::new(loaded.hard_state, loaded.snapshot, loaded.entries);
         let logger = slog::Logger::root(slog::Discard, slog::o!());
@@ -273,8 +282,11 @@ impl<M: Machine> RaftGroup<M> {
         raft.set_randomized_election_timeout(timeout);
     }
 
+    /// Stops for good. Whoever waits is told, for nothing else will ever be said.
     fn halt(&mut self, halt: Halt) {
         if self.state.halt.is_none() {
+            self.proposals.fail_all(ProposeError::Halted);
+            self.reads.fail_all(ProposeError::Halted);
             self.events.push(Event::Halted(halt.clone()));
             self.state.halt = Some(halt);
         }

@@ -59,6 +59,12 @@ impl Proposals {
         self.failed.extend(skipped.into_values().map(|waiting| (waiting.proposal, error)));
     }
 
+    /// Nothing more will come of any of them here.
+    pub(super) fn fail_all(&mut self, error: ProposeError) {
+        let waiting = std::mem::take(&mut self.waiting).into_values();
+        self.failed.extend(waiting.map(|waiting| (waiting.proposal, error)));
+    }
+
     /// Fails what waits too long; returns how many.
     pub(super) fn expire(&mut self, error: ProposeError, is_due: impl Fn(Now) -> bool) -> usize {
         let before = self.waiting.len();

@@ -61,7 +61,7 @@ impl Reads {
         }
     }
 
-    /// Leadership is gone: no read can be answered any more.
+    /// Leadership is gone, or the replica has stopped: no read can be answered any more.
     pub(super) fn fail_all(&mut self, error: ProposeError) {
         let queued = std::mem::take(&mut self.queued);
         let under_way = self.rounds.drain(..).flat_map(|round| round.reads);

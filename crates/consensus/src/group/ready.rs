@@ -11,12 +11,13 @@ use crate::apply::Machine;
 use crate::convert;
 use crate::id::{RaftId, Ticket};
 use crate::message::{EntryBody, Message, MessageKind, Snapshot};
+use crate::split::split;
 use crate::storage::{Batch, SnapshotWrite};
 
 impl<M: Machine> RaftGroup<M> {
     pub(super) fn on_ready(&mut self, now: Now, out: &mut Vec<Action<M::Outcome>>) {
-        out.extend(self.disk.take_released().into_iter().map(Action::Send));
         if self.state.halt.is_none() {
+            out.extend(self.disk.take_released().into_iter().map(Action::Send));
             self.begin_reads(now);
         }
         while self.state.halt.is_none() && self.raft.has_ready() {
@@ -36,19 +37,23 @@ impl<M: Machine> RaftGroup<M> {
         if ready.ss().is_some() {
             self.leadership_changed();
         }
+        // Before anything of it is written or said: what cannot be used must not take the place of a good log, and its
+        // sender must not be told that it was taken.
+        let installed =
+            (!ready.snapshot().is_empty()).then(|| convert::snapshot_out(ready.snapshot().clone()));
+        if let Some(Err(halt)) = installed.as_ref().map(|snapshot| self.restore(snapshot)) {
+            return self.halt(halt);
+        }
         for read in ready.take_read_states() {
             self.reads.proven(&read.request_ctx, read.index);
         }
         let messages = self.outgoing(now, ready.take_messages());
         out.extend(messages.into_iter().map(Action::Send));
-        let restored = self.persist(now, &mut ready, out);
+        self.persist(now, &mut ready, installed, out);
         let (number, committed) = (ready.number(), ready.take_committed_entries());
         self.raft.advance_append_async(ready);
         if self.disk.is_idle() || bug!(self.config.bugs, CommitWithoutOwnDisk) && self.is_leader() {
             self.raft.on_persist_ready(number);
-        }
-        if let Some(snapshot) = restored {
-            self.restore(snapshot);
         }
         self.apply(committed, out);
     }
@@ -58,19 +63,17 @@ impl<M: Machine> RaftGroup<M> {
         &mut self,
         now: Now,
         ready: &mut Ready,
+        installed: Option<Snapshot>,
         out: &mut Vec<Action<M::Outcome>>,
-    ) -> Option<Snapshot> {
+    ) {
         let number = ready.number();
         let mut messages = self.outgoing(now, ready.take_persisted_messages());
         if bug!(self.config.bugs, SkipSyncBeforeVote) {
             out.extend(messages.drain(..).map(Action::Send));
         }
         if !ready.must_sync() {
-            self.follow(number, messages, out);
-            return None;
+            return self.follow(number, messages, out);
         }
-        let installed =
-            (!ready.snapshot().is_empty()).then(|| convert::snapshot_out(ready.snapshot().clone()));
         let entries = ready.take_entries();
         let log = self.raft.mut_store();
         if let Some(snapshot) = &installed {
@@ -84,13 +87,12 @@ impl<M: Machine> RaftGroup<M> {
             ticket: self.disk.begin(held),
             hard_state,
             entries: entries.into_iter().map(convert::entry_out).collect(),
-            snapshot: installed.clone().map(|snapshot| SnapshotWrite {
+            snapshot: installed.map(|snapshot| SnapshotWrite {
                 drop_to: snapshot.index,
                 snapshot,
                 replaces_log: true,
             }),
         }));
-        installed
     }
 
     /// Nothing to write: messages leave at once, unless batches before are still under way.
@@ -103,6 +105,9 @@ impl<M: Machine> RaftGroup<M> {
     }
 
     pub(super) fn on_persisted(&mut self, ticket: Ticket) {
+        if self.state.halt.is_some() {
+            return;
+        }
         for held in self.disk.finish(ticket) {
             if let Some(number) = held.number {
                 self.raft.on_persist_ready(number);
@@ -114,10 +119,11 @@ impl<M: Machine> RaftGroup<M> {
         }
     }
 
-    /// Messages in our words; heartbeats and their answers say what the state is.
+    /// Messages in our words, each small enough for the wire; heartbeats and their answers say what the state is.
     fn outgoing(&mut self, now: Now, messages: Vec<eraftpb::Message>) -> Vec<Message> {
         let proof = self.applier.proof();
-        let mut out: Vec<Message> = messages.into_iter().filter_map(convert::message_out).collect();
+        let mut out: Vec<Message> =
+            messages.into_iter().filter_map(convert::message_out).flat_map(split).collect();
         for message in &mut out {
             match message.kind {
                 MessageKind::Heartbeat | MessageKind::HeartbeatResponse => message.proof = Some(proof),
@@ -137,24 +143,27 @@ impl<M: Machine> RaftGroup<M> {
         }
     }
 
-    fn restore(&mut self, snapshot: Snapshot) {
+    /// Takes the leader's state in place of the own one, if it can be read and gone on with.
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Halt> {
         let index = snapshot.index;
-        if let Err(error) = self.applier.restore(index, snapshot.state) {
-            self.halt(Halt::BadSnapshot { index, reason: error.to_string() });
-            return;
+        let restored = self.applier.restore(index, snapshot.state.clone());
+        restored.map_err(|error| Halt::BadSnapshot { index, reason: error.to_string() })?;
+        if let Some(outdated) = self.applier.machine.outdated() {
+            return Err(Halt::Outdated { index, outdated });
         }
         self.proposals.skip(index, ProposeError::NotLeader { leader: RaftId::new(self.raft.raft.leader_id) });
-        self.adopt(snapshot.configuration);
+        self.adopt(snapshot.configuration.clone());
         self.state.since_snapshot = (0, 0);
         self.events.push(Event::SnapshotRestored { index });
+        Ok(())
     }
 
     fn apply(&mut self, entries: Vec<eraftpb::Entry>, out: &mut Vec<Action<M::Outcome>>) {
         let Some((last, last_term)) = entries.last().map(|entry| (entry.index, entry.term)) else { return };
         for entry in entries {
             self.apply_entry(entry, out);
-            if let Some((index, ours, theirs)) = self.applier.take_mismatch() {
-                return self.halt(Halt::Diverged { index, ours, theirs });
+            if let Some(halt) = self.reason_to_stop() {
+                return self.halt(halt);
             }
         }
         self.raft.advance_apply_to(last);
@@ -165,6 +174,15 @@ impl<M: Machine> RaftGroup<M> {
             self.state.established = Some(term);
             self.events.push(Event::Established { term, index: last });
         }
+    }
+
+    /// Whether the entry that was just applied must be the last one here.
+    fn reason_to_stop(&mut self) -> Option<Halt> {
+        if let Some((index, ours, theirs)) = self.applier.take_mismatch() {
+            return Some(Halt::Diverged { index, ours, theirs });
+        }
+        let index = self.applier.applied();
+        self.applier.machine.outdated().map(|outdated| Halt::Outdated { index, outdated })
     }
 
     fn apply_entry(&mut self, entry: eraftpb::Entry, out: &mut Vec<Action<M::Outcome>>) {

@@ -37,7 +37,7 @@ impl<M: Machine> RaftGroup<M> {
     }
 
     fn observe(&mut self, now: Now, message: &Message) {
-        self.contacts.heard(message.from, now);
+        self.contacts.heard(message.from, now, &self.configuration);
         if message.kind == MessageKind::TimeoutNow {
             self.damper.note(now);
         }

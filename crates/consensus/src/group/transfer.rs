@@ -1,12 +1,17 @@
 //! Handing over leadership: asked for, or because the leader is ill.
 
 use hyperscale_types::Now;
+use raft::ProgressState;
 
 use super::RaftGroup;
 use crate::action::{Event, TransferCause};
 use crate::apply::Machine;
 use crate::health::ILL_AT;
 use crate::id::RaftId;
+
+/// A voter this many entries behind is up to date enough to be handed leadership: a quarter of a second of the load a group
+/// sustains, which is more than a round across regions. raft-rs refuses proposals and waits until it has them all.
+const HEIR_LAG_MAX: u64 = 1_000;
 
 /// Why leadership is not handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,16 +66,20 @@ impl<M: Machine> RaftGroup<M> {
         self.events.push(Event::Transferring { to, cause });
     }
 
-    /// The healthiest voter that has the whole log and was heard of lately.
+    /// The healthiest voter that is up to date and was heard of lately; of equally healthy ones who has most of the log.
     fn heir(&self, now: Now) -> Option<RaftId> {
-        let last = self.last_index();
-        let is_fit = |id: &RaftId| {
-            let progress = self.raft.raft.prs().get(id.get());
-            *id != self.id
-                && progress.is_some_and(|progress| progress.matched == last)
-                && self.contacts.is_heard(*id, now, self.config.election_min)
-        };
-        let fit = self.configuration.voters.iter().copied().filter(is_fit);
-        fit.min_by_key(|id| (self.health.peer(*id), *id))
+        let candidates = self.configuration.voters.iter().copied().filter(|id| *id != self.id);
+        let fit = candidates.filter(|id| self.contacts.is_heard(*id, now, self.config.election_min));
+        let up_to_date = fit.filter_map(|id| Some((self.health.peer(id), self.lag(id)?, id)));
+        up_to_date.min().map(|(_, _, id)| id)
+    }
+
+    /// How far behind a voter is, if that is little enough to be called up to date: it has everything, or gets it in a stream
+    /// and is a little behind, as everybody is while the leader is at work.
+    fn lag(&self, id: RaftId) -> Option<u64> {
+        let progress = self.raft.raft.prs().get(id.get())?;
+        let lag = self.last_index().saturating_sub(progress.matched);
+        let is_close = progress.state == ProgressState::Replicate && lag <= HEIR_LAG_MAX;
+        (lag == 0 || is_close).then_some(lag)
     }
 }

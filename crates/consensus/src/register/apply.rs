@@ -12,7 +12,7 @@ use super::job::{Attempt, AttemptState, CANCELS_MAX, Cancelled, Job, JobEnd, REA
 use super::part::{Part, PartEnd, PartState};
 use super::worker::Worker;
 use super::{Outcome, Refusal, Register, pack, version};
-use crate::apply::{Effects, Machine, RestoreError};
+use crate::apply::{Effects, Machine, Outdated, RestoreError};
 use crate::blob::BlobId;
 
 type Done = Result<Outcome, Refusal>;
@@ -40,6 +40,10 @@ impl Machine for Register {
 
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError> {
         pack::read(self, state)
+    }
+
+    fn outdated(&self) -> Option<Outdated> {
+        self.ahead()
     }
 }
 

@@ -6,12 +6,13 @@
 //! | n        | cannot be read           | no                               | refused as unreadable             |
 //! | n + 1    | can be read              | no                               | refused as unreadable, like there |
 //! | n + 1    | can be read              | yes                              | applied                           |
-//! | n        | cannot be read           | yes                              | must stop: [`Register::is_ahead`] |
+//! | n        | cannot be read           | yes                              | stops: [`Register::outdated`]     |
 
 use bytes::Bytes;
 
 use super::command::{Body, Command};
 use super::{Refusal, Register};
+use crate::apply::Outdated;
 use crate::id::RaftId;
 use crate::message::Configuration;
 
@@ -67,9 +68,10 @@ impl Register {
         Ok(())
     }
 
-    /// Whether the group has agreed on a version that this build does not understand: it must stop.
-    pub fn is_ahead(&self) -> bool {
-        self.version() > VERSION
+    /// Whether the group has agreed on a version that this build does not understand: the replica stops.
+    pub(super) fn ahead(&self) -> Option<Outdated> {
+        let agreed = self.version();
+        (agreed > VERSION).then_some(Outdated { agreed, understood: VERSION })
     }
 
     /// The version a leader proposes: the newest that every voter understands, if that is newer than the one in force.
@@ -90,6 +92,7 @@ mod tests {
     use hyperscale_types::Token;
 
     use super::*;
+    use crate::apply::Machine;
     use crate::register::JobId;
 
     fn ids(numbers: &[u64]) -> Vec<RaftId> {
@@ -106,6 +109,15 @@ mod tests {
             let read = read(&bytes, committed, |_| since);
             let expected = if is_read { Ok(command.clone()) } else { Err(Refusal::Unreadable) };
             assert_eq!(read, expected, "{since} while {committed} is committed");
+        }
+    }
+
+    #[test]
+    fn build_that_does_not_understand_the_committed_version_is_outdated() {
+        for (version, is_outdated) in [(0, false), (VERSION, false), (VERSION + 1, true)] {
+            let register = Register { version, ..Register::default() };
+            let expected = is_outdated.then_some(Outdated { agreed: VERSION + 1, understood: VERSION });
+            assert_eq!(register.outdated(), expected, "{version}");
         }
     }
 

@@ -4,8 +4,11 @@
 //! tear the tail, stall and fill up. The core never calls a storage: it hands out [`Batch`]es, and the host says when they
 //! are durable.
 
+mod handle;
 mod memory;
 mod redb;
+#[cfg(test)]
+mod tests;
 
 pub use memory::{Loss, MemoryDisk};
 pub use redb::{Identity, RedbStorage};
@@ -71,7 +74,7 @@ pub trait LogStorage {
 /// What a disk could not do.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// No room. Nothing was written; the replica goes on when there is room again.
+    /// No room. The batch does not count; the host writes the same one again, and the replica goes on when there is room.
     #[error("disk is full")]
     Full,
     /// Does not answer. Try again.
@@ -88,7 +91,7 @@ pub enum StorageError {
         /// Who wanted it.
         wanted: String,
     },
-    /// The database refused.
+    /// The database refused, and will refuse whatever comes: the process has to end.
     #[error("storage failed: {0}")]
     Backend(String),
 }

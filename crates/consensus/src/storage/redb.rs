@@ -1,7 +1,7 @@
 //! The disk of a node: one `redb` file per group.
 //!
 //! A batch is one transaction, so a crash leaves all of it or nothing. The identity of the directory – cluster, group, node,
-//! directory id – is written first and compared at every start.
+//! directory id – is written first and compared at every start. A full disk is waited out: see `handle`.
 
 use std::path::Path;
 
@@ -9,10 +9,12 @@ use bytes::Bytes;
 use hyperscale_types::NodeId;
 use hyperscale_wire::messages as wire;
 use prost::Message;
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::id::{DirectoryId, RaftId};
+use crate::message::Entry;
 use crate::record;
+use crate::storage::handle::{Handle, backend};
 use crate::storage::{Batch, Loaded, LogStorage, StorageError};
 
 const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
@@ -56,7 +58,7 @@ impl Identity {
 /// A log on disk.
 #[derive(Debug)]
 pub struct RedbStorage {
-    database: Database,
+    handle: Handle,
     directory: DirectoryId,
 }
 
@@ -68,8 +70,19 @@ impl RedbStorage {
             return Err(StorageError::Backend("names of cluster and group have one line".to_owned()));
         }
         let database = Database::create(path).map_err(backend)?;
+        // Not made anew: a file that is gone is no empty log.
+        let path = path.to_owned();
+        Self::claimed(database, move || Database::open(&path), identity, fresh)
+    }
+
+    pub(super) fn claimed(
+        database: Database,
+        open_again: impl Fn() -> Result<Database, DatabaseError> + Send + Sync + 'static,
+        identity: &Identity,
+        fresh: DirectoryId,
+    ) -> Result<Self, StorageError> {
         let directory = claim(&database, identity, fresh)?;
-        Ok(Self { database, directory })
+        Ok(Self { handle: Handle::new(database, open_again), directory })
     }
 
     /// The id of the directory.
@@ -78,7 +91,7 @@ impl RedbStorage {
     }
 
     /// The raft id that was allocated to this directory, if it was told.
-    pub fn raft_id(&self) -> Result<Option<RaftId>, StorageError> {
+    pub fn raft_id(&mut self) -> Result<Option<RaftId>, StorageError> {
         let bytes = self.meta(RAFT_ID)?;
         let number = bytes.map(|bytes| <[u8; 8]>::try_from(&bytes[..]).map(u64::from_be_bytes));
         let number = number.transpose().map_err(|_| StorageError::Damaged("raft id".to_owned()))?;
@@ -105,64 +118,54 @@ impl RedbStorage {
 
     /// Stores a blob, synced, under its hash.
     pub fn put_blob(&mut self, hash: [u8; 32], bytes: &[u8]) -> Result<(), StorageError> {
-        let transaction = self.database.begin_write().map_err(backend)?;
-        transaction.open_table(BLOBS).map_err(backend)?.insert(&hash[..], bytes).map_err(backend)?;
-        transaction.commit().map_err(backend)
+        self.handle.with(|database| {
+            let transaction = database.begin_write().map_err(backend)?;
+            transaction.open_table(BLOBS).map_err(backend)?.insert(&hash[..], bytes).map_err(backend)?;
+            transaction.commit().map_err(backend)
+        })
     }
 
     /// A blob.
-    pub fn blob(&self, hash: [u8; 32]) -> Result<Option<Bytes>, StorageError> {
-        let transaction = self.database.begin_read().map_err(backend)?;
-        let table = transaction.open_table(BLOBS).map_err(backend)?;
-        let found = table.get(&hash[..]).map_err(backend)?;
-        Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
+    pub fn blob(&mut self, hash: [u8; 32]) -> Result<Option<Bytes>, StorageError> {
+        self.handle.with(|database| {
+            let transaction = database.begin_read().map_err(backend)?;
+            let table = transaction.open_table(BLOBS).map_err(backend)?;
+            let found = table.get(&hash[..]).map_err(backend)?;
+            Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
+        })
     }
 
     /// Removes a blob that no entry names any more.
     pub fn remove_blob(&mut self, hash: [u8; 32]) -> Result<(), StorageError> {
-        let transaction = self.database.begin_write().map_err(backend)?;
-        transaction.open_table(BLOBS).map_err(backend)?.remove(&hash[..]).map_err(backend)?;
-        transaction.commit().map_err(backend)
+        self.handle.with(|database| {
+            let transaction = database.begin_write().map_err(backend)?;
+            transaction.open_table(BLOBS).map_err(backend)?.remove(&hash[..]).map_err(backend)?;
+            transaction.commit().map_err(backend)
+        })
     }
 
-    fn meta(&self, name: &str) -> Result<Option<Bytes>, StorageError> {
-        let transaction = self.database.begin_read().map_err(backend)?;
-        let table = transaction.open_table(META).map_err(backend)?;
-        let found = table.get(name).map_err(backend)?;
-        Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
-    }
-
-    fn entries(&self) -> Result<Vec<crate::message::Entry>, StorageError> {
-        let transaction = self.database.begin_read().map_err(backend)?;
-        let table = transaction.open_table(LOG).map_err(backend)?;
-        let mut entries = Vec::new();
-        for row in table.iter().map_err(backend)? {
-            let (index, bytes) = row.map_err(backend)?;
-            let entry = decode::<wire::LogEntry>(bytes.value(), "entry")?;
-            let entry = record::entry_in(entry).map_err(|error| StorageError::Damaged(error.to_string()))?;
-            if entry.index != index.value() {
-                return Err(StorageError::Damaged(format!(
-                    "entry {} stands at {}",
-                    entry.index,
-                    index.value()
-                )));
-            }
-            entries.push(entry);
-        }
-        Ok(entries)
+    fn meta(&mut self, name: &str) -> Result<Option<Bytes>, StorageError> {
+        self.handle.with(|database| {
+            let transaction = database.begin_read().map_err(backend)?;
+            let table = transaction.open_table(META).map_err(backend)?;
+            let found = table.get(name).map_err(backend)?;
+            Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
+        })
     }
 
     fn transact(
         &mut self,
         change: impl FnOnce(&mut LogTable<'_>, &mut MetaTable<'_>) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
-        let transaction = self.database.begin_write().map_err(backend)?;
-        {
-            let mut log = transaction.open_table(LOG).map_err(backend)?;
-            let mut meta = transaction.open_table(META).map_err(backend)?;
-            change(&mut log, &mut meta)?;
-        }
-        transaction.commit().map_err(backend)
+        self.handle.with(|database| {
+            let transaction = database.begin_write().map_err(backend)?;
+            {
+                let mut log = transaction.open_table(LOG).map_err(backend)?;
+                let mut meta = transaction.open_table(META).map_err(backend)?;
+                change(&mut log, &mut meta)?;
+            }
+            transaction.commit().map_err(backend)
+        })
     }
 }
 
@@ -180,7 +183,7 @@ impl LogStorage for RedbStorage {
         Ok(Loaded {
             hard_state: hard_state.as_ref().map(record::hard_state_in).unwrap_or_default(),
             snapshot: snapshot.map_err(|error| StorageError::Damaged(error.to_string()))?.unwrap_or_default(),
-            entries: self.entries()?,
+            entries: self.handle.with(entries)?,
         })
     }
 
@@ -243,16 +246,23 @@ fn claim(database: &Database, identity: &Identity, fresh: DirectoryId) -> Result
     Ok(directory)
 }
 
-fn decode<T: Message + Default>(bytes: &[u8], what: &str) -> Result<T, StorageError> {
-    T::decode(bytes).map_err(|_| StorageError::Damaged(format!("{what} cannot be read")))
+fn entries(database: &Database) -> Result<Vec<Entry>, StorageError> {
+    let transaction = database.begin_read().map_err(backend)?;
+    let table = transaction.open_table(LOG).map_err(backend)?;
+    let mut entries = Vec::new();
+    for row in table.iter().map_err(backend)? {
+        let (index, bytes) = row.map_err(backend)?;
+        let entry = decode::<wire::LogEntry>(bytes.value(), "entry")?;
+        let entry = record::entry_in(entry).map_err(|error| StorageError::Damaged(error.to_string()))?;
+        if entry.index != index.value() {
+            let message = format!("entry {} stands at {}", entry.index, index.value());
+            return Err(StorageError::Damaged(message));
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
 }
 
-/// A full disk can be waited out; everything else cannot.
-fn backend(error: impl Into<redb::Error>) -> StorageError {
-    let error = error.into();
-    match &error {
-        redb::Error::Io(io) if io.kind() == std::io::ErrorKind::StorageFull => StorageError::Full,
-        redb::Error::Corrupted(what) => StorageError::Damaged(what.clone()),
-        _ => StorageError::Backend(error.to_string()),
-    }
+fn decode<T: Message + Default>(bytes: &[u8], what: &str) -> Result<T, StorageError> {
+    T::decode(bytes).map_err(|_| StorageError::Damaged(format!("{what} cannot be read")))
 }

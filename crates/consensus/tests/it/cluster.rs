@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_consensus::storage::{LogStorage, MemoryDisk};
 use hyperscale_consensus::{
-    Action, Applied, Config, DirectoryId, Effects, Event, LogGroup, Machine, Message, MessageKind,
+    Action, Applied, Config, DirectoryId, Effects, Event, LogGroup, Machine, Message, MessageKind, Outdated,
     ProposalId, ProposeError, RaftGroup, RaftId, ReadId, RestoreError, founding,
 };
 use hyperscale_types::{NodeId, Now};
@@ -17,7 +17,12 @@ pub(crate) struct Notes {
     pub(crate) lines: Vec<Bytes>,
     /// Applies this index differently than everybody else.
     pub(crate) breaks_at: Option<u64>,
+    /// Is of a build that does not understand what comes after the line [`NEWER`].
+    pub(crate) is_old: bool,
 }
+
+/// The line by which a group agrees on a newer version.
+pub(crate) const NEWER: &str = "newer";
 
 impl Machine for Notes {
     type Outcome = usize;
@@ -42,6 +47,11 @@ impl Machine for Notes {
         let lines = state.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         self.lines = lines.map(Bytes::copy_from_slice).collect();
         Ok(())
+    }
+
+    fn outdated(&self) -> Option<Outdated> {
+        let is_newer = self.lines.iter().any(|line| line == NEWER);
+        (self.is_old && is_newer).then_some(Outdated { agreed: 2, understood: 1 })
     }
 }
 

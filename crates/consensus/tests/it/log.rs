@@ -3,8 +3,11 @@
 use bytes::Bytes;
 use hyperscale_consensus::storage::{Loss, MemoryDisk};
 use hyperscale_consensus::{
-    Config, Entry, EntryBody, Event, Halt, LogGroup, Message, MessageKind, ProposeError, QuorumError, ReadId,
+    Config, Entry, EntryBody, Event, Halt, LogGroup, Message, MessageKind, ProposalId, ProposeError,
+    QuorumError, ReadId, record,
 };
+use hyperscale_wire::limits::MESSAGE_MAX;
+use prost::Message as _;
 
 use crate::cluster::{Cluster, Notes, id};
 
@@ -408,4 +411,26 @@ fn node_with_an_empty_disk_neither_votes_nor_leads() {
     cluster.run_seconds(20);
     assert!(cluster.leaders().is_empty());
     assert_eq!(cluster.sent_by(id(4), MessageKind::PreVote), 0);
+}
+
+#[test]
+fn no_append_is_larger_than_a_message_of_the_wire_may_be() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    cluster.sent.clear();
+    let now = cluster.now;
+    for number in 0..40 {
+        let command = Bytes::from(vec![b'x'; 100_000]);
+        cluster.group(leader).propose(now, ProposalId(1000 + number), command).unwrap();
+    }
+    cluster.work(leader);
+    let appends = cluster.sent.iter().filter(|message| message.kind == MessageKind::Append);
+    let sizes: Vec<usize> = appends.map(|m| record::message_out(m.clone()).encoded_len()).collect();
+    assert!(sizes.iter().all(|size| *size <= MESSAGE_MAX), "{sizes:?}");
+    assert!(sizes.len() < 40, "small enough entries still share a message: {sizes:?}");
+    cluster.run_seconds(1);
+    for id in cluster.ids() {
+        assert_eq!(cluster.lines(id).len(), 40);
+    }
 }

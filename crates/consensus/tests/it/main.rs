@@ -7,8 +7,10 @@ mod election;
 mod hostile;
 mod log;
 mod membership;
+mod outdated;
 mod redb;
 mod refusal;
 mod storm;
 #[cfg(feature = "bugs")]
 mod teeth;
+mod transfer;

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyperscale_consensus::storage::MemoryDisk;
 use hyperscale_consensus::{
-    Change, ChangeError, Config, Event, LogGroup, ProposalId, ProposeError, RaftId, TransferError,
+    COMMAND_BYTES_MAX, Change, ChangeError, Config, Event, LogGroup, ProposalId, ProposeError, RaftId, Role,
+    TransferError,
 };
 use hyperscale_types::NodeId;
 
@@ -71,6 +73,18 @@ fn changes_are_made_one_at_a_time() {
     assert_eq!(second, Err(ProposeError::Change(ChangeError::Pending)));
     cluster.run_seconds(1);
     add(&mut cluster, leader, 5, 5).unwrap();
+}
+
+#[test]
+fn change_that_finds_the_log_full_is_refused_as_overload_and_leaves_no_trace() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    let command = Bytes::from(vec![b'x'; COMMAND_BYTES_MAX]);
+    while cluster.propose_bytes(leader, command.clone()).is_ok() {}
+    assert_eq!(add(&mut cluster, leader, 4, 4), Err(ProposeError::Overloaded));
+    cluster.run_seconds(2);
+    assert_eq!(add(&mut cluster, leader, 4, 4), Ok(()), "raft-rs would take the refused one for pending");
 }
 
 #[test]
@@ -144,6 +158,30 @@ fn draining_leader_hands_over_before_it_is_removed() {
     cluster.propose(heir, "after").unwrap();
     cluster.run_seconds(1);
     assert_eq!(cluster.lines(heir), ["after"]);
+}
+
+#[test]
+fn voter_that_is_made_leader_of_its_own_removal_steps_down() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    let gone = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+    let now = cluster.now;
+    cluster.group(leader).change(now, ProposalId(1 << 41), Change::Remove(gone)).unwrap();
+    cluster.group(leader).transfer(now, Some(gone)).unwrap();
+    cluster.work(leader);
+    for _ in 0..250 {
+        cluster.run(cluster.config.tick);
+        let is_member = cluster.group(gone).configuration().contains(gone);
+        assert!(is_member || cluster.group(gone).role() == Role::Follower, "it does not lead on");
+    }
+    let led = |event: &Event| matches!(event, Event::LeaderChanged { role: Role::Leader, .. });
+    assert!(cluster.has_event(gone, led), "it led for a moment");
+    let next = cluster.elect_other(Some(gone));
+    assert!(!cluster.group(next).configuration().contains(gone));
+    cluster.propose(next, "after").unwrap();
+    cluster.run_seconds(1);
+    assert_eq!(cluster.lines(next), ["after"]);
 }
 
 #[test]

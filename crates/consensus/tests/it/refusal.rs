@@ -1,8 +1,9 @@
 //! Messages that raft-rs must not see, and the table in `check`.
 
 use bytes::Bytes;
+use hyperscale_consensus::storage::LogStorage;
 use hyperscale_consensus::{
-    Configuration, Entry, EntryBody, Event, LogGroup, Message, MessageKind, RaftId, Refusal, Snapshot,
+    Configuration, Entry, EntryBody, Event, Halt, LogGroup, Message, MessageKind, RaftId, Refusal, Snapshot,
     StateHash, StateProof,
 };
 
@@ -130,16 +131,45 @@ fn leader_says_whose_state_differs_from_its_own() {
 }
 
 #[test]
-fn snapshot_that_cannot_be_read_stops_the_replica() {
+fn snapshot_that_cannot_be_read_stops_the_replica_and_touches_nothing() {
     let mut cluster = Cluster::new(3);
     let leader = cluster.elect();
+    cluster.propose(leader, "kept").unwrap();
     cluster.run_seconds(1);
     let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
     let configuration = cluster.group(leader).configuration().clone();
     let (now, term) = (cluster.now, cluster.group(leader).term());
     let mut sent = message(MessageKind::Snapshot, leader, follower, term);
     sent.snapshot = Some(Snapshot { index: 500, term, configuration, state: Bytes::from_static(b"\x09") });
+    let disk = cluster.node(follower).disk.load().unwrap();
+    cluster.sent.clear();
     cluster.group(follower).step(now, sent).unwrap();
     cluster.work(follower);
-    assert!(cluster.group(follower).halted().is_some());
+    assert!(matches!(cluster.group(follower).halted(), Some(Halt::BadSnapshot { index: 500, .. })));
+    assert_eq!(cluster.node(follower).disk.load().unwrap(), disk, "the good log stays");
+    assert_eq!(cluster.sent, [], "nobody is told that it was taken");
+    cluster.start(follower);
+    cluster.run_seconds(1);
+    assert_eq!(cluster.lines(follower), ["kept"]);
+}
+
+#[test]
+fn stopped_replica_says_nothing_even_when_its_disk_catches_up() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+    cluster.node(follower).is_disk_slow = true;
+    cluster.propose(leader, "acknowledged by others").unwrap();
+    cluster.deliver();
+    let (now, term) = (cluster.now, cluster.group(leader).term());
+    let (index, _) = cluster.group(follower).applied();
+    let mut differs = message(MessageKind::Heartbeat, leader, follower, term);
+    differs.proof = Some(StateProof { index, hash: StateHash(1) });
+    cluster.group(follower).step(now, differs).unwrap();
+    cluster.work(follower);
+    assert!(matches!(cluster.group(follower).halted(), Some(Halt::Diverged { .. })));
+    cluster.sent.clear();
+    cluster.sync(follower);
+    assert_eq!(cluster.sent, []);
 }

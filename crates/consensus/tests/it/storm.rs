@@ -2,14 +2,18 @@
 //! that come and go. Whatever happens, replicas agree and nothing acknowledged is lost.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
 use hyperscale_consensus::storage::{Loss, MemoryDisk};
-use hyperscale_consensus::{Change, Config, LogGroup, ProposalId, RaftId, StateHash};
+use hyperscale_consensus::{Change, Config, LogGroup, ProposalId, RaftId, Roster, StateHash};
 use hyperscale_types::NodeId;
 
-use crate::cluster::{Cluster, directory, id};
+use crate::cluster::{Cluster, directory};
+
+/// Most members a group has in a storm, one after the other.
+const MEMBERS_EVER_MAX: u64 = 9;
 
 /// What must hold all the time.
 #[derive(Default)]
@@ -41,11 +45,17 @@ impl Witness {
     }
 }
 
-/// One seed; panics where a promise is broken.
-pub(crate) fn storm(seed: u64, adjust: impl FnOnce(&mut Config)) {
+/// One seed; panics where a promise is broken. Returns who is a member in the end.
+pub(crate) fn storm(seed: u64, adjust: impl FnOnce(&mut Config)) -> Roster {
     let mut rng = Rng::with_seed(seed);
     let count = [1, 3, 3, 5][rng.usize(..4)];
-    let mut config = Config { seed, snapshot_entries: 40, trailing_entries: 10, ..Config::lan() };
+    let mut config = Config {
+        seed,
+        snapshot_entries: 40,
+        trailing_entries: 10,
+        learner_stable: Duration::from_secs(2),
+        ..Config::lan()
+    };
     adjust(&mut config);
     let mut cluster = Cluster::with(count, config);
     let mut witness = Witness::default();
@@ -70,6 +80,8 @@ pub(crate) fn storm(seed: u64, adjust: impl FnOnce(&mut Config)) {
     }
     let kept = |proposal: &ProposalId| lines.contains(&Bytes::from(proposal.0.to_string()));
     assert!(witness.acknowledged.values().all(kept), "seed {seed}: an acknowledged entry is lost");
+    let ids = cluster.ids();
+    cluster.group(ids[0]).roster().clone()
 }
 
 fn weather(cluster: &mut Cluster, rng: &mut Rng, id: RaftId, crash: f64, slow: f64) {
@@ -131,6 +143,9 @@ fn propose(cluster: &mut Cluster, rng: &mut Rng, tick: u32) {
         if rng.f64() < 0.02 {
             join(cluster, leader);
         }
+        if rng.f64() < 0.02 {
+            leave(cluster, rng, leader);
+        }
         cluster.work(leader);
     }
 }
@@ -139,7 +154,7 @@ fn propose(cluster: &mut Cluster, rng: &mut Rng, tick: u32) {
 fn join(cluster: &mut Cluster, leader: RaftId) {
     let (now, next) = (cluster.now, cluster.group(leader).roster().next_id());
     let number = next.get();
-    if number > 7 {
+    if number > MEMBERS_EVER_MAX {
         return;
     }
     let add = Change::Add { node: NodeId::new(number).unwrap(), directory: directory(number as u8) };
@@ -149,7 +164,16 @@ fn join(cluster: &mut Cluster, leader: RaftId) {
     }
 }
 
-/// No faults any more; everybody is up.
+/// A member goes, voter or learner, up or down; it is not told and goes on as long as it likes.
+fn leave(cluster: &mut Cluster, rng: &mut Rng, leader: RaftId) {
+    let (now, configuration) = (cluster.now, cluster.group(leader).configuration().clone());
+    let members = [configuration.voters, configuration.learners].concat();
+    let gone = members[rng.usize(..members.len())];
+    // Refused if it leads, or is the last one.
+    let _ = cluster.group(leader).change(now, ProposalId(gone.get() << 48), Change::Remove(gone));
+}
+
+/// No faults any more; everybody is up, whoever was removed too.
 fn calm(cluster: &mut Cluster) {
     for id in cluster.ids() {
         cluster.node(id).is_disk_slow = false;
@@ -162,19 +186,23 @@ fn calm(cluster: &mut Cluster) {
     let leader = cluster.elect();
     let members = cluster.group(leader).configuration().clone();
     for id in cluster.ids() {
-        // A node whose joining was never decided knows nothing and has nothing to agree with.
+        // Who was removed, or whose joining was never decided, has nothing to agree with.
         if !members.contains(id) {
             cluster.nodes.remove(&id);
         }
     }
     cluster.propose(leader, "calm").unwrap();
     cluster.run_seconds(15);
-    assert!(cluster.nodes.contains_key(&id(1)));
+    assert!(members.voters.iter().all(|id| cluster.nodes.contains_key(id)));
 }
 
 #[test]
 fn replicas_agree_and_nothing_acknowledged_is_lost() {
-    for seed in 0..40 {
-        storm(seed, |_| {});
-    }
+    let rosters: Vec<Roster> = (0..40).map(|seed| storm(seed, |_| {})).collect();
+    let gone = |roster: &Roster| roster.next_id().get() - 1 - roster.members().len() as u64;
+    let (come, gone) = (
+        rosters.iter().filter(|roster| roster.next_id().get() > 6).count(),
+        rosters.iter().filter(|roster| gone(roster) > 1).count(),
+    );
+    assert!(come > 10 && gone > 10, "members come ({come}) and go ({gone})");
 }

@@ -81,7 +81,7 @@ pub struct Office {
     pub(super) chair: Chair,
     pub(super) driver: Driver,
     was_here: Now,
-    /// Where members write from, for those that the log does not know yet.
+    /// Where members write from that this replica's log does not name yet: who joins knows nobody, and has to answer.
     senders: BTreeMap<RaftId, NodeId>,
 }
 
@@ -117,7 +117,9 @@ impl Office {
 
     /// A message of the group arrives.
     pub fn message(&mut self, now: Now, from: NodeId, message: Message) {
-        self.senders.insert(message.from, from);
+        if self.group.roster().member(message.from).is_none() {
+            self.senders.insert(message.from, from);
+        }
         // What is refused is told as an event.
         let _ = self.group.step(now, message);
     }

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{Command, Outcome, Register};
-use hyperscale_consensus::{Effects, Machine, RestoreError};
+use hyperscale_consensus::{Effects, Machine, Outdated, RestoreError};
 
 /// A command that was applied.
 #[derive(Clone, Debug)]
@@ -61,5 +61,9 @@ impl Machine for Journal {
 
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError> {
         self.register.restore(state)
+    }
+
+    fn outdated(&self) -> Option<Outdated> {
+        self.register.outdated()
     }
 }

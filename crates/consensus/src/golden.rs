@@ -1,0 +1,110 @@
+//! Bytes that lie on disks and travel between builds: what one build wrote, every later one reads and writes the same way.
+//!
+//! The rolling hash is among them: replicas of two builds compare theirs, so that another way of hashing would stop half of
+//! a group. The state of the machine itself has golden bytes of its own.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use hyperscale_types::NodeId;
+use prost::Message as _;
+
+use crate::apply::{Applier, Effects, Machine, Outdated, RestoreError};
+use crate::bootstrap::founding;
+use crate::id::{DirectoryId, RaftId};
+use crate::message::{Configuration, ConfigurationChange, ConfigurationStep, Member};
+use crate::record;
+use crate::storage::Identity;
+
+/// A machine whose state is the last command.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Last(Bytes);
+
+impl Machine for Last {
+    type Outcome = ();
+
+    fn apply(&mut self, _index: u64, command: &Bytes, effects: &mut Effects) {
+        effects.bytes(command);
+        self.0 = command.clone();
+    }
+
+    fn snapshot(&self) -> Bytes {
+        self.0.clone()
+    }
+
+    fn restore(&mut self, state: Bytes) -> Result<(), RestoreError> {
+        self.0 = state;
+        Ok(())
+    }
+
+    fn outdated(&self) -> Option<Outdated> {
+        None
+    }
+}
+
+fn id(number: u64) -> RaftId {
+    RaftId::new(number).unwrap()
+}
+
+fn founders() -> BTreeMap<NodeId, DirectoryId> {
+    (1..=3).map(|n| (NodeId::new(n * 10).unwrap(), DirectoryId([n as u8; 16]))).collect()
+}
+
+/// The bytes of a golden file.
+fn unhex(golden: &str) -> Bytes {
+    let digits: String = golden.split_whitespace().collect();
+    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
+/// A state with something in every field: founders, one that came, one that went, entries of every kind.
+fn full() -> Applier<Last> {
+    let founding = founding(&founders()).snapshot.expect("a founding is a snapshot").snapshot;
+    let mut applier = Applier::new(Last::default());
+    applier.restore(founding.index, founding.state).unwrap();
+    applier.other(2, b"");
+    let member = Member { raft_id: id(4), node: NodeId::new(40).unwrap(), directory: DirectoryId([4; 16]) };
+    let come =
+        ConfigurationChange { steps: vec![ConfigurationStep::AddLearner(id(4))], member: Some(member) };
+    let mut after = founding.configuration;
+    after.learners.push(id(4));
+    applier.roster.make(&come, &after);
+    let go = ConfigurationChange { steps: vec![ConfigurationStep::Remove(id(2))], member: None };
+    let after = Configuration { voters: vec![id(1), id(3)], ..after };
+    applier.roster.make(&go, &after);
+    applier.other(3, b"made");
+    applier.command(4, &Bytes::from_static(b"state of the machine"));
+    applier
+}
+
+#[test]
+fn founding_is_written_as_its_golden_bytes() {
+    let batch = founding(&founders());
+    let snapshot = batch.snapshot.expect("a founding is a snapshot").snapshot;
+    let written = record::snapshot_out(snapshot.clone()).encode_to_vec();
+    let golden = include_str!("golden/founding_v1.hex");
+    assert_eq!(written, unhex(golden), "founders of two builds would found two groups");
+    let read = record::snapshot_in(hyperscale_wire::messages::RaftSnapshot::decode(unhex(golden)).unwrap());
+    assert_eq!(read.unwrap(), snapshot);
+}
+
+#[test]
+fn state_of_a_replica_is_read_and_written_as_its_golden_bytes() {
+    let golden = include_str!("golden/replica_v1.hex");
+    let applier = full();
+    assert_eq!(applier.snapshot(), unhex(golden), "written differently: give the layout another number");
+    let mut read = Applier::new(Last::default());
+    read.restore(4, unhex(golden)).unwrap();
+    assert_eq!((read.proof(), &read.machine), (applier.proof(), &applier.machine));
+    assert_eq!(read.roster, applier.roster);
+}
+
+#[test]
+fn identity_of_a_directory_is_read_and_written_as_its_golden_text() {
+    let golden = "default\ndc-a\n0000000000000007\n0102030405060708090a0b0c0d0e0f10\n";
+    let identity =
+        Identity { cluster: "default".to_owned(), group: "dc-a".to_owned(), node: NodeId::new(7).unwrap() };
+    let directory = DirectoryId(std::array::from_fn(|place| place as u8 + 1));
+    assert_eq!(identity.text(directory), golden);
+    assert_eq!(Identity::parse(golden), Some((identity, directory)));
+}
