@@ -16,7 +16,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use bytes::Bytes;
-use hyperscale_consensus::register::{Body, Command, JobId, LoadChange, Register, RequestId};
+use hyperscale_consensus::register::{
+    Accept, Body, Command, End, JobId, JobOptions, LoadChange, Register, RequestId,
+};
 use hyperscale_consensus::storage::{Identity, LogStorage, MemoryDisk, RedbStorage};
 use hyperscale_consensus::{
     Action, BlobId, Config, DirectoryId, LogGroup, Message, ProposalId, RaftGroup, RaftId, founding,
@@ -45,11 +47,12 @@ fn main() {
     let folder = arguments.next();
     let mut trio = Trio::new(folder.as_deref().map(Path::new));
     let leader = trio.elect();
+    let base = trio.replicas[&leader].group.applied().0;
     let start = Instant::now();
     let mut proposed = 0;
     while proposed < entries {
         for number in proposed..(proposed + BATCH).min(entries) {
-            let (now, command) = (trio.now, command(number));
+            let (now, command) = (trio.now, command(base, number));
             trio.replicas.get_mut(&leader).unwrap().group.propose(now, ProposalId(number), command).unwrap();
         }
         proposed += BATCH;
@@ -62,19 +65,20 @@ fn main() {
     println!("{:.0}", entries as f64 / start.elapsed().as_secs_f64());
 }
 
-/// A job is accepted, led, changed a few times, ended and forgotten.
-fn command(number: u64) -> Bytes {
+/// A job is accepted, led, changed a few times, ended and forgotten. The entry has the index `base + 1 + number`.
+fn command(base: u64, number: u64) -> Bytes {
     let (job, place) = (number / PER_JOB, number % PER_JOB);
     let id = JobId(u128::from(job).to_be_bytes());
     let body = match place {
         0 => {
             let (key, plan) = (format!("key {job}"), BlobId::of(b"plan"));
-            Body::JobAccept { job: id, key, plan, gate_token: Token(0) }
+            let (options, caller) = (JobOptions::default(), String::new());
+            Body::JobAccept(Box::new(Accept { job: id, key, plan, options, origin: None, caller }))
         }
         1 => Body::JobLeader { job: id, leader: NodeId::new(1).unwrap() },
         13 => {
             let status = hyperscale_consensus::register::EndStatus::Completed;
-            Body::JobEnd { job: id, status, result: None }
+            Body::JobEnd { job: id, end: End::new(status, None) }
         }
         14 => Body::JobForget { job: id },
         _ => Body::Control {
@@ -84,7 +88,9 @@ fn command(number: u64) -> Bytes {
             request: RequestId(u128::from(number).to_be_bytes()),
         },
     };
-    Command { token: Token(u64::MAX), body }.encode()
+    // Of the second entry of its job, which grants leadership.
+    let token = if place > 1 { Token(base + 1 + job * PER_JOB + 1) } else { Token(0) };
+    Command { token, body }.encode()
 }
 
 impl Trio {

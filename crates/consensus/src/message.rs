@@ -3,6 +3,8 @@
 //! Messages that raft-rs knows but peers must not send (proposals, read-index requests, transfer requests, everything
 //! local) have no word here: followers use requests of the layer above, which return the result of applying.
 
+use std::fmt;
+
 use bytes::Bytes;
 use hyperscale_types::NodeId;
 
@@ -101,8 +103,8 @@ pub struct Entry {
     pub body: EntryBody,
 }
 
-/// What an entry says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What an entry says. A command may carry secrets: `Debug` shows its size only.
+#[derive(Clone, PartialEq, Eq)]
 pub enum EntryBody {
     /// Nothing: a leader begins its term with it.
     Empty,
@@ -110,6 +112,16 @@ pub enum EntryBody {
     Command(Bytes),
     /// A change of the configuration.
     Configuration(ConfigurationChange),
+}
+
+impl fmt::Debug for EntryBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(f, "Empty"),
+            Self::Command(bytes) => write!(f, "Command({} bytes)", bytes.len()),
+            Self::Configuration(change) => f.debug_tuple("Configuration").field(change).finish(),
+        }
+    }
 }
 
 impl EntryBody {
@@ -201,8 +213,8 @@ impl Configuration {
     }
 }
 
-/// The state after an entry, in place of everything up to it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The state after an entry, in place of everything up to it. It may carry secrets: `Debug` shows its size only.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// The entry.
     pub index: u64,
@@ -212,4 +224,15 @@ pub struct Snapshot {
     pub configuration: Configuration,
     /// Members, rolling hash and state of the machine, encoded by `apply`.
     pub state: Bytes,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("index", &self.index)
+            .field("term", &self.term)
+            .field("configuration", &self.configuration)
+            .field("state_bytes", &self.state.len())
+            .finish()
+    }
 }

@@ -1,8 +1,13 @@
 //! Commands of the register in plain words. `message` maps them to what is in the log.
 
+use std::collections::BTreeSet;
+use std::fmt;
+
 use bytes::Bytes;
 use hyperscale_types::{BootEpoch, NodeId, Token};
 
+use super::end::{End, EndError, EndStatus};
+use super::options::JobOptions;
 use crate::blob::BlobId;
 
 /// Largest context in the log; larger ones are blobs.
@@ -25,27 +30,6 @@ pub struct Segment {
     pub workflow: String,
     /// Which one of it.
     pub number: u32,
-}
-
-/// How something ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EndStatus {
-    /// As planned.
-    Completed,
-    /// Some of it did.
-    Partial,
-    /// With an error.
-    Failed,
-    /// Because somebody asked for it.
-    Cancelled,
-    /// Too late.
-    TimedOut,
-    /// Not begun, because something before it failed.
-    Skipped,
-    /// With its worker or its datacenter.
-    Lost,
-    /// The worker or the datacenter did not take it.
-    Refused,
 }
 
 /// Which group decides: each refuses the commands of the other.
@@ -98,7 +82,8 @@ pub struct PartId {
 /// A command and the token of the job leader that proposes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The proposer's job-leader token; of a [`Body::JobLeader`] the token that is replaced; zero where there is none.
+    /// The proposer's job-leader token, which must be the one in force; of a [`Body::JobLeader`] the token that is replaced;
+    /// zero where there is none.
     pub token: Token,
     /// What.
     pub body: Body,
@@ -108,16 +93,7 @@ pub struct Command {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// A job is accepted.
-    JobAccept {
-        /// Its id, if the key is new.
-        job: JobId,
-        /// The idempotency key.
-        key: String,
-        /// The plan, stored on a quorum.
-        plan: BlobId,
-        /// The gate's job-leader token, if a gate sent it.
-        gate_token: Token,
-    },
+    JobAccept(Box<Accept>),
     /// A manager or a gate leads the job from now on; the index of the entry is its token.
     JobLeader {
         /// The job.
@@ -135,6 +111,8 @@ pub enum Body {
         cores: u32,
         /// How long the lease is.
         lease_ms: u64,
+        /// What it can beyond what every worker can.
+        capabilities: BTreeSet<String>,
     },
     /// A worker's lease ran out, or it left.
     WorkerGone {
@@ -152,9 +130,7 @@ pub enum Body {
         /// Which one.
         attempt: u32,
         /// How.
-        status: EndStatus,
-        /// The result.
-        result: Option<BlobId>,
+        end: End,
     },
     /// Values a workflow provides.
     Context {
@@ -175,6 +151,8 @@ pub enum Body {
         workflow: String,
         /// How.
         status: EndStatus,
+        /// Why it was not as planned.
+        error: Option<EndError>,
     },
     /// The job, or these workflows with all that depend on them, never start again.
     Cancel {
@@ -186,6 +164,8 @@ pub enum Body {
         request: RequestId,
         /// Shown to people.
         reason: String,
+        /// Who asked, as far as that is known.
+        caller: String,
     },
     /// The load of a workflow is changed while it runs.
     Control {
@@ -214,9 +194,7 @@ pub enum Body {
         /// Which.
         part: PartId,
         /// How; [`EndStatus::Lost`] with its datacenter's lease.
-        status: EndStatus,
-        /// The result, stored on a quorum.
-        result: Option<BlobId>,
+        end: End,
         /// It came after the part was given up: kept, not merged.
         is_late: bool,
     },
@@ -234,9 +212,7 @@ pub enum Body {
         /// Which.
         job: JobId,
         /// How.
-        status: EndStatus,
-        /// The result, stored on a quorum.
-        result: Option<BlobId>,
+        end: End,
     },
     /// The job ended `retain` ago.
     JobForget {
@@ -254,7 +230,7 @@ impl Body {
     /// Whether this is a command of that group.
     pub const fn belongs_to(&self, group: Group) -> bool {
         match self {
-            Self::JobAccept { .. }
+            Self::JobAccept(_)
             | Self::JobLeader { .. }
             | Self::Cancel { .. }
             | Self::JobEnd { .. }
@@ -274,6 +250,34 @@ impl Body {
     }
 }
 
+/// A job that is accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accept {
+    /// Its id, if the key is new.
+    pub job: JobId,
+    /// The idempotency key.
+    pub key: String,
+    /// The plan, stored on a quorum.
+    pub plan: BlobId,
+    /// What it was submitted with.
+    pub options: JobOptions,
+    /// Which part of the gates' job it is, if gates sent it.
+    pub origin: Option<Origin>,
+    /// Who submitted it, as far as that is known.
+    pub caller: String,
+}
+
+/// The part of the gates' job that a manager group runs. Its tokens are those of the gates' log.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// This datacenter.
+    pub datacenter: String,
+    /// The part: the index of the gates' entry that assigned it.
+    pub part: Token,
+    /// The job-leader token of the gate that sent it.
+    pub gate_token: Token,
+}
+
 /// An attempt given to a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assign {
@@ -291,15 +295,28 @@ pub struct Assign {
     pub cores: u32,
     /// Virtual users it runs.
     pub vus: u32,
+    /// Where in the workflow's load curve it joins.
+    pub elapsed_ms: u64,
+    /// Iterations that are left to it, if they are counted.
+    pub iterations_left: Option<u64>,
 }
 
-/// Values of a context.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// Values of a context. They may be secret, so they are never shown: not even by `Debug`.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Values {
     /// In the log.
     Inline(Bytes),
     /// Stored on a quorum.
     Blob(BlobId),
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inline(values) => write!(f, "Inline({} bytes)", values.len()),
+            Self::Blob(blob) => f.debug_tuple("Blob").field(blob).finish(),
+        }
+    }
 }
 
 /// Bytes that are not a command.

@@ -16,6 +16,8 @@ use hyperscale_types::Token;
 
 use super::command::{JobId, LoadChange, RequestId};
 use super::job::Job;
+use super::limits::{Limit, Share};
+use super::pack::packed;
 use super::{Outcome, Refusal, Register};
 
 /// Most changes of one job's load. All of them are kept with the job, so that none is made twice.
@@ -87,9 +89,8 @@ impl Job {
         if self.workflow_end(workflow).is_some() {
             return Err(Refusal::AlreadyEnded);
         }
-        if self.controls.len() >= CONTROLS_MAX {
-            return Err(Refusal::TooManyControls);
-        }
+        Limit::name(workflow)?;
+        Limit::Controls.hold(self.controls.len() + 1, CONTROLS_MAX)?;
         self.steering(workflow).allows(change)
     }
 }
@@ -104,6 +105,7 @@ impl Register {
         change: LoadChange,
         request: RequestId,
     ) -> Result<Outcome, Refusal> {
+        let room = self.account.room();
         let job = self.job_mut(job)?;
         let is_same = |control: &&Control| control.request == request && control.workflow == workflow;
         if let Some(known) = job.controls.iter().find(is_same) {
@@ -115,7 +117,9 @@ impl Register {
         }
         job.fence(token)?;
         job.may_change(&workflow, change)?;
-        job.controls.push(Control { workflow, change, request, index });
+        let control = Control { workflow, change, request, index };
+        room.check(job, packed(&control), Share::Open)?;
+        job.controls.push(control);
         Ok(Outcome::Controlled { index, is_repeat: false })
     }
 }

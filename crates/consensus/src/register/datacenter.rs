@@ -3,6 +3,7 @@
 use hyperscale_types::NodeId;
 
 use super::command::DatacenterClass;
+use super::limits::Limit;
 use super::{Outcome, Refusal, Register};
 
 /// Most datacenters whose class is kept.
@@ -31,9 +32,9 @@ impl Register {
         if known.is_some_and(|known| known.class == class) {
             return Ok(Outcome::Repeated);
         }
-        if known.is_none() && self.datacenters.len() >= DATACENTERS_MAX {
-            return Err(Refusal::TooManyDatacenters);
-        }
+        let others = self.datacenters.len() - usize::from(known.is_some());
+        Limit::Datacenters.hold(others + 1, DATACENTERS_MAX)?;
+        Limit::name(&name)?;
         self.datacenters.insert(name, Datacenter { class, proposer, index });
         Ok(Outcome::Done)
     }

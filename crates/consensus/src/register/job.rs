@@ -1,18 +1,20 @@
 //! A job: who leads it, what was cancelled, what runs, how it ended.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use hyperscale_types::{NodeId, Token};
 
 use super::Refusal;
-use super::command::{EndStatus, RequestId, Values};
+use super::cancel::Cancelled;
+use super::command::{Accept, Origin, Values};
 use super::control::Control;
+use super::end::{End, EndError, EndStatus};
+use super::options::JobOptions;
 use super::part::{Part, PartState};
 use crate::blob::BlobId;
 
-/// Most requests to cancel of one job that are remembered with their reasons.
-pub const CANCELS_MAX: usize = 1024;
-/// Longest reason that is kept; longer ones are cut.
+/// Longest reason of a cancel or an end that is kept; longer ones are cut.
 pub const REASON_BYTES_MAX: usize = 1024;
 
 /// A job.
@@ -22,8 +24,12 @@ pub struct Job {
     pub key: String,
     /// Its plan.
     pub plan: BlobId,
-    /// The gate's job-leader token.
-    pub gate_token: Token,
+    /// What it was submitted with.
+    pub options: JobOptions,
+    /// Which part of the gates' job it is, if gates sent it.
+    pub origin: Option<Origin>,
+    /// Who submitted it, as far as that is known.
+    pub caller: String,
     /// The manager or gate that leads it, and its token.
     pub leader: Option<(NodeId, Token)>,
     /// How it ended.
@@ -32,7 +38,7 @@ pub struct Job {
     /// The last attempt of each segment, by workflow and number.
     pub(super) segments: BTreeMap<(String, u32), Attempt>,
     pub(super) contexts: BTreeMap<String, (u64, Values)>,
-    pub(super) workflows: BTreeMap<String, EndStatus>,
+    pub(super) workflows: BTreeMap<String, (EndStatus, Option<EndError>)>,
     /// Changes of load, in the order of the log.
     pub(super) controls: Vec<Control>,
     /// Parts of datacenters, by datacenter and token. Of gates only.
@@ -40,23 +46,12 @@ pub struct Job {
 }
 
 /// How a job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JobEnd {
     /// The one terminal state.
-    pub status: EndStatus,
-    /// The result.
-    pub result: Option<BlobId>,
+    pub how: End,
     /// The entry that ended it.
     pub index: u64,
-}
-
-/// Marks that are never taken back.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Cancelled {
-    pub(super) whole: bool,
-    pub(super) workflows: BTreeSet<String>,
-    /// Why, by request.
-    pub(super) requests: BTreeMap<RequestId, String>,
 }
 
 /// The last attempt of a segment.
@@ -72,27 +67,33 @@ pub struct Attempt {
     pub cores: u32,
     /// Virtual users.
     pub vus: u32,
+    /// Where in the workflow's load curve it joined.
+    pub elapsed_ms: u64,
+    /// Iterations that were left to it, if they are counted.
+    pub iterations_left: Option<u64>,
     /// What became of it.
     pub state: AttemptState,
 }
 
 /// What became of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AttemptState {
     /// Given to its worker and not heard of since, as far as the log goes.
     Running,
     /// Its worker's lease ran out.
     Lost,
     /// It ended; this is what counts.
-    Ended(EndStatus, Option<BlobId>),
+    Ended(End),
 }
 
 impl Job {
-    pub(super) fn new(key: String, plan: BlobId, gate_token: Token) -> Self {
+    pub(super) fn new(accept: Accept) -> Self {
         Self {
-            key,
-            plan,
-            gate_token,
+            key: accept.key,
+            plan: accept.plan,
+            options: accept.options,
+            origin: accept.origin,
+            caller: accept.caller,
             leader: None,
             end: None,
             cancelled: Cancelled::default(),
@@ -107,21 +108,6 @@ impl Job {
     /// The token in force; zero before somebody leads.
     pub fn token(&self) -> Token {
         self.leader.map_or(Token(0), |(_, token)| token)
-    }
-
-    /// Whether nothing of this workflow may start again.
-    pub fn is_cancelled(&self, workflow: &str) -> bool {
-        self.cancelled.whole || self.cancelled.workflows.contains(workflow)
-    }
-
-    /// Whether the whole job was cancelled.
-    pub fn is_wholly_cancelled(&self) -> bool {
-        self.cancelled.whole
-    }
-
-    /// Who asked to cancel something, and why.
-    pub fn cancels(&self) -> impl ExactSizeIterator<Item = (RequestId, &str)> {
-        self.cancelled.requests.iter().map(|(request, reason)| (*request, reason.as_str()))
     }
 
     /// The last attempt of every segment.
@@ -139,9 +125,9 @@ impl Job {
         self.contexts.get(workflow)
     }
 
-    /// How a workflow ended.
-    pub fn workflow_end(&self, workflow: &str) -> Option<EndStatus> {
-        self.workflows.get(workflow).copied()
+    /// How a workflow ended, and why not as planned.
+    pub fn workflow_end(&self, workflow: &str) -> Option<&(EndStatus, Option<EndError>)> {
+        self.workflows.get(workflow)
     }
 
     /// Whether anything runs, here or in a datacenter, or anything of one workflow.
@@ -159,9 +145,27 @@ impl Job {
         if self.end.is_some() { Err(Refusal::AlreadyEnded) } else { Ok(()) }
     }
 
-    /// Whether the proposer leads the job.
+    /// Whether the proposer leads the job: it has the token in force. A higher one was never granted: what grants it would
+    /// stand in the log before.
     pub(super) fn obey(&self, token: Token) -> Result<(), Refusal> {
+        if self.leader.is_none() {
+            return Err(Refusal::NotLed);
+        }
+        self.is_in_force(token)
+    }
+
+    /// Whether another leader may take the place of the one with this token, or of none with zero.
+    pub(super) fn may_replace(&self, token: Token) -> Result<(), Refusal> {
+        self.is_in_force(token)?;
+        if self.end.is_some() { Err(Refusal::AlreadyEnded) } else { Ok(()) }
+    }
+
+    fn is_in_force(&self, token: Token) -> Result<(), Refusal> {
         let current = self.token();
-        if token < current { Err(Refusal::StaleToken { current }) } else { Ok(()) }
+        match token.cmp(&current) {
+            Ordering::Less => Err(Refusal::StaleToken { current }),
+            Ordering::Equal => Ok(()),
+            Ordering::Greater => Err(Refusal::UnknownToken { current }),
+        }
     }
 }

@@ -15,8 +15,8 @@
 //!
 //! | command        | of       | changes something only if                                                           |
 //! | -------------- | -------- | ----------------------------------------------------------------------------------- |
-//! | JobAccept      | both     | the idempotency key is new; a known one returns the same job                         |
-//! | JobLeader      | both     | the job has not ended; the token in force is the one that is replaced               |
+//! | JobAccept      | both     | key or part is new and there is room, or the gate token rises: see `accept`           |
+//! | JobLeader      | both     | the job has not ended; the token in force (zero: nobody leads) is the one that is replaced |
 //! | WorkerGrant    | managers | the boot is new or the worker was gone; otherwise returns the grant in force         |
 //! | WorkerGone     | managers | it names the grant in force                                                         |
 //! | Assign         | managers | token in force, not cancelled, attempt = last + 1, none runs, grant in force, all cores free |
@@ -33,37 +33,59 @@
 //! | ClusterVersion | both     | it rises                                                                            |
 //!
 //! `Cancel` is not fenced: any member may propose it, and it only ever forbids. Everything else about a job carries the
-//! proposer's job-leader token, and a lower one than the one in force is refused.
+//! proposer's job-leader token, and only the one in force passes: a lower one is stale, a higher one was never granted, and
+//! before somebody leads there is none. What grows the register has limits: see `limits`.
 
+mod accept;
+mod account;
 mod apply;
+mod attempt;
+mod cancel;
 mod command;
 mod control;
 mod datacenter;
+mod end;
 mod job;
+mod limits;
 mod message;
+mod options;
+mod outcome;
 mod pack;
 mod part;
 mod retention;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod version;
+mod weight;
+mod words;
 mod worker;
 
+pub use cancel::{CANCELS_MAX, CancelRequest};
 pub use command::{
-    Assign, Body, CONTEXT_BYTES_MAX, Command, CommandError, DatacenterClass, EndStatus, Group, JobId,
-    LoadChange, PartId, RequestId, Segment, Values,
+    Accept, Assign, Body, CONTEXT_BYTES_MAX, Command, CommandError, DatacenterClass, Group, JobId,
+    LoadChange, Origin, PartId, RequestId, Segment, Values,
 };
 pub use control::{CONTROLS_MAX, Control, Steering};
 pub use datacenter::{DATACENTERS_MAX, Datacenter};
-pub use job::{Attempt, AttemptState, CANCELS_MAX, Job, JobEnd, REASON_BYTES_MAX};
-pub use part::{Part, PartEnd, PartState};
-pub use retention::{RETAIN, Retention};
+pub use end::{End, EndError, EndStatus};
+pub use job::{Attempt, AttemptState, Job, JobEnd, REASON_BYTES_MAX};
+pub use limits::{
+    CAPABILITIES_BYTES_MAX, CLOSING_BYTES_MAX, ENDED_BYTES_MAX, JOB_BYTES_MAX, JOBS_OPEN_MAX, KEY_BYTES_MAX,
+    Limit, NAME_BYTES_MAX, NEW_BYTES_MAX, OPEN_BYTES_MAX, OPTIONS_BYTES_MAX, PARTS_MAX, REGISTER_BYTES_MAX,
+    SEGMENTS_MAX, WORKERS_MAX, WORKFLOWS_MAX,
+};
+pub use options::{JobOptions, OnIsolation, OnWorkerLoss, RETAIN, Split};
+pub use outcome::{Outcome, Refusal};
+pub use part::{Part, PartState};
+pub use retention::Retention;
 pub use version::VERSION;
 pub use worker::Worker;
 
 use std::collections::BTreeMap;
 
-use hyperscale_types::{NodeId, Token};
+use account::Account;
+use hyperscale_types::NodeId;
 
 #[cfg(feature = "bugs")]
 use crate::bugs::Bugs;
@@ -76,137 +98,12 @@ pub struct Register {
     keys: BTreeMap<String, JobId>,
     workers: BTreeMap<NodeId, Worker>,
     datacenters: BTreeMap<String, Datacenter>,
+    /// Ended jobs that were forgotten before their time, for want of room.
+    forgotten_early: u64,
     version: u32,
+    account: Account,
     #[cfg(feature = "bugs")]
     bugs: Bugs,
-}
-
-/// What applying a command returns.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// It was done.
-    Done,
-    /// A right was granted; the index of the entry, or, when it is in force already, the token it has.
-    Granted(Token),
-    /// The job was accepted, or was before under the same key.
-    Accepted {
-        /// The job.
-        job: JobId,
-        /// Whether the key was known.
-        is_repeat: bool,
-    },
-    /// The load of a workflow was changed, or was before by the same request.
-    Controlled {
-        /// The entry that changed it.
-        index: u64,
-        /// Whether the request was known.
-        is_repeat: bool,
-    },
-    /// It was done before; nothing changed.
-    Repeated,
-    /// Nothing changed.
-    Refused(Refusal),
-}
-
-/// Why a command changed nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Refusal {
-    /// The bytes are not a command this version knows.
-    #[error("not a command this version knows")]
-    Unreadable,
-    /// A command of the other group.
-    #[error("not a command of this group")]
-    WrongGroup,
-    /// Not every voter understands this kind of command yet. Never proposed, and not an outcome of applying.
-    #[error("cluster version {needed} is not in force yet")]
-    NotInForce {
-        /// The version that brings it.
-        needed: u32,
-    },
-    /// No such job.
-    #[error("unknown job")]
-    UnknownJob,
-    /// The job id is taken.
-    #[error("job id is taken by another key")]
-    JobKnown,
-    /// The key was used for another plan.
-    #[error("idempotency key was used for another plan")]
-    KeyConflict,
-    /// Somebody else leads the job by now.
-    #[error("stale token: {current} is in force")]
-    StaleToken {
-        /// The one in force.
-        current: Token,
-    },
-    /// It has ended.
-    #[error("already ended")]
-    AlreadyEnded,
-    /// It has not ended.
-    #[error("has not ended")]
-    NotEnded,
-    /// It was cancelled: it never starts again.
-    #[error("cancelled")]
-    Cancelled,
-    /// Something of it still runs.
-    #[error("an attempt is still running")]
-    Running,
-    /// The worker has no grant, or another one.
-    #[error("worker grant is not in force")]
-    StaleGrant {
-        /// The one in force.
-        current: Option<Token>,
-    },
-    /// A restarted worker is known under a newer boot.
-    #[error("a newer boot of this worker is known")]
-    OldBoot,
-    /// Not so many cores are free.
-    #[error("only {free} cores are free")]
-    CoresNotFree {
-        /// So many are.
-        free: u32,
-    },
-    /// Not the next attempt.
-    #[error("the next attempt is {next}")]
-    WrongAttempt {
-        /// The next one.
-        next: u32,
-    },
-    /// The attempt is not the one that runs: lost, ended or replaced.
-    #[error("attempt is superseded")]
-    Superseded,
-    /// Not the next version of the context.
-    #[error("the next version is {next}")]
-    StaleContext {
-        /// The next one.
-        next: u64,
-    },
-    /// Too large for the log.
-    #[error("context is too large for the log; store it as a blob")]
-    TooLarge,
-    /// The workflow is paused already.
-    #[error("already paused")]
-    Paused,
-    /// The workflow is not paused.
-    #[error("not paused")]
-    NotPaused,
-    /// The request was made before, for something else.
-    #[error("request id was used for another change")]
-    RequestConflict,
-    /// The job's load was changed too often.
-    #[error("the load of a job is changed at most {CONTROLS_MAX} times")]
-    TooManyControls,
-    /// A late result of a part that was not given up.
-    #[error("the part was not given up, so its result is not late")]
-    NotLost,
-    /// Too many datacenters are known.
-    #[error("at most {DATACENTERS_MAX} datacenters")]
-    TooManyDatacenters,
-    /// A version that does not rise.
-    #[error("cluster version {current} is in force")]
-    OldVersion {
-        /// The one in force.
-        current: u32,
-    },
 }
 
 impl Register {
@@ -259,6 +156,11 @@ impl Register {
     /// A datacenter whose class was decided.
     pub fn datacenter(&self, name: &str) -> Option<&Datacenter> {
         self.datacenters.get(name)
+    }
+
+    /// Ended jobs that were forgotten before their `retain` was over, because there was no more room for ended jobs.
+    pub fn forgotten_early(&self) -> u64 {
+        self.forgotten_early
     }
 
     /// What every voter understands, as the log says; zero before it said anything.

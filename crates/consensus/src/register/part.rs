@@ -11,13 +11,14 @@
 
 use hyperscale_types::Token;
 
-use super::command::{EndStatus, JobId, PartId};
+use super::command::{JobId, PartId};
+use super::end::{End, EndStatus};
 use super::job::Job;
+use super::limits::{Limit, PARTS_MAX, Share};
 use super::{Outcome, Refusal, Register};
-use crate::blob::BlobId;
 
 /// One try of one datacenter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     /// Counts from 1.
     pub try_number: u32,
@@ -28,31 +29,22 @@ pub struct Part {
 }
 
 /// What became of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PartState {
     /// Assigned and not heard of since, as far as the log goes.
     Running,
     /// It ended; this is what counts.
-    Ended(PartEnd),
+    Ended(End),
     /// Its datacenter's lease ran out.
     Lost {
         /// What the datacenter said when it came back: shown, not merged.
-        late: Option<PartEnd>,
+        late: Option<End>,
     },
-}
-
-/// How a part ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PartEnd {
-    /// How.
-    pub status: EndStatus,
-    /// The result.
-    pub result: Option<BlobId>,
 }
 
 impl PartState {
     /// Whether another try may follow: the datacenter failed, rather than the job.
-    fn may_be_tried_again(self) -> Result<(), Refusal> {
+    fn may_be_tried_again(&self) -> Result<(), Refusal> {
         match self {
             Self::Running => Err(Refusal::Running),
             Self::Lost { .. } => Ok(()),
@@ -63,15 +55,15 @@ impl PartState {
         }
     }
 
-    /// The state after an end, or after one that comes too late; the same one if it was said before.
-    fn after(self, end: PartEnd, is_late: bool) -> Result<Self, Refusal> {
+    /// The state after an end, or after one that comes too late; none if it was said before.
+    fn after(&self, end: End, is_late: bool) -> Result<Option<Self>, Refusal> {
         match (self, is_late) {
-            (Self::Running, false) if end.status == EndStatus::Lost => Ok(Self::Lost { late: None }),
-            (Self::Running, false) => Ok(Self::Ended(end)),
-            (Self::Lost { .. }, false) if end.status == EndStatus::Lost => Ok(self),
-            (Self::Lost { late: None }, true) => Ok(Self::Lost { late: Some(end) }),
-            (Self::Ended(known), false) | (Self::Lost { late: Some(known) }, true) if known == end => {
-                Ok(self)
+            (Self::Running, false) if end.status == EndStatus::Lost => Ok(Some(Self::Lost { late: None })),
+            (Self::Running, false) => Ok(Some(Self::Ended(end))),
+            (Self::Lost { .. }, false) if end.status == EndStatus::Lost => Ok(None),
+            (Self::Lost { late: None }, true) => Ok(Some(Self::Lost { late: Some(end) })),
+            (Self::Ended(known), false) | (Self::Lost { late: Some(known) }, true) if known.is_like(&end) => {
+                Ok(None)
             }
             (Self::Running | Self::Ended(_), true) => Err(Refusal::NotLost),
             (Self::Ended(_) | Self::Lost { .. }, _) => Err(Refusal::AlreadyEnded),
@@ -101,6 +93,7 @@ impl Register {
         datacenter: String,
         part: Part,
     ) -> Result<Outcome, Refusal> {
+        let room = self.account.room();
         let job = self.job_mut(job)?;
         job.fence(token)?;
         if job.is_wholly_cancelled() {
@@ -117,6 +110,9 @@ impl Register {
         if part.try_number != next {
             return Err(Refusal::WrongAttempt { next });
         }
+        Limit::name(&datacenter)?;
+        Limit::Parts.hold(job.parts.len() + 1, PARTS_MAX)?;
+        room.check(job, part.weight(&datacenter), Share::Open)?;
         job.parts.insert((datacenter, Token(index)), part);
         Ok(Outcome::Granted(Token(index)))
     }
@@ -125,17 +121,16 @@ impl Register {
         &mut self,
         token: Token,
         part: PartId,
-        end: PartEnd,
+        end: End,
         is_late: bool,
     ) -> Result<Outcome, Refusal> {
+        let room = self.account.room();
         let job = self.job_mut(part.job)?;
         // A datacenter may come back after its job has ended without it.
         if is_late { job.obey(token) } else { job.fence(token) }?;
+        let end = end.fitted(room, job);
         let known = job.parts.get_mut(&(part.datacenter, part.token)).ok_or(Refusal::Superseded)?;
-        let next = known.state.after(end, is_late)?;
-        if next == known.state {
-            return Ok(Outcome::Repeated);
-        }
+        let Some(next) = known.state.after(end, is_late)? else { return Ok(Outcome::Repeated) };
         known.state = next;
         Ok(Outcome::Done)
     }

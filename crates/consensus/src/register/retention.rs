@@ -1,7 +1,7 @@
-//! When an ended job is forgotten: `retain` after its end, by the leader's clock alone.
+//! When an ended job is forgotten: the job's own `retain` after its end, by the leader's clock alone.
 //!
 //! The log has no time in it, so the leader proposes the forgetting. A new leader counts from when it began to lead: a job
-//! may be kept longer than `retain`, never shorter.
+//! may be kept longer than `retain`; shorter only if there is no room, see `limits`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,28 +10,14 @@ use hyperscale_types::Now;
 
 use super::{JobId, Register};
 
-/// How long an ended job is kept.
-pub const RETAIN: Duration = Duration::from_hours(1);
-
 /// The leader's clock of ended jobs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Retention {
-    retain: Duration,
-    ended: BTreeMap<JobId, Now>,
-}
-
-impl Default for Retention {
-    fn default() -> Self {
-        Self::new(RETAIN)
-    }
+    /// Since when an end is known, by the entry that decided it: a job that comes again ends again.
+    ended: BTreeMap<(u64, JobId), Now>,
 }
 
 impl Retention {
-    /// With another time.
-    pub fn new(retain: Duration) -> Self {
-        Self { retain, ended: BTreeMap::new() }
-    }
-
     /// This node does not lead any more.
     pub fn follow(&mut self) {
         self.ended.clear();
@@ -39,11 +25,16 @@ impl Retention {
 
     /// Jobs that a leader proposes to forget, given what it has applied.
     pub fn due(&mut self, now: Now, register: &Register) -> Vec<JobId> {
-        let is_ended = |id: &JobId| register.job(*id).is_some_and(|job| job.end.is_some());
-        self.ended.retain(|id, _| is_ended(id));
-        for (id, _) in register.jobs().filter(|(_, job)| job.end.is_some()) {
-            self.ended.entry(*id).or_insert(now);
+        let known = std::mem::take(&mut self.ended);
+        let mut due = Vec::new();
+        for (id, job) in register.jobs() {
+            let Some(end) = &job.end else { continue };
+            let since = *known.get(&(end.index, *id)).unwrap_or(&now);
+            self.ended.insert((end.index, *id), since);
+            if now.since(since) >= Duration::from_millis(job.options.retain_ms) {
+                due.push(*id);
+            }
         }
-        self.ended.iter().filter(|(_, since)| now.since(**since) >= self.retain).map(|(id, _)| *id).collect()
+        due
     }
 }

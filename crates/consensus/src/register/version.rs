@@ -25,7 +25,7 @@ impl Body {
     /// The version that brought this kind of command.
     pub const fn since(&self) -> u32 {
         match self {
-            Self::JobAccept { .. }
+            Self::JobAccept(_)
             | Self::JobLeader { .. }
             | Self::WorkerGrant { .. }
             | Self::WorkerGone { .. }

@@ -1,6 +1,6 @@
 //! A worker with a grant: its life, its cores, and what is promised of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hyperscale_types::{BootEpoch, Token};
 
@@ -17,13 +17,21 @@ pub struct Worker {
     pub lease_ms: u64,
     /// Its cores.
     pub cores: u32,
+    /// What it can beyond what every worker can.
+    pub capabilities: BTreeSet<String>,
     /// Cores promised, by segment.
     pub(super) promised: BTreeMap<Segment, u32>,
 }
 
 impl Worker {
-    pub(super) fn new(boot: BootEpoch, grant: Token, lease_ms: u64, cores: u32) -> Self {
-        Self { boot, grant, lease_ms, cores, promised: BTreeMap::new() }
+    pub(super) fn new(
+        boot: BootEpoch,
+        grant: Token,
+        lease_ms: u64,
+        cores: u32,
+        capabilities: BTreeSet<String>,
+    ) -> Self {
+        Self { boot, grant, lease_ms, cores, capabilities, promised: BTreeMap::new() }
     }
 
     /// What is promised to whom.

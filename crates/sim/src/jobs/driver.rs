@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyperscale_consensus::register::{
-    Assign, Attempt, AttemptState, Body, EndStatus, Job, JobId, Register, Segment,
+    Assign, Attempt, AttemptState, Body, End, EndStatus, Job, JobId, Register, Segment,
 };
 use hyperscale_types::{NodeId, Now, Token};
 
@@ -131,8 +131,8 @@ impl Driver {
     fn step(&self, segment: u32, attempt: Option<&Attempt>) -> Result<Vec<Step>, ()> {
         let Some(it) = attempt else { return Ok(vec![Step::Assign { segment, attempt: 1, avoid: None }]) };
         let again = Step::Assign { segment, attempt: it.number + 1, avoid: Some(it.worker) };
-        match it.state {
-            AttemptState::Ended(EndStatus::Completed, _) => Ok(Vec::new()),
+        match &it.state {
+            AttemptState::Ended(end) if end.status == EndStatus::Completed => Ok(Vec::new()),
             AttemptState::Running if self.dead.contains(&it.worker) => Ok(vec![again]),
             AttemptState::Running => Ok(vec![Step::Dispatch { segment, attempt: it.clone() }]),
             AttemptState::Lost | AttemptState::Ended(..) if it.number < plan::ATTEMPTS_MAX => Ok(vec![again]),
@@ -171,11 +171,8 @@ impl Office {
                 }
             }
             Step::End(status) if self.driver.may_ask(now, job, WHOLE_JOB) => {
-                let end = Body::JobEnd {
-                    job,
-                    status,
-                    result: Some(plan::result(&plan::segment(job, WHOLE_JOB), 1)),
-                };
+                let result = Some(plan::result(&plan::segment(job, WHOLE_JOB), 1));
+                let end = Body::JobEnd { job, end: End::new(status, result) };
                 self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, end, out);
             }
             Step::End(_) => {}
@@ -206,6 +203,8 @@ impl Office {
             grant,
             cores,
             vus: cores,
+            elapsed_ms: 0,
+            iterations_left: None,
         });
         self.ask(now, Purpose::Step { job, place: segment }, token, body, out);
     }

@@ -1,13 +1,15 @@
 //! A manager at work: its replica, and what it answers to clients, workers and other managers. Gates have the same office;
 //! no worker ever writes to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 use fastrand::Rng;
 use hyperscale_consensus::bugs::Bugs;
-use hyperscale_consensus::register::{Body, EndStatus, JobEnd, JobId, Outcome, Refusal, RequestId, Segment};
+use hyperscale_consensus::register::{
+    Accept, Body, End, EndStatus, JobEnd, JobId, JobOptions, Outcome, Refusal, RequestId, Segment,
+};
 use hyperscale_consensus::{Action, Applied, Event, LogGroup, Message, RaftGroup, RaftId, ReadId, Role};
 use hyperscale_types::{NodeId, Now, Token};
 
@@ -25,7 +27,6 @@ const HERE_EVERY: Duration = Duration::from_secs(1);
 
 /// What a manager wants of the world.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "orders are followed at once")]
 pub enum Order {
     /// Send a letter.
     Send {
@@ -46,7 +47,7 @@ pub enum Order {
 }
 
 /// What a client is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Its job is accepted, under this id.
     Accepted(JobId),
@@ -166,7 +167,8 @@ impl Office {
             Letter::RollCall => out.push(Order::Send { to: from, letter: Letter::Here }),
             Letter::Register { boot, cores, sent } => {
                 let lease_ms = LEASE.as_millis() as u64;
-                let body = Body::WorkerGrant { worker: from, boot, cores, lease_ms };
+                let capabilities = BTreeSet::new();
+                let body = Body::WorkerGrant { worker: from, boot, cores, lease_ms, capabilities };
                 self.ask(now, Purpose::Grant { worker: from, sent }, Token(0), body, out);
             }
             Letter::Renew { grant, sent } => self.leases.renew(from, grant, sent),
@@ -242,17 +244,20 @@ impl Office {
                 let plan = plan::result(&plan::segment(job, 0), 0);
                 // Every manager draws an id of its own; the key makes it one job.
                 self.rng.fill(&mut job.0[8..]);
-                let body = Body::JobAccept { job, key, plan, gate_token: Token(0) };
+                let (options, caller) = (JobOptions::default(), String::new());
+                let accept = Accept { job, key, plan, options, origin: None, caller };
+                let body = Body::JobAccept(Box::new(accept));
                 self.ask(now, Purpose::Accept { errand }, Token(0), body, out);
             }
             Wish::Cancel(job) => {
                 let request = RequestId(job.0);
-                let body = Body::Cancel { job, workflows: Vec::new(), request, reason: "asked".to_owned() };
+                let (workflows, reason, caller) = (Vec::new(), "asked".to_owned(), String::new());
+                let body = Body::Cancel { job, workflows, request, reason, caller };
                 self.ask(now, Purpose::Cancel { errand }, Token(0), body, out);
             }
             // An end is final: whoever knows it may tell it.
             Wish::Status(job) => {
-                let end = self.group.machine().register().job(job).and_then(|job| job.end);
+                let end = self.group.machine().register().job(job).and_then(|job| job.end.clone());
                 out.extend(end.map(|end| Order::Answer { errand, answer: Answer::Ended(end) }));
             }
         }
@@ -272,7 +277,8 @@ impl Office {
         let Some((leader, token)) = job.and_then(|job| job.leader) else { return };
         if leader == self.me {
             let result = Some(plan::result(&segment, attempt));
-            let body = Body::AttemptEnd { segment: segment.clone(), attempt, status, result };
+            let end = End::new(status, result);
+            let body = Body::AttemptEnd { segment: segment.clone(), attempt, end };
             self.ask(now, Purpose::End { worker, segment, attempt }, token, body, out);
         } else {
             out.push(Order::Send { to: leader, letter: Letter::Ended { worker, segment, attempt, status } });

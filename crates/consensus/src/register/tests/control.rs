@@ -95,10 +95,7 @@ fn what_was_cancelled_or_has_ended_is_not_changed_any_more() {
     let token = log.led(1);
     let change = |workflow| control(workflow, LoadChange::Vus(1), 1);
     log.apply(Token(0), cancel(&["cancelled"], 9));
-    log.apply(
-        token,
-        Body::WorkflowEnd { job: job(1), workflow: "ended".to_owned(), status: EndStatus::Completed },
-    );
+    log.apply(token, workflow_end("ended", EndStatus::Completed));
     assert_eq!(log.apply(token, change("cancelled")), Outcome::Refused(Refusal::Cancelled));
     assert_eq!(log.apply(token, change("ended")), Outcome::Refused(Refusal::AlreadyEnded));
     let unknown = Body::Control {
@@ -125,7 +122,7 @@ fn load_is_changed_so_often_and_no_more() {
     for number in 0..CONTROLS_MAX {
         assert_eq!(log.apply(token, change(number)), first(log.index));
     }
-    assert_eq!(log.apply(token, change(CONTROLS_MAX)), Outcome::Refused(Refusal::TooManyControls));
+    assert_eq!(log.apply(token, change(CONTROLS_MAX)), Outcome::Refused(Refusal::Limit(Limit::Controls)));
     let repeat = log.apply(token, change(0));
     assert!(matches!(repeat, Outcome::Controlled { is_repeat: true, .. }), "known ones are still known");
 }

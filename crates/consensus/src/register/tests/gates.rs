@@ -12,12 +12,12 @@ fn dc_assign(datacenter: &str, try_number: u32) -> Body {
 
 fn dc_end(datacenter: &str, token: Token, status: EndStatus) -> Body {
     let part = PartId { job: job(1), datacenter: datacenter.to_owned(), token };
-    Body::DcEnd { part, status, result: None, is_late: false }
+    Body::DcEnd { part, end: End::new(status, None), is_late: false }
 }
 
 fn late(datacenter: &str, token: Token, status: EndStatus) -> Body {
     let part = PartId { job: job(1), datacenter: datacenter.to_owned(), token };
-    Body::DcEnd { part, status, result: None, is_late: true }
+    Body::DcEnd { part, end: End::new(status, None), is_late: true }
 }
 
 fn dc_state(datacenter: &str, class: DatacenterClass) -> Body {
@@ -33,7 +33,7 @@ fn part(log: &mut Log, token: Token, datacenter: &str, try_number: u32) -> Token
 }
 
 fn state(log: &Log, datacenter: &str) -> PartState {
-    log.register().job(job(1)).unwrap().part(datacenter).unwrap().1.state
+    log.register().job(job(1)).unwrap().part(datacenter).unwrap().1.state.clone()
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn each_group_refuses_the_commands_of_the_other() {
         assign(0, 1, Token(1), 1),
         attempt_end(0, 1),
         context(1, Values::Inline(Bytes::new())),
-        Body::WorkflowEnd { job: job(1), workflow: "load".to_owned(), status: EndStatus::Completed },
+        workflow_end("load", EndStatus::Completed),
         Body::Control {
             job: job(1),
             workflow: "load".to_owned(),
@@ -172,7 +172,7 @@ fn late_result_of_a_lost_part_is_kept_beside_it_even_after_the_job() {
         log.apply(token, late("a", first, EndStatus::Failed)),
         Outcome::Refused(Refusal::AlreadyEnded)
     );
-    let end = PartEnd { status: EndStatus::Completed, result: None };
+    let end = End::new(EndStatus::Completed, None);
     assert_eq!(state(&log, "a"), PartState::Lost { late: Some(end) });
 }
 
@@ -214,7 +214,7 @@ fn datacenters_are_bounded() {
         log.apply(Token(0), dc_state(&format!("dc{number}"), DatacenterClass::Busy));
     }
     let more = log.apply(Token(0), dc_state("more", DatacenterClass::Busy));
-    assert_eq!(more, Outcome::Refused(Refusal::TooManyDatacenters));
+    assert_eq!(more, Outcome::Refused(Refusal::Limit(Limit::Datacenters)));
     assert_eq!(log.apply(Token(0), dc_state("dc7", DatacenterClass::Healthy)), Outcome::Done);
     assert_eq!(log.register().datacenters().len(), DATACENTERS_MAX);
 }

@@ -1,11 +1,18 @@
 //! The register, command by command.
 
+mod accept;
 mod control;
+mod debug;
 mod gates;
+mod hash;
+mod limits;
 mod properties;
 mod snapshot;
 #[cfg(feature = "bugs")]
 mod teeth;
+mod tokens;
+
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
@@ -68,11 +75,27 @@ fn node(number: u64) -> NodeId {
 }
 
 fn accept(number: u8, key: &str, plan: &[u8]) -> Body {
-    Body::JobAccept { job: job(number), key: key.to_owned(), plan: BlobId::of(plan), gate_token: Token(0) }
+    Body::JobAccept(Box::new(accepted(number, key, plan)))
+}
+
+fn accepted(number: u8, key: &str, plan: &[u8]) -> Accept {
+    let (options, caller) = (JobOptions::default(), "ci".to_owned());
+    Accept { job: job(number), key: key.to_owned(), plan: BlobId::of(plan), options, origin: None, caller }
+}
+
+fn why(reason: &str) -> EndError {
+    EndError { code: 13, message: reason.to_owned(), subject: "checkout".to_owned() }
 }
 
 fn grant(worker: u64, boot: u64) -> Body {
-    Body::WorkerGrant { worker: node(worker), boot: BootEpoch(boot), cores: 4, lease_ms: 15_000 }
+    let capabilities = BTreeSet::from(["gpu=nvidia".to_owned()]);
+    Body::WorkerGrant {
+        worker: node(worker),
+        boot: BootEpoch(boot),
+        cores: 4,
+        lease_ms: 15_000,
+        capabilities,
+    }
 }
 
 fn segment(number: u32) -> Segment {
@@ -80,12 +103,21 @@ fn segment(number: u32) -> Segment {
 }
 
 fn assign(number: u32, attempt: u32, grant: Token, cores: u32) -> Body {
-    let (worker, boot) = (node(9), BootEpoch(1));
-    Body::Assign(Assign { segment: segment(number), attempt, worker, boot, grant, cores, vus: 10 })
+    Body::Assign(Assign {
+        segment: segment(number),
+        attempt,
+        worker: node(9),
+        boot: BootEpoch(1),
+        grant,
+        cores,
+        vus: 10,
+        elapsed_ms: 900,
+        iterations_left: Some(500),
+    })
 }
 
 fn attempt_end(number: u32, attempt: u32) -> Body {
-    Body::AttemptEnd { segment: segment(number), attempt, status: EndStatus::Completed, result: None }
+    Body::AttemptEnd { segment: segment(number), attempt, end: End::new(EndStatus::Completed, None) }
 }
 
 fn cancel(workflows: &[&str], request: u8) -> Body {
@@ -94,11 +126,16 @@ fn cancel(workflows: &[&str], request: u8) -> Body {
         workflows: workflows.iter().map(|name| (*name).to_owned()).collect(),
         request: RequestId([request; 16]),
         reason: "asked".to_owned(),
+        caller: "ada".to_owned(),
     }
 }
 
+fn workflow_end(workflow: &str, status: EndStatus) -> Body {
+    Body::WorkflowEnd { job: job(1), workflow: workflow.to_owned(), status, error: None }
+}
+
 fn job_end(status: EndStatus) -> Body {
-    Body::JobEnd { job: job(1), status, result: None }
+    Body::JobEnd { job: job(1), end: End::new(status, None) }
 }
 
 fn context(version: u64, values: Values) -> Body {
@@ -119,22 +156,6 @@ fn known_key_returns_the_same_job_and_never_makes_a_second() {
     assert_eq!(log.apply(Token(0), accept(3, "key", b"other")), Outcome::Refused(Refusal::KeyConflict));
     assert_eq!(log.apply(Token(0), accept(1, "new", b"plan")), Outcome::Refused(Refusal::JobKnown));
     assert_eq!(log.register().jobs().len(), 1);
-}
-
-#[test]
-fn managers_log_the_token_of_the_gate_beside_their_own() {
-    let mut log = Log::new();
-    let accept = Body::JobAccept {
-        job: job(1),
-        key: "key".to_owned(),
-        plan: BlobId::of(b"plan"),
-        gate_token: Token(400),
-    };
-    log.apply(Token(0), accept);
-    let own = log.lead(1, Token(0), 1);
-    let job = log.register().job(job(1)).unwrap();
-    assert_eq!((job.gate_token, job.token()), (Token(400), own));
-    assert!(own < Token(400), "tokens of two groups are not compared");
 }
 
 #[test]
@@ -159,7 +180,7 @@ fn everything_about_a_job_is_refused_under_a_lower_token() {
         assign(0, 1, worker, 1),
         attempt_end(0, 1),
         context(1, Values::Inline(Bytes::new())),
-        Body::WorkflowEnd { job: job(1), workflow: "load".to_owned(), status: EndStatus::Completed },
+        workflow_end("load", EndStatus::Completed),
         job_end(EndStatus::Completed),
     ] {
         assert_eq!(log.apply(old, body.clone()), stale, "{body:?}");
@@ -221,17 +242,9 @@ fn cancelled_workflow_never_runs_again_whoever_leads() {
         assert_eq!(log.apply(token, assign(0, 1, worker, 1)), Outcome::Refused(Refusal::Cancelled));
         token = log.lead(1, token, leader);
     }
-    let other = Segment { job: job(1), workflow: "other".to_owned(), number: 0 };
-    let (worker_id, boot) = (node(9), BootEpoch(1));
-    let body = Body::Assign(Assign {
-        segment: other,
-        attempt: 1,
-        worker: worker_id,
-        boot,
-        grant: worker,
-        cores: 1,
-        vus: 1,
-    });
+    let Body::Assign(mut other) = assign(0, 1, worker, 1) else { unreachable!() };
+    other.segment.workflow = "other".to_owned();
+    let body = Body::Assign(other);
     assert_eq!(log.apply(token, body.clone()), Outcome::Done);
     log.apply(Token(0), cancel(&[], 2));
     assert!(log.register().job(job(1)).unwrap().is_wholly_cancelled());
@@ -242,17 +255,22 @@ fn cancelled_workflow_never_runs_again_whoever_leads() {
 fn cancels_keep_their_reasons_within_limits_and_cancel_even_beyond_them() {
     let mut log = Log::new();
     log.led(1);
-    let reason = "ä".repeat(REASON_BYTES_MAX);
+    let (reason, caller) = ("ä".repeat(REASON_BYTES_MAX), "ada".to_owned());
     for number in 0..=CANCELS_MAX as u128 {
-        let workflows = vec![format!("w{number}")];
-        let request = RequestId(number.to_be_bytes());
-        let body = Body::Cancel { job: job(1), workflows, request, reason: reason.clone() };
+        let workflows = vec![format!("w{}", number.min(WORKFLOWS_MAX as u128 - 1))];
+        let (request, reason, caller) = (RequestId(number.to_be_bytes()), reason.clone(), caller.clone());
+        let body = Body::Cancel { job: job(1), workflows, request, reason, caller };
         assert_eq!(log.apply(Token(0), body), Outcome::Done);
     }
     let job = log.register().job(job(1)).unwrap();
     assert_eq!(job.cancels().len(), CANCELS_MAX);
-    assert!(job.cancels().all(|(_, reason)| reason.len() == REASON_BYTES_MAX && reason.starts_with("ää")));
-    assert!(job.is_cancelled(&format!("w{CANCELS_MAX}")), "the one too many as well");
+    assert!(
+        job.cancels().all(|(_, why)| why.reason.len() == REASON_BYTES_MAX && why.reason.starts_with("ää"))
+    );
+    assert!(job.cancels().all(|(_, why)| why.caller == "ada"));
+    assert!(job.is_cancelled(&format!("w{}", WORKFLOWS_MAX - 1)));
+    assert_eq!(log.apply(Token(0), cancel(&[], 255)), Outcome::Done, "and the whole job whatever there was");
+    assert!(log.register().job(self::job(1)).unwrap().is_wholly_cancelled());
 }
 
 #[test]
@@ -302,7 +320,7 @@ fn job_reaches_exactly_one_terminal_state() {
     assert_eq!(log.apply(token, job_end(EndStatus::Failed)), Outcome::Refused(Refusal::AlreadyEnded));
     assert_eq!(log.apply(token, assign(1, 1, worker, 1)), Outcome::Refused(Refusal::AlreadyEnded));
     assert_eq!(log.apply(Token(0), cancel(&[], 1)), Outcome::Refused(Refusal::AlreadyEnded));
-    assert_eq!(log.register().job(job(1)).unwrap().end.unwrap().status, EndStatus::Completed);
+    assert_eq!(log.register().job(job(1)).unwrap().end.as_ref().unwrap().how.status, EndStatus::Completed);
 }
 
 #[test]
@@ -310,7 +328,7 @@ fn ended_workflow_does_not_begin_again() {
     let mut log = Log::new();
     let token = log.led(1);
     let worker = log.grant(9, 1);
-    let end = |status| Body::WorkflowEnd { job: job(1), workflow: "load".to_owned(), status };
+    let end = |status| workflow_end("load", status);
     log.apply(token, assign(0, 1, worker, 1));
     assert_eq!(log.apply(token, end(EndStatus::Failed)), Outcome::Refused(Refusal::Running));
     log.apply(token, attempt_end(0, 1));
@@ -365,6 +383,24 @@ fn ended_job_is_forgotten_after_retain_and_its_cancel_marks_not_before() {
     assert_eq!(log.register().job(job(1)), None);
     assert_eq!(log.register().job_of_key("key"), None);
     assert_eq!(retention.due(at(200), log.register()), []);
+}
+
+#[test]
+fn every_job_is_retained_as_long_as_it_was_submitted_for() {
+    let mut log = Log::new();
+    for (number, minutes) in [(1, 5), (2, 90)] {
+        let options = JobOptions { retain_ms: minutes * 60_000, ..JobOptions::default() };
+        let accept = Accept { options, ..accepted(number, &format!("key{number}"), b"plan") };
+        log.apply(Token(0), Body::JobAccept(Box::new(accept)));
+        let token = log.lead(number, Token(0), 1);
+        log.apply(token, Body::JobEnd { job: job(number), end: End::new(EndStatus::Completed, None) });
+    }
+    let at = |minutes| Now::after_start(std::time::Duration::from_mins(minutes));
+    let mut retention = Retention::default();
+    assert_eq!(retention.due(at(0), log.register()), []);
+    assert_eq!(retention.due(at(4), log.register()), []);
+    assert_eq!(retention.due(at(5), log.register()), [job(1)]);
+    assert_eq!(retention.due(at(90), log.register()), [job(1), job(2)]);
 }
 
 #[test]

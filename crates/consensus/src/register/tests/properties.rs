@@ -21,31 +21,92 @@ fn any_group() -> impl Strategy<Value = Group> {
     prop_oneof![Just(Group::Managers), Just(Group::Gates)]
 }
 
-/// Commands that meet each other often: few jobs, few workers, tokens from the recent past.
+fn end(status: EndStatus) -> End {
+    let error = (status == EndStatus::Failed).then(|| why("it failed"));
+    End { status, result: None, error }
+}
+
+/// Stands for the token in force, of a job, a worker's grant or a datacenter's newest part.
+const IN_FORCE: Token = Token(u64::MAX);
+
+impl Log {
+    /// Applies a command with the tokens in force in place of those that stand for them.
+    fn apply_in_force(&mut self, Command { mut token, mut body }: Command) -> (Body, Outcome) {
+        let register = self.register();
+        let granted = |worker: &NodeId| register.worker(*worker).map_or(Token(0), |known| known.grant);
+        let job = match &mut body {
+            Body::JobLeader { job, .. }
+            | Body::Context { job, .. }
+            | Body::WorkflowEnd { job, .. }
+            | Body::Control { job, .. }
+            | Body::DcAssign { job, .. }
+            | Body::JobEnd { job, .. } => Some(*job),
+            Body::Assign(assign) => {
+                if assign.grant == IN_FORCE {
+                    assign.grant = granted(&assign.worker);
+                    assign.boot = register.worker(assign.worker).map_or(BootEpoch(0), |known| known.boot);
+                }
+                Some(assign.segment.job)
+            }
+            Body::AttemptEnd { segment, .. } => Some(segment.job),
+            Body::WorkerGone { worker, grant } if *grant == IN_FORCE => {
+                *grant = granted(worker);
+                None
+            }
+            Body::DcEnd { part, .. } => {
+                let newest = register.job(part.job).and_then(|job| job.part(&part.datacenter));
+                if let Some((newest, _)) = newest.filter(|_| part.token == IN_FORCE) {
+                    part.token = newest;
+                }
+                Some(part.job)
+            }
+            _ => None,
+        };
+        if token == IN_FORCE {
+            token = job.and_then(|job| register.job(job)).map_or(Token(0), Job::token);
+        }
+        (body.clone(), self.apply(token, body))
+    }
+}
+
+/// A token of the recent past, or the one in force.
+fn any_token() -> impl Strategy<Value = u64> {
+    prop_oneof![1 => 0u64..60, 4 => Just(IN_FORCE.0)]
+}
+
+/// Commands that meet each other often: few jobs, few workers, tokens in force or from the recent past.
 fn any_command() -> impl Strategy<Value = Command> {
     let status = prop_oneof![Just(EndStatus::Completed), Just(EndStatus::Failed), Just(EndStatus::Lost)];
-    let body = (0u8..15, 1u8..4, 0u32..3, 1u32..4, 1u64..4, 0u64..60, status).prop_map(
+    let body = (0u8..15, 1u8..4, 0u32..3, 1u32..4, 1u64..4, any_token(), status).prop_map(
         |(kind, number, place, attempt, worker, grant, status)| {
             let segment = Segment { job: job(number), workflow: format!("w{place}"), number: place };
             let (worker, job, workflow) = (node(worker), job(number), format!("w{place}"));
             match kind {
                 0 => accept(number, &format!("key{number}"), b"plan"),
                 1 => Body::JobLeader { job, leader: worker },
-                2 => Body::WorkerGrant { worker, boot: BootEpoch(grant / 20), cores: 3, lease_ms: 1 },
+                2 => Body::WorkerGrant {
+                    worker,
+                    boot: BootEpoch(grant % 60 / 20),
+                    cores: 3,
+                    lease_ms: 1,
+                    capabilities: BTreeSet::new(),
+                },
                 3 => Body::WorkerGone { worker, grant: Token(grant) },
                 4 | 5 => Body::Assign(Assign {
                     segment,
                     attempt,
                     worker,
-                    boot: BootEpoch(grant / 20),
+                    boot: BootEpoch(grant % 60 / 20),
                     grant: Token(grant),
                     cores: attempt,
                     vus: 1,
+                    elapsed_ms: grant,
+                    iterations_left: (grant > 30).then_some(grant),
                 }),
-                6 => Body::AttemptEnd { segment, attempt, status, result: None },
-                7 => Body::WorkflowEnd { job, workflow, status },
+                6 => Body::AttemptEnd { segment, attempt, end: end(status) },
+                7 => Body::WorkflowEnd { job, workflow, status, error: end(status).error },
                 8 => cancel(&["w1"], number),
-                9 => Body::JobEnd { job, status, result: None },
+                9 => Body::JobEnd { job, end: end(status) },
                 10 => Body::Control {
                     job,
                     workflow,
@@ -55,14 +116,14 @@ fn any_command() -> impl Strategy<Value = Command> {
                 11 => Body::DcAssign { job, datacenter: workflow, try_number: attempt, share_ppm: 1 },
                 12 => {
                     let part = PartId { job, datacenter: workflow, token: Token(grant) };
-                    Body::DcEnd { part, status, result: None, is_late: attempt == 1 }
+                    Body::DcEnd { part, end: end(status), is_late: attempt == 1 }
                 }
                 13 => Body::DcState { datacenter: workflow, class: class(attempt), proposer: worker },
                 _ => Body::JobForget { job },
             }
         },
     );
-    (0u64..60, body).prop_map(|(token, body)| Command { token: Token(token), body })
+    (any_token(), body).prop_map(|(token, body)| Command { token: Token(token), body })
 }
 
 proptest! {
@@ -84,11 +145,28 @@ proptest! {
                 cutting.applier = Applier::new(Register::new(group));
                 cutting.applier.restore(cutting.index, state).unwrap();
             }
-            let outcome = straight.apply(command.token, command.body.clone());
-            prop_assert_eq!(outcome, cutting.apply(command.token, command.body));
+            let outcome = straight.apply_in_force(command.clone());
+            prop_assert_eq!(outcome, cutting.apply_in_force(command));
             prop_assert_eq!(straight.applier.proof(), cutting.applier.proof());
         }
         prop_assert_eq!(straight.register(), cutting.register());
+    }
+
+    #[test]
+    fn jobs_weigh_at_least_what_they_take_in_a_snapshot(
+        group in any_group(),
+        commands in proptest::collection::vec(any_command(), 1..80),
+    ) {
+        let mut log = Log::of(group);
+        for command in commands {
+            log.apply_in_force(command);
+            let register = log.register();
+            let bytes = limits::bound(register);
+            prop_assert!(register.snapshot().len() <= bytes, "{bytes} for {}", register.snapshot().len());
+        }
+        let mut counted = log.register().clone();
+        counted.recount();
+        prop_assert_eq!(&counted, log.register(), "the account follows from the jobs");
     }
 
     #[test]
@@ -98,14 +176,14 @@ proptest! {
         let mut log = Log::of(Group::Gates);
         let mut tokens = BTreeMap::new();
         for command in commands {
-            let outcome = log.apply(command.token, command.body.clone());
-            if let (Body::DcAssign { job, datacenter, .. }, Outcome::Granted(token)) = (&command.body, &outcome) {
+            let decided = log.apply_in_force(command);
+            if let (Body::DcAssign { job, datacenter, .. }, Outcome::Granted(token)) = &decided {
                 let before = tokens.insert((*job, datacenter.clone()), *token);
                 prop_assert!(before.is_none_or(|before| before <= *token));
             }
             for (_, job) in log.register().jobs() {
                 let running: Vec<_> = job.parts().filter(|(.., part)| part.state == PartState::Running).collect();
-                let datacenters: std::collections::BTreeSet<_> = running.iter().map(|(name, ..)| *name).collect();
+                let datacenters: BTreeSet<_> = running.iter().map(|(name, ..)| *name).collect();
                 prop_assert_eq!(datacenters.len(), running.len());
                 prop_assert!(job.end.is_none() || running.is_empty());
             }
@@ -119,8 +197,8 @@ proptest! {
         let mut log = Log::new();
         let mut tokens = BTreeMap::new();
         for command in commands {
-            let outcome = log.apply(command.token, command.body.clone());
-            if let (Body::JobLeader { job, .. }, Outcome::Granted(token)) = (&command.body, &outcome) {
+            let decided = log.apply_in_force(command);
+            if let (Body::JobLeader { job, .. }, Outcome::Granted(token)) = &decided {
                 prop_assert!(tokens.insert(*job, *token).is_none_or(|before| before < *token));
             }
             for (_, worker) in log.register().workers() {

@@ -33,10 +33,13 @@ pub fn replicas_differ(world: &World) -> Option<String> {
 pub fn jobs_open(world: &World) -> Option<String> {
     world.clients.errands.iter().filter(|errand| errand.at <= world.kernel.now()).find_map(|errand| {
         let Some(job) = errand.accepted else { return Some(format!("'{}' was not accepted", errand.key)) };
-        let Some(end) = errand.ended else { return Some(format!("'{}' has not ended: {job:?}", errand.key)) };
+        let Some(end) = &errand.ended else {
+            return Some(format!("'{}' has not ended: {job:?}", errand.key));
+        };
         let hosts = world.hosts_of(errand.cluster);
-        let shown = |office: &Office| office.group.machine().register().job(job).and_then(|job| job.end);
-        let differs = hosts.iter().find(|(_, host)| host.office().and_then(shown) != Some(end));
+        let shown =
+            |office: &Office| office.group.machine().register().job(job).and_then(|job| job.end.clone());
+        let differs = hosts.iter().find(|(_, host)| host.office().and_then(shown).as_ref() != Some(end));
         differs.map(|(node, _)| format!("{} does not show {job:?} as {end:?}", world.name_of(*node)))
     })
 }

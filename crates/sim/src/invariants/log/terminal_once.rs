@@ -26,12 +26,14 @@ impl Invariant for TerminalOnce {
         let cluster = seen.cluster();
         match &seen.what {
             What::Log(Logged::Decided(written)) => match (&written.command.body, &written.outcome) {
-                (Body::JobAccept { key, .. }, Outcome::Accepted { job, .. }) => {
+                (Body::JobAccept(accept), Outcome::Accepted { job, .. }) => {
+                    let key = &accept.key;
                     let first = *self.keys.entry((cluster, key.clone())).or_insert(*job);
                     agree(first == *job, || format!("key '{key}' made {job:?} and {first:?}"))
                 }
-                (Body::JobEnd { job, status, .. }, Outcome::Done) => {
-                    let before = self.ends.insert((cluster, *job), (written.index, *status));
+                (Body::JobEnd { job, end }, Outcome::Done) => {
+                    let status = end.status;
+                    let before = self.ends.insert((cluster, *job), (written.index, status));
                     agree(before.is_none(), || format!("{job:?} ended as {status:?} after {before:?}"))
                 }
                 _ => Ok(()),
@@ -42,7 +44,7 @@ impl Invariant for TerminalOnce {
             }
             What::Log(Logged::Told { job, end }) => {
                 let known = self.ends.get(&(cluster, *job));
-                let is_so = known == Some(&(end.index, end.status));
+                let is_so = known == Some(&(end.index, end.how.status));
                 agree(is_so, || format!("a client was told {end:?} about {job:?}, the log has {known:?}"))
             }
             _ => Ok(()),

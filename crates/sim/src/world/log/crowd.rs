@@ -105,7 +105,7 @@ impl World {
             }
             Answer::Cancelled => it.cancelled = true,
             Answer::Ended(end) => {
-                it.ended.get_or_insert(end);
+                it.ended.get_or_insert_with(|| end.clone());
                 let job = it.accepted.unwrap_or(it.wanted);
                 self.show_log(node, Logged::Told { job, end });
             }

@@ -2,17 +2,20 @@
 //!
 //! Positional, hence the format number in front: a snapshot of a format this version does not know is refused.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod primitive;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use hyperscale_types::{BootEpoch, NodeId, Token};
+use hyperscale_types::{BootEpoch, Token};
 
 use super::Register;
-use super::command::{DatacenterClass, EndStatus, Group, JobId, LoadChange, RequestId, Segment, Values};
+use super::cancel::{CancelRequest, Cancelled};
+use super::command::{DatacenterClass, Group, JobId, LoadChange, Origin, RequestId, Segment, Values};
 use super::control::Control;
 use super::datacenter::Datacenter;
-use super::job::{Attempt, AttemptState, Cancelled, Job, JobEnd};
-use super::part::{Part, PartEnd, PartState};
+use super::end::{End, EndError, EndStatus};
+use super::job::{Attempt, AttemptState, Job, JobEnd};
+use super::options::{JobOptions, OnIsolation, OnWorkerLoss, Split};
+use super::part::{Part, PartState};
 use super::worker::Worker;
 use crate::apply::RestoreError;
 use crate::blob::BlobId;
@@ -21,12 +24,13 @@ const FORMAT: u8 = 1;
 
 pub(super) fn write(register: &Register) -> Bytes {
     let mut out = BytesMut::new();
-    out.put_u8(FORMAT);
+    FORMAT.put(&mut out);
     register.group.put(&mut out);
     register.jobs.put(&mut out);
     register.keys.put(&mut out);
     register.workers.put(&mut out);
     register.datacenters.put(&mut out);
+    register.forgotten_early.put(&mut out);
     register.version.put(&mut out);
     out.freeze()
 }
@@ -60,12 +64,41 @@ fn read_fields(register: &mut Register, bytes: &mut Bytes) -> Option<()> {
     register.keys = Pack::take(bytes)?;
     register.workers = Pack::take(bytes)?;
     register.datacenters = Pack::take(bytes)?;
+    register.forgotten_early = Pack::take(bytes)?;
     register.version = Pack::take(bytes)?;
+    register.recount();
     Some(())
 }
 
-trait Pack: Sized {
-    fn put(&self, out: &mut BytesMut);
+/// How many bytes a value takes in a snapshot.
+pub(super) fn packed(value: &impl Pack) -> usize {
+    let mut count = Count(0);
+    value.put(&mut count);
+    count.0
+}
+
+/// Where bytes go.
+pub(super) trait Sink {
+    fn put_slice(&mut self, bytes: &[u8]);
+}
+
+impl Sink for BytesMut {
+    fn put_slice(&mut self, bytes: &[u8]) {
+        BufMut::put_slice(self, bytes);
+    }
+}
+
+/// Counts what is put.
+struct Count(usize);
+
+impl Sink for Count {
+    fn put_slice(&mut self, bytes: &[u8]) {
+        self.0 += bytes.len();
+    }
+}
+
+pub(super) trait Pack: Sized {
+    fn put(&self, out: &mut impl Sink);
     fn take(bytes: &mut Bytes) -> Option<Self>;
 }
 
@@ -73,7 +106,7 @@ trait Pack: Sized {
 macro_rules! fields {
     ($($type:ident { $($field:ident),+ $(,)? })+) => {$(
         impl Pack for $type {
-            fn put(&self, out: &mut BytesMut) {
+            fn put(&self, out: &mut impl Sink) {
                 $(self.$field.put(out);)+
             }
             fn take(bytes: &mut Bytes) -> Option<Self> {
@@ -84,16 +117,25 @@ macro_rules! fields {
 }
 
 fields! {
-    Job { key, plan, gate_token, leader, end, cancelled, segments, contexts, workflows, controls, parts }
-    JobEnd { status, result, index }
+    Job {
+        key, plan, options, origin, caller, leader, end, cancelled, segments, contexts, workflows, controls, parts,
+    }
+    JobOptions {
+        on_isolation, on_worker_loss, timeout_ms, queue_timeout_ms, max_retries, retry_budget, spread, datacenters,
+        datacenter_count, prefer, fallback, datacenter_retries, split, callback, priority, retain_ms, share_ppm,
+    }
+    Origin { datacenter, part, gate_token }
+    JobEnd { how, index }
+    End { status, result, error }
+    EndError { code, message, subject }
     Cancelled { whole, workflows, requests }
-    Attempt { number, worker, grant, cores, vus, state }
-    Worker { boot, grant, lease_ms, cores, promised }
+    CancelRequest { reason, caller }
+    Attempt { number, worker, grant, cores, vus, elapsed_ms, iterations_left, state }
+    Worker { boot, grant, lease_ms, cores, capabilities, promised }
     Segment { job, workflow, number }
     BlobId { hash, length }
     Control { workflow, change, request, index }
     Part { try_number, share_ppm, state }
-    PartEnd { status, result }
     Datacenter { class, proposer, index }
 }
 
@@ -101,7 +143,7 @@ fields! {
 macro_rules! wrappers {
     ($($type:ident)+) => {$(
         impl Pack for $type {
-            fn put(&self, out: &mut BytesMut) {
+            fn put(&self, out: &mut impl Sink) {
                 self.0.put(out);
             }
             fn take(bytes: &mut Bytes) -> Option<Self> {
@@ -113,151 +155,11 @@ macro_rules! wrappers {
 
 wrappers! { JobId RequestId Token BootEpoch }
 
-impl Pack for u8 {
-    fn put(&self, out: &mut BytesMut) {
-        out.put_u8(*self);
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        bytes.try_get_u8().ok()
-    }
-}
-
-impl Pack for u32 {
-    fn put(&self, out: &mut BytesMut) {
-        out.put_u32(*self);
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        bytes.try_get_u32().ok()
-    }
-}
-
-impl Pack for u64 {
-    fn put(&self, out: &mut BytesMut) {
-        out.put_u64(*self);
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        bytes.try_get_u64().ok()
-    }
-}
-
-impl Pack for bool {
-    fn put(&self, out: &mut BytesMut) {
-        u8::from(*self).put(out);
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        match u8::take(bytes)? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }
-    }
-}
-
-impl<const N: usize> Pack for [u8; N] {
-    fn put(&self, out: &mut BytesMut) {
-        out.put_slice(self);
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        let mut taken = [0; N];
-        bytes.try_copy_to_slice(&mut taken).ok()?;
-        Some(taken)
-    }
-}
-
-impl Pack for Bytes {
-    fn put(&self, out: &mut BytesMut) {
-        (self.len() as u32).put(out);
-        out.put_slice(self);
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        let length = u32::take(bytes)? as usize;
-        (length <= bytes.len()).then(|| bytes.split_to(length))
-    }
-}
-
-impl Pack for String {
-    fn put(&self, out: &mut BytesMut) {
-        (self.len() as u32).put(out);
-        out.put_slice(self.as_bytes());
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        Self::from_utf8(<Bytes as Pack>::take(bytes)?.into()).ok()
-    }
-}
-
-impl Pack for NodeId {
-    fn put(&self, out: &mut BytesMut) {
-        self.get().put(out);
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        Self::new(u64::take(bytes)?)
-    }
-}
-
-impl<A: Pack, B: Pack> Pack for (A, B) {
-    fn put(&self, out: &mut BytesMut) {
-        self.0.put(out);
-        self.1.put(out);
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        Some((A::take(bytes)?, B::take(bytes)?))
-    }
-}
-
-impl<T: Pack> Pack for Option<T> {
-    fn put(&self, out: &mut BytesMut) {
-        self.is_some().put(out);
-        if let Some(value) = self {
-            value.put(out);
-        }
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        if bool::take(bytes)? { T::take(bytes).map(Some) } else { Some(None) }
-    }
-}
-
-impl<T: Pack> Pack for Vec<T> {
-    fn put(&self, out: &mut BytesMut) {
-        (self.len() as u32).put(out);
-        for value in self {
-            value.put(out);
-        }
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        (0..u32::take(bytes)?).map(|_| T::take(bytes)).collect()
-    }
-}
-
-impl<T: Pack + Ord> Pack for BTreeSet<T> {
-    fn put(&self, out: &mut BytesMut) {
-        (self.len() as u32).put(out);
-        for value in self {
-            value.put(out);
-        }
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        (0..u32::take(bytes)?).map(|_| T::take(bytes)).collect()
-    }
-}
-
-impl<K: Pack + Ord, V: Pack> Pack for BTreeMap<K, V> {
-    fn put(&self, out: &mut BytesMut) {
-        (self.len() as u32).put(out);
-        for (key, value) in self {
-            key.put(out);
-            value.put(out);
-        }
-    }
-    fn take(bytes: &mut Bytes) -> Option<Self> {
-        (0..u32::take(bytes)?).map(|_| <(K, V)>::take(bytes)).collect()
-    }
-}
-
 /// A word is its number.
 macro_rules! words {
     ($($type:ident { $($word:ident = $number:literal),+ $(,)? })+) => {$(
         impl Pack for $type {
-            fn put(&self, out: &mut BytesMut) {
+            fn put(&self, out: &mut impl Sink) {
                 let number: u8 = match self { $(Self::$word => $number),+ };
                 number.put(out);
             }
@@ -273,18 +175,20 @@ words! {
         Completed = 1, Partial = 2, Failed = 3, Cancelled = 4, TimedOut = 5, Skipped = 6, Lost = 7, Refused = 8,
     }
     Group { Managers = 1, Gates = 2 }
+    OnIsolation { Stop = 1, Finish = 2 }
+    OnWorkerLoss { Resume = 1, Restart = 2, Fail = 3 }
+    Split { Replicate = 1, Divide = 2 }
     DatacenterClass { Unhealthy = 1, Degraded = 2, Busy = 3, Healthy = 4 }
 }
 
 impl Pack for AttemptState {
-    fn put(&self, out: &mut BytesMut) {
+    fn put(&self, out: &mut impl Sink) {
         match self {
             Self::Running => 1u8.put(out),
             Self::Lost => 2u8.put(out),
-            Self::Ended(status, result) => {
+            Self::Ended(end) => {
                 3u8.put(out);
-                status.put(out);
-                result.put(out);
+                end.put(out);
             }
         }
     }
@@ -292,14 +196,14 @@ impl Pack for AttemptState {
         Some(match u8::take(bytes)? {
             1 => Self::Running,
             2 => Self::Lost,
-            3 => Self::Ended(Pack::take(bytes)?, Pack::take(bytes)?),
+            3 => Self::Ended(Pack::take(bytes)?),
             _ => return None,
         })
     }
 }
 
 impl Pack for Values {
-    fn put(&self, out: &mut BytesMut) {
+    fn put(&self, out: &mut impl Sink) {
         match self {
             Self::Inline(values) => {
                 1u8.put(out);
@@ -321,7 +225,7 @@ impl Pack for Values {
 }
 
 impl Pack for LoadChange {
-    fn put(&self, out: &mut BytesMut) {
+    fn put(&self, out: &mut impl Sink) {
         match self {
             Self::Vus(vus) => (1u8, *vus).put(out),
             Self::RateMilli(rate) => (2u8, *rate).put(out),
@@ -341,11 +245,17 @@ impl Pack for LoadChange {
 }
 
 impl Pack for PartState {
-    fn put(&self, out: &mut BytesMut) {
+    fn put(&self, out: &mut impl Sink) {
         match self {
             Self::Running => 1u8.put(out),
-            Self::Ended(end) => (2u8, *end).put(out),
-            Self::Lost { late } => (3u8, *late).put(out),
+            Self::Ended(end) => {
+                2u8.put(out);
+                end.put(out);
+            }
+            Self::Lost { late } => {
+                3u8.put(out);
+                late.put(out);
+            }
         }
     }
     fn take(bytes: &mut Bytes) -> Option<Self> {

@@ -1,5 +1,8 @@
 //! Commands as the messages of `proto/log.proto`, and back. What is missing or unknown is an error, never a default.
 
+mod accept;
+
+use accept::{accept_in, accept_out};
 use bytes::Bytes;
 use hyperscale_types::{BootEpoch, NodeId, Token};
 use hyperscale_wire::messages as wire;
@@ -8,32 +11,13 @@ use hyperscale_wire::messages::job_control::Change as WireChange;
 use prost::Message;
 
 use super::command::{
-    Assign, Body, Command, CommandError, DatacenterClass, EndStatus, JobId, LoadChange, PartId, RequestId,
-    Segment, Values,
+    Assign, Body, Command, CommandError, JobId, LoadChange, PartId, RequestId, Segment, Values,
 };
+use super::end::{End, EndError};
+use super::words::{word_in, word_out};
 use crate::blob::BlobId;
 
 type Read<T> = Result<T, CommandError>;
-
-/// Statuses and their names on the wire.
-const STATUSES: [(EndStatus, wire::EndStatus); 8] = [
-    (EndStatus::Completed, wire::EndStatus::Completed),
-    (EndStatus::Partial, wire::EndStatus::Partial),
-    (EndStatus::Failed, wire::EndStatus::Failed),
-    (EndStatus::Cancelled, wire::EndStatus::Cancelled),
-    (EndStatus::TimedOut, wire::EndStatus::TimedOut),
-    (EndStatus::Skipped, wire::EndStatus::Skipped),
-    (EndStatus::Lost, wire::EndStatus::Lost),
-    (EndStatus::Refused, wire::EndStatus::Refused),
-];
-
-/// Classes and their names on the wire.
-const CLASSES: [(DatacenterClass, wire::DatacenterClass); 4] = [
-    (DatacenterClass::Unhealthy, wire::DatacenterClass::Unhealthy),
-    (DatacenterClass::Degraded, wire::DatacenterClass::Degraded),
-    (DatacenterClass::Busy, wire::DatacenterClass::Busy),
-    (DatacenterClass::Healthy, wire::DatacenterClass::Healthy),
-];
 
 impl Command {
     /// The bytes of the log entry.
@@ -52,29 +36,25 @@ impl Command {
 
 fn body_out(body: &Body) -> WireBody {
     match body {
-        Body::JobAccept { job, key, plan, gate_token } => WireBody::JobAccept(wire::JobAccept {
-            job: Some(wire::JobRef { job_id: id_out(job.0), ..Default::default() }),
-            idempotency_key: key.clone(),
-            plan: Some(blob_out(*plan)),
-            gate_token: gate_token.0,
-            ..Default::default()
-        }),
+        Body::JobAccept(accept) => WireBody::JobAccept(accept_out(accept)),
         Body::JobLeader { job, leader } => WireBody::JobLeader(wire::JobLeader {
             job_id: id_out(job.0),
             leader: leader.get(),
             ..Default::default()
         }),
-        Body::WorkerGrant { worker, boot, cores, lease_ms } => WireBody::WorkerGrant(wire::WorkerGrant {
-            worker: Some(wire::NodeRef {
-                node_id: worker.get(),
-                boot_epoch: boot.0,
-                role: wire::Role::Worker.into(),
-                ..Default::default()
-            }),
-            lease_ms: *lease_ms,
-            cores_total: *cores,
-            ..Default::default()
-        }),
+        Body::WorkerGrant { worker, boot, cores, lease_ms, capabilities } => {
+            WireBody::WorkerGrant(wire::WorkerGrant {
+                worker: Some(wire::NodeRef {
+                    node_id: worker.get(),
+                    boot_epoch: boot.0,
+                    role: wire::Role::Worker.into(),
+                    ..Default::default()
+                }),
+                lease_ms: *lease_ms,
+                cores_total: *cores,
+                capabilities: capabilities.iter().cloned().collect(),
+            })
+        }
         Body::WorkerGone { worker, grant } => WireBody::WorkerGone(wire::WorkerGone {
             worker: worker.get(),
             grant_token: grant.0,
@@ -87,13 +67,14 @@ fn body_out(body: &Body) -> WireBody {
             grant_token: assign.grant.0,
             cores: assign.cores,
             vus: assign.vus,
-            ..Default::default()
+            elapsed_ms: assign.elapsed_ms,
+            iterations_left: assign.iterations_left,
         }),
-        Body::AttemptEnd { segment, attempt, status, result } => WireBody::AttemptEnd(wire::AttemptEnd {
+        Body::AttemptEnd { segment, attempt, end } => WireBody::AttemptEnd(wire::AttemptEnd {
             attempt: Some(attempt_out(segment, *attempt)),
-            status: status_out(*status),
-            result: result.map(blob_out),
-            ..Default::default()
+            status: word_out(end.status),
+            result: end.result.map(blob_out),
+            error: end.error.as_ref().map(error_out),
         }),
         Body::Context { job, workflow, version, values } => WireBody::Context(wire::ContextValues {
             job_id: id_out(job.0),
@@ -102,18 +83,18 @@ fn body_out(body: &Body) -> WireBody {
             inline: if let Values::Inline(bytes) = values { bytes.clone() } else { Bytes::new() },
             blob: if let Values::Blob(blob) = values { Some(blob_out(*blob)) } else { None },
         }),
-        Body::WorkflowEnd { job, workflow, status } => WireBody::WorkflowEnd(wire::WorkflowEnd {
+        Body::WorkflowEnd { job, workflow, status, error } => WireBody::WorkflowEnd(wire::WorkflowEnd {
             job_id: id_out(job.0),
             workflow: workflow.clone(),
-            status: status_out(*status),
-            ..Default::default()
+            status: word_out(*status),
+            error: error.as_ref().map(error_out),
         }),
-        Body::Cancel { job, workflows, request, reason } => WireBody::Cancel(wire::CancelMark {
+        Body::Cancel { job, workflows, request, reason, caller } => WireBody::Cancel(wire::CancelMark {
             job_id: id_out(job.0),
             workflows: workflows.clone(),
             request_id: id_out(request.0),
             reason: reason.clone(),
-            ..Default::default()
+            caller: caller.clone(),
         }),
         Body::Control { job, workflow, change, request } => WireBody::Control(wire::JobControl {
             job_id: id_out(job.0),
@@ -127,23 +108,23 @@ fn body_out(body: &Body) -> WireBody {
             share_ppm: *share_ppm,
             try_number: *try_number,
         }),
-        Body::DcEnd { part, status, result, is_late } => WireBody::DcEnd(wire::DcEnd {
+        Body::DcEnd { part, end, is_late } => WireBody::DcEnd(wire::DcEnd {
             job: Some(part_out(part)),
-            status: status_out(*status),
-            result: result.map(blob_out),
+            status: word_out(end.status),
+            result: end.result.map(blob_out),
+            error: end.error.as_ref().map(error_out),
             late: *is_late,
-            ..Default::default()
         }),
         Body::DcState { datacenter, class, proposer } => WireBody::DcState(wire::DcState {
             datacenter: datacenter.clone(),
-            class: class_out(*class),
+            class: word_out(*class),
             proposer: proposer.get(),
         }),
-        Body::JobEnd { job, status, result } => WireBody::JobEnd(wire::JobEnd {
+        Body::JobEnd { job, end } => WireBody::JobEnd(wire::JobEnd {
             job_id: id_out(job.0),
-            status: status_out(*status),
-            result: result.map(blob_out),
-            ..Default::default()
+            status: word_out(end.status),
+            result: end.result.map(blob_out),
+            error: end.error.as_ref().map(error_out),
         }),
         Body::JobForget { job } => WireBody::JobForget(wire::JobForget { job_id: id_out(job.0) }),
         Body::ClusterVersion { version } => {
@@ -154,12 +135,7 @@ fn body_out(body: &Body) -> WireBody {
 
 fn body_in(body: WireBody) -> Read<Body> {
     Ok(match body {
-        WireBody::JobAccept(accept) => Body::JobAccept {
-            job: job_in(&accept.job.ok_or(CommandError("no job"))?.job_id)?,
-            key: text_in(accept.idempotency_key)?,
-            plan: blob_in(&accept.plan.ok_or(CommandError("no plan"))?)?,
-            gate_token: Token(accept.gate_token),
-        },
+        WireBody::JobAccept(accept) => Body::JobAccept(Box::new(accept_in(accept)?)),
         WireBody::JobLeader(leader) => {
             Body::JobLeader { job: job_in(&leader.job_id)?, leader: node_in(leader.leader)? }
         }
@@ -170,6 +146,7 @@ fn body_in(body: WireBody) -> Read<Body> {
                 boot: BootEpoch(worker.boot_epoch),
                 cores: grant.cores_total,
                 lease_ms: grant.lease_ms,
+                capabilities: grant.capabilities.into_iter().collect(),
             }
         }
         WireBody::WorkerGone(gone) => {
@@ -185,12 +162,13 @@ fn body_in(body: WireBody) -> Read<Body> {
                 grant: Token(assign.grant_token),
                 cores: assign.cores,
                 vus: assign.vus,
+                elapsed_ms: assign.elapsed_ms,
+                iterations_left: assign.iterations_left,
             })
         }
         WireBody::AttemptEnd(end) => {
             let (segment, attempt) = attempt_in(end.attempt)?;
-            let result = end.result.as_ref().map(blob_in).transpose()?;
-            Body::AttemptEnd { segment, attempt, status: status_in(end.status)?, result }
+            Body::AttemptEnd { segment, attempt, end: end_in(end.status, end.result.as_ref(), end.error)? }
         }
         WireBody::Context(context) => Body::Context {
             job: job_in(&context.job_id)?,
@@ -204,18 +182,19 @@ fn body_in(body: WireBody) -> Read<Body> {
         WireBody::WorkflowEnd(end) => Body::WorkflowEnd {
             job: job_in(&end.job_id)?,
             workflow: text_in(end.workflow)?,
-            status: status_in(end.status)?,
+            status: word_in(end.status)?,
+            error: end.error.map(error_in),
         },
         WireBody::Cancel(cancel) => Body::Cancel {
             job: job_in(&cancel.job_id)?,
             workflows: cancel.workflows,
             request: RequestId(id_in(&cancel.request_id)?),
             reason: cancel.reason,
+            caller: cancel.caller,
         },
         WireBody::JobEnd(end) => Body::JobEnd {
             job: job_in(&end.job_id)?,
-            status: status_in(end.status)?,
-            result: end.result.as_ref().map(blob_in).transpose()?,
+            end: end_in(end.status, end.result.as_ref(), end.error)?,
         },
         WireBody::JobForget(forget) => Body::JobForget { job: job_in(&forget.job_id)? },
         WireBody::ClusterVersion(version) => Body::ClusterVersion { version: version.version },
@@ -233,13 +212,12 @@ fn body_in(body: WireBody) -> Read<Body> {
         },
         WireBody::DcEnd(end) => Body::DcEnd {
             part: part_in(end.job)?,
-            status: status_in(end.status)?,
-            result: end.result.as_ref().map(blob_in).transpose()?,
+            end: end_in(end.status, end.result.as_ref(), end.error)?,
             is_late: end.late,
         },
         WireBody::DcState(state) => Body::DcState {
             datacenter: text_in(state.datacenter)?,
-            class: class_in(state.class)?,
+            class: word_in(state.class)?,
             proposer: node_in(state.proposer)?,
         },
     })
@@ -291,15 +269,6 @@ fn attempt_in(attempt: Option<wire::AttemptRef>) -> Read<(Segment, u32)> {
     Ok((segment, attempt.attempt))
 }
 
-fn status_out(status: EndStatus) -> i32 {
-    STATUSES.iter().find(|(ours, _)| *ours == status).expect("every status is in the table").1.into()
-}
-
-fn status_in(status: i32) -> Read<EndStatus> {
-    let found = STATUSES.iter().find(|(_, theirs)| i32::from(*theirs) == status);
-    found.map(|(ours, _)| *ours).ok_or(CommandError("unknown status"))
-}
-
 fn change_out(change: LoadChange) -> WireChange {
     match change {
         LoadChange::Vus(vus) => WireChange::Vus(vus),
@@ -332,11 +301,22 @@ fn part_in(part: Option<wire::JobRef>) -> Read<PartId> {
     Ok(PartId { job, datacenter: text_in(part.datacenter)?, token })
 }
 
-fn class_out(class: DatacenterClass) -> i32 {
-    CLASSES.iter().find(|(ours, _)| *ours == class).expect("every class is in the table").1.into()
+fn end_in(status: i32, result: Option<&wire::BlobRef>, error: Option<wire::Error>) -> Read<End> {
+    let result = result.map(blob_in).transpose()?;
+    Ok(End { status: word_in(status)?, result, error: error.map(error_in) })
 }
 
-fn class_in(class: i32) -> Read<DatacenterClass> {
-    let found = CLASSES.iter().find(|(_, theirs)| i32::from(*theirs) == class);
-    found.map(|(ours, _)| *ours).ok_or(CommandError("unknown class"))
+fn error_out(error: &EndError) -> wire::Error {
+    let subject = wire::ErrorDetails { subject: error.subject.clone(), ..Default::default() };
+    wire::Error {
+        code: error.code,
+        message: error.message.clone(),
+        details: (!error.subject.is_empty()).then_some(subject),
+        ..Default::default()
+    }
+}
+
+fn error_in(error: wire::Error) -> EndError {
+    let subject = error.details.map(|details| details.subject).unwrap_or_default();
+    EndError { code: error.code, message: error.message, subject }
 }

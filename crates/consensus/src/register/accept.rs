@@ -1,0 +1,115 @@
+//! Accepting jobs: once per idempotency key, and, where gates are, once per part.
+//!
+//! | key   | part of the gates' job | gate token     | then                                                          |
+//! | ----- | ---------------------- | -------------- | ------------------------------------------------------------- |
+//! | new   | any or none            | any or none    | accepted                                                      |
+//! | known | none, as before        | none           | the same job                                                  |
+//! | known | the same               | not lower      | the same job; a higher gate token is in force from now on     |
+//! | known | any                    | lower          | refused: stale gate token, with the one in force              |
+//! | known | an older one           | not lower      | refused: stale part, with the one in force                    |
+//! | known | a newer one            | not lower      | accepted in place of the older one, if that has ended         |
+//!
+//! The same key with another plan, for another datacenter, or once with gates and once without, is a conflict.
+
+use hyperscale_types::Token;
+
+use super::command::{Accept, Group, JobId};
+use super::job::Job;
+use super::limits::{JOBS_OPEN_MAX, KEY_BYTES_MAX, Limit, NAME_BYTES_MAX, OPTIONS_BYTES_MAX, Share};
+use super::pack::packed;
+use super::{Outcome, Refusal, Register};
+
+/// What a known key means.
+enum Known {
+    /// It was accepted before.
+    Repeat,
+    /// The same, from a gate with a newer token.
+    Raised(Token),
+    /// Another try of the datacenter.
+    NextPart,
+}
+
+impl Register {
+    pub(super) fn accept(&mut self, accept: Accept) -> Result<Outcome, Refusal> {
+        if self.group == Group::Gates && accept.origin.is_some() {
+            return Err(Refusal::WrongGroup);
+        }
+        if bug!(self.bugs, IgnoreIdempotencyKey) {
+            self.keys.remove(&accept.key);
+        }
+        let Some(known) = self.keys.get(&accept.key).copied() else {
+            return self.accept_new(accept, None);
+        };
+        let job = self.job_mut(known)?;
+        match job.compare(known, &accept)? {
+            Known::Repeat => {}
+            Known::Raised(token) => job.raise_gate_token(token),
+            Known::NextPart => return self.accept_new(accept, Some(known)),
+        }
+        Ok(Outcome::Accepted { job: known, is_repeat: true })
+    }
+
+    fn accept_new(&mut self, accept: Accept, replaces: Option<JobId>) -> Result<Outcome, Refusal> {
+        let id = accept.job;
+        if self.jobs.contains_key(&id) && replaces != Some(id) {
+            return Err(Refusal::JobKnown);
+        }
+        let key = accept.key.clone();
+        let job = self.admit(accept)?;
+        if let Some(old) = replaces {
+            self.remove(old);
+        }
+        self.keys.insert(key, id);
+        self.jobs.insert(id, job);
+        Ok(Outcome::Accepted { job: id, is_repeat: false })
+    }
+
+    /// The new job, if there is room for it.
+    fn admit(&self, accept: Accept) -> Result<Job, Refusal> {
+        Limit::JobsOpen.hold(self.account.open + 1, JOBS_OPEN_MAX)?;
+        Limit::KeyBytes.hold(accept.key.len(), KEY_BYTES_MAX)?;
+        Limit::NameBytes.hold(accept.caller.len(), NAME_BYTES_MAX)?;
+        accept.origin.iter().try_for_each(|origin| Limit::name(&origin.datacenter))?;
+        Limit::OptionsBytes.hold(packed(&accept.options), OPTIONS_BYTES_MAX)?;
+        let job = Job::new(accept);
+        self.account.room().check(&job, 0, Share::New)?;
+        Ok(job)
+    }
+}
+
+impl Job {
+    /// The gate's job-leader token in force, if gates sent the job.
+    pub fn gate_token(&self) -> Option<Token> {
+        self.origin.as_ref().map(|origin| origin.gate_token)
+    }
+
+    fn raise_gate_token(&mut self, token: Token) {
+        if let Some(origin) = &mut self.origin {
+            origin.gate_token = token;
+        }
+    }
+
+    /// This job, `id`, under whose key another one comes.
+    fn compare(&self, id: JobId, accept: &Accept) -> Result<Known, Refusal> {
+        let (mine, theirs) = match (&self.origin, &accept.origin) {
+            _ if self.plan != accept.plan => return Err(Refusal::KeyConflict),
+            (None, None) => return Ok(Known::Repeat),
+            (Some(mine), Some(theirs)) if mine.datacenter == theirs.datacenter => (mine, theirs),
+            _ => return Err(Refusal::KeyConflict),
+        };
+        if theirs.gate_token < mine.gate_token {
+            return Err(Refusal::StaleGateToken { current: mine.gate_token });
+        }
+        if theirs.part < mine.part {
+            return Err(Refusal::StalePart { current: mine.part });
+        }
+        if theirs.part > mine.part {
+            return if self.end.is_some() { Ok(Known::NextPart) } else { Err(Refusal::NotEnded) };
+        }
+        if id != accept.job {
+            return Err(Refusal::KeyConflict);
+        }
+        let is_newer = theirs.gate_token > mine.gate_token;
+        Ok(if is_newer { Known::Raised(theirs.gate_token) } else { Known::Repeat })
+    }
+}

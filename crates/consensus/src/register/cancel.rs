@@ -1,0 +1,85 @@
+//! Cancelling: marks that are never taken back, and who asked for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::command::{JobId, RequestId};
+use super::end::cut;
+use super::job::{Job, REASON_BYTES_MAX};
+use super::limits::{Limit, NAME_BYTES_MAX, Share, WORKFLOWS_MAX};
+use super::pack::packed;
+use super::{Outcome, Refusal, Register};
+
+/// Most requests to cancel of one job that are remembered with their reasons.
+pub const CANCELS_MAX: usize = 1024;
+
+/// Marks that are never taken back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Cancelled {
+    pub(super) whole: bool,
+    pub(super) workflows: BTreeSet<String>,
+    pub(super) requests: BTreeMap<RequestId, CancelRequest>,
+}
+
+/// Why something was cancelled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CancelRequest {
+    /// Shown to people.
+    pub reason: String,
+    /// Who asked, as far as that is known.
+    pub caller: String,
+}
+
+impl Job {
+    /// Whether nothing of this workflow may start again.
+    pub fn is_cancelled(&self, workflow: &str) -> bool {
+        self.cancelled.whole || self.cancelled.workflows.contains(workflow)
+    }
+
+    /// Whether the whole job was cancelled.
+    pub fn is_wholly_cancelled(&self) -> bool {
+        self.cancelled.whole
+    }
+
+    /// Requests to cancel something: who asked, and why.
+    pub fn cancels(&self) -> impl ExactSizeIterator<Item = (RequestId, &CancelRequest)> {
+        self.cancelled.requests.iter().map(|(request, why)| (*request, why))
+    }
+}
+
+impl Register {
+    /// The whole job is cancelled whatever its size. A request for which there is no room, or beyond [`CANCELS_MAX`], still
+    /// cancels; it is only not recognised when it is repeated, which changes nothing.
+    pub(super) fn cancel(
+        &mut self,
+        job: JobId,
+        workflows: Vec<String>,
+        request: RequestId,
+        mut why: CancelRequest,
+    ) -> Result<Outcome, Refusal> {
+        let room = self.account.room();
+        let job = self.job_mut(job)?;
+        if job.cancelled.requests.contains_key(&request) {
+            return Ok(Outcome::Repeated);
+        }
+        if job.end.is_some() {
+            return Err(Refusal::AlreadyEnded);
+        }
+        let is_whole = workflows.is_empty();
+        let new: BTreeSet<String> =
+            workflows.into_iter().filter(|name| !job.cancelled.workflows.contains(name)).collect();
+        new.iter().try_for_each(|name| Limit::name(name))?;
+        Limit::Workflows.hold(job.cancelled.workflows.len() + new.len(), WORKFLOWS_MAX)?;
+        if !new.is_empty() {
+            room.check(job, packed(&new), Share::Closing)?;
+        }
+        job.cancelled.whole |= is_whole;
+        job.cancelled.workflows.extend(new);
+        cut(&mut why.reason, REASON_BYTES_MAX);
+        cut(&mut why.caller, NAME_BYTES_MAX);
+        let more = packed(&request) + packed(&why);
+        if job.cancelled.requests.len() < CANCELS_MAX && room.check(job, more, Share::Closing).is_ok() {
+            job.cancelled.requests.insert(request, why);
+        }
+        Ok(Outcome::Done)
+    }
+}

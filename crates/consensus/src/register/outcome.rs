@@ -1,0 +1,152 @@
+//! What applying a command answers.
+
+use hyperscale_types::Token;
+
+use super::command::JobId;
+use super::limits::Limit;
+
+/// What applying a command returns.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It was done.
+    Done,
+    /// A right was granted; the index of the entry, or, when it is in force already, the token it has.
+    Granted(Token),
+    /// The job was accepted, or was before under the same key.
+    Accepted {
+        /// The job.
+        job: JobId,
+        /// Whether the key was known.
+        is_repeat: bool,
+    },
+    /// The load of a workflow was changed, or was before by the same request.
+    Controlled {
+        /// The entry that changed it.
+        index: u64,
+        /// Whether the request was known.
+        is_repeat: bool,
+    },
+    /// It was done before; nothing changed.
+    Repeated,
+    /// Nothing changed.
+    Refused(Refusal),
+}
+
+/// Why a command changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Refusal {
+    /// The bytes are not a command this version knows.
+    #[error("not a command this version knows")]
+    Unreadable,
+    /// A command of the other group.
+    #[error("not a command of this group")]
+    WrongGroup,
+    /// Not every voter understands this kind of command yet. Never proposed, and not an outcome of applying.
+    #[error("cluster version {needed} is not in force yet")]
+    NotInForce {
+        /// The version that brings it.
+        needed: u32,
+    },
+    /// No such job.
+    #[error("unknown job")]
+    UnknownJob,
+    /// The job id is taken.
+    #[error("job id is taken by another key")]
+    JobKnown,
+    /// The key was used for something else.
+    #[error("idempotency key was used for another plan or part")]
+    KeyConflict,
+    /// Another gate leads the job by now.
+    #[error("stale gate token: {current} is in force")]
+    StaleGateToken {
+        /// The one in force.
+        current: Token,
+    },
+    /// A newer try of this datacenter is known.
+    #[error("stale part: {current} is in force")]
+    StalePart {
+        /// The newest one.
+        current: Token,
+    },
+    /// Nobody leads the job yet.
+    #[error("nobody leads the job yet")]
+    NotLed,
+    /// A token that was never granted.
+    #[error("token was never granted: {current} is in force")]
+    UnknownToken {
+        /// The one in force; zero: none.
+        current: Token,
+    },
+    /// Somebody else leads the job by now.
+    #[error("stale token: {current} is in force")]
+    StaleToken {
+        /// The one in force.
+        current: Token,
+    },
+    /// It has ended.
+    #[error("already ended")]
+    AlreadyEnded,
+    /// It has not ended.
+    #[error("has not ended")]
+    NotEnded,
+    /// It was cancelled: it never starts again.
+    #[error("cancelled")]
+    Cancelled,
+    /// Something of it still runs.
+    #[error("an attempt is still running")]
+    Running,
+    /// The worker has no grant, or another one.
+    #[error("worker grant is not in force")]
+    StaleGrant {
+        /// The one in force.
+        current: Option<Token>,
+    },
+    /// A restarted worker is known under a newer boot.
+    #[error("a newer boot of this worker is known")]
+    OldBoot,
+    /// Not so many cores are free.
+    #[error("only {free} cores are free")]
+    CoresNotFree {
+        /// So many are.
+        free: u32,
+    },
+    /// Not the next attempt.
+    #[error("the next attempt is {next}")]
+    WrongAttempt {
+        /// The next one.
+        next: u32,
+    },
+    /// The attempt is not the one that runs: lost, ended or replaced.
+    #[error("attempt is superseded")]
+    Superseded,
+    /// Not the next version of the context.
+    #[error("the next version is {next}")]
+    StaleContext {
+        /// The next one.
+        next: u64,
+    },
+    /// Too large for the log.
+    #[error("context is too large for the log; store it as a blob")]
+    TooLarge,
+    /// The workflow is paused already.
+    #[error("already paused")]
+    Paused,
+    /// The workflow is not paused.
+    #[error("not paused")]
+    NotPaused,
+    /// The request was made before, for something else.
+    #[error("request id was used for another change")]
+    RequestConflict,
+    /// A late result of a part that was not given up.
+    #[error("the part was not given up, so its result is not late")]
+    NotLost,
+    /// There is no room for it.
+    #[error("{0}")]
+    Limit(Limit),
+    /// A version that does not rise.
+    #[error("cluster version {current} is in force")]
+    OldVersion {
+        /// The one in force.
+        current: u32,
+    },
+}

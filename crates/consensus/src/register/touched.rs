@@ -1,0 +1,77 @@
+//! What a command changes, for the rolling hash: everything it may touch is reported as it is afterwards, so that replicas
+//! which differ in it notice at this entry.
+
+use std::collections::BTreeSet;
+use std::hash::Hash;
+
+use hyperscale_types::NodeId;
+
+use super::Register;
+use super::command::{Body, JobId};
+use crate::apply::Effects;
+
+/// What a command may change beside what its outcome says.
+#[derive(Default)]
+pub(super) struct Touched {
+    pub(super) jobs: BTreeSet<JobId>,
+    workers: BTreeSet<NodeId>,
+    datacenter: Option<String>,
+}
+
+impl Touched {
+    fn job(job: JobId) -> Self {
+        Self { jobs: BTreeSet::from([job]), ..Self::default() }
+    }
+}
+
+impl Register {
+    /// To be asked before the command is applied.
+    pub(super) fn touched(&self, body: &Body) -> Touched {
+        match body {
+            Body::JobAccept(accept) => {
+                let known = self.keys.get(&accept.key).copied();
+                Touched { jobs: known.into_iter().chain([accept.job]).collect(), ..Touched::default() }
+            }
+            Body::JobLeader { job, .. }
+            | Body::Context { job, .. }
+            | Body::WorkflowEnd { job, .. }
+            | Body::Cancel { job, .. }
+            | Body::Control { job, .. }
+            | Body::DcAssign { job, .. }
+            | Body::JobEnd { job, .. }
+            | Body::JobForget { job } => Touched::job(*job),
+            Body::DcEnd { part, .. } => Touched::job(part.job),
+            Body::AttemptEnd { segment, .. } => {
+                let job = self.jobs.get(&segment.job);
+                let attempt = job.and_then(|job| job.attempt(&segment.workflow, segment.number));
+                let workers = attempt.map(|attempt| attempt.worker).into_iter().collect();
+                Touched { workers, ..Touched::job(segment.job) }
+            }
+            Body::Assign(assign) => {
+                Touched { workers: BTreeSet::from([assign.worker]), ..Touched::job(assign.segment.job) }
+            }
+            // Its attempts are lost, and with them something of their jobs.
+            Body::WorkerGrant { worker, .. } | Body::WorkerGone { worker, .. } => {
+                let promised = self.workers.get(worker).into_iter().flat_map(|known| known.promised.keys());
+                let jobs = promised.map(|segment| segment.job).collect();
+                Touched { jobs, workers: BTreeSet::from([*worker]), datacenter: None }
+            }
+            Body::DcState { datacenter, .. } => {
+                Touched { datacenter: Some(datacenter.clone()), ..Touched::default() }
+            }
+            Body::ClusterVersion { .. } => Touched::default(),
+        }
+    }
+
+    pub(super) fn report(&self, touched: &Touched, effects: &mut Effects) {
+        for job in &touched.jobs {
+            (job, self.jobs.get(job)).hash(effects);
+        }
+        for worker in &touched.workers {
+            (worker, self.workers.get(worker)).hash(effects);
+        }
+        touched.datacenter.as_ref().and_then(|name| self.datacenters.get(name)).hash(effects);
+        let sizes = (self.jobs.len(), self.keys.len(), self.workers.len(), self.datacenters.len());
+        (sizes, self.forgotten_early, self.version).hash(effects);
+    }
+}
