@@ -63,6 +63,9 @@ pub const DATAGRAM_PEERS_MAX: usize = 8_192;
 pub const CHALLENGES_MAX: usize = 1_024;
 /// A challenge must be answered by then; a later answer may have been kept back by somebody while its boot ended.
 pub const CHALLENGE_TTL: Duration = Duration::from_secs(5);
+/// So many datagrams for a node that is not heard are sealed under the secret it used last; from then on, while keys
+/// rotate, both secrets are tried in turn.
+pub const UNHEARD_MAX: u32 = 8;
 /// Challenges to the same boot are not repeated faster than this.
 pub const CHALLENGE_REPEAT: Duration = Duration::from_millis(100);
 

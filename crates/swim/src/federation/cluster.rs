@@ -87,13 +87,12 @@ impl Cluster {
         }
     }
 
-    /// Replaces the members. At an address given without an id, who was last heard there is remembered.
+    /// Replaces the members; whose turn it is goes on, or those at the end would never have theirs. At an address given without an id, who was last heard there is remembered.
     pub(super) fn set_members(&mut self, members: Vec<ClusterMember>) {
         self.identities.retain(|node, heard| {
             members.iter().any(|(at, known)| known.map_or(*at == heard.addr, |known| known == *node))
         });
         self.members = members;
-        self.next = 0;
     }
 
     pub(super) fn silent_since(&self) -> Now {

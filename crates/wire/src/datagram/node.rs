@@ -11,7 +11,7 @@ use super::{BootId, DatagramError, PayloadTooLarge, Received};
 use crate::counters::{Counters, Refusal};
 use crate::domain::Domain;
 use crate::entropy::{Entropy, draw};
-use crate::limits::{CHALLENGE_REPEAT, CHALLENGE_TTL, CHALLENGES_MAX, DATAGRAM_PEERS_MAX};
+use crate::limits::{CHALLENGE_REPEAT, CHALLENGE_TTL, CHALLENGES_MAX, DATAGRAM_PEERS_MAX, UNHEARD_MAX};
 use crate::noise::crypto::{aes_key, nonce};
 use crate::secret::{SecretChoice, Secrets};
 use crate::table::BoundedMap;
@@ -37,6 +37,8 @@ struct Peer {
     key: aead::LessSafeKey,
     choice: SecretChoice,
     window: ReplayWindow,
+    /// Datagrams sealed for it since it was last heard.
+    unheard: u32,
 }
 
 struct Challenged {
@@ -115,11 +117,17 @@ impl Datagrams {
         if payload.len() > DATAGRAM_PAYLOAD_MAX {
             return Err(PayloadTooLarge(payload.len()));
         }
-        // A peer that still uses the previous secret may not know the current one yet.
-        let known = self.peers.peek(&to).map(|peer| peer.choice);
-        let choice = known.unwrap_or_else(|| self.guess(to));
+        let choice = self.secret_of(to).unwrap_or_else(|| self.guess(to));
         self.put(Kind::Data, Some(to), choice, payload, out);
         Ok(())
+    }
+
+    /// The secret a node speaks under: one that uses the previous secret may not know the current one yet. After a long
+    /// silence nothing is sure any more, as it may have been started anew with other secrets.
+    fn secret_of(&mut self, node: NodeId) -> Option<SecretChoice> {
+        let peer = self.peers.get_mut(&node)?;
+        peer.unheard = peer.unheard.saturating_add(1);
+        (peer.unheard <= UNHEARD_MAX).then_some(peer.choice)
     }
 
     /// Which secrets a node has that has not spoken yet cannot be known: while keys rotate both are tried in turn.
@@ -177,6 +185,7 @@ impl Datagrams {
         }
         let peer = self.peers.get_mut(&open.header.sender).expect("its key opened the datagram");
         peer.window.accept(open.header.counter)?;
+        peer.unheard = 0;
         Ok(Received::Payload { from: open.header.sender, boot: open.header.boot, data: open.data })
     }
 
@@ -237,8 +246,8 @@ impl Datagrams {
             self.counters.use_previous_secret();
         }
         if self.peers.peek(&sender).is_none_or(|peer| peer.boot != boot) {
-            let peer =
-                Peer { boot, key: pending.key, choice: pending.choice, window: ReplayWindow::default() };
+            let (key, choice, window) = (pending.key, pending.choice, ReplayWindow::default());
+            let peer = Peer { boot, key, choice, window, unheard: 0 };
             if self.peers.insert(sender, peer).is_some() {
                 self.counters.refuse(Refusal::PeersFull);
             }
@@ -246,6 +255,7 @@ impl Datagrams {
         self.guesses.remove(&sender);
         let peer = self.peers.get_mut(&sender).expect("it was there or has just been inserted");
         peer.window.accept(counter)?;
+        peer.unheard = 0;
         let held =
             pending.held.and_then(|(counter, data)| peer.window.accept(counter).is_ok().then_some(data));
         Ok(Received::Confirmed { from: sender, boot, held })

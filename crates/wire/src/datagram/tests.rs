@@ -5,7 +5,7 @@ use hyperscale_types::{NodeId, Now};
 use super::*;
 use crate::domain::Domain;
 use crate::entropy::SeededEntropy;
-use crate::limits::CHALLENGES_MAX;
+use crate::limits::{CHALLENGES_MAX, UNHEARD_MAX};
 use crate::secret::{Secret, SecretChoice, Secrets};
 
 const OTHER: &str = "8f1c2d3b4a5968778695a4b3c2d1e0f00112a3344c5566d788f9aabbccddee0e";
@@ -294,6 +294,18 @@ fn rotating_node_is_heard_by_an_old_one_that_never_spoke_to_it() {
         let answer = reply(open(&mut between, challenge));
         assert!(matches!(open(&mut silent, &answer), Ok(Received::Confirmed { held: Some(_), .. })));
     }
+}
+
+#[test]
+fn node_that_came_back_with_the_new_secret_only_is_reached_though_it_never_speaks_first() {
+    let new = Secret::parse(OTHER, "default").unwrap();
+    let rotating = Secrets { current: new.clone(), previous: Some(Secret::development()) };
+    let finished = Secrets { current: new, previous: None };
+    let (mut old, mut between) = (node(1, 1), node_with(2, 2, "default", rotating));
+    introduce(&mut old, &mut between);
+    let mut back = node_with(1, 9, "default", finished);
+    let understood = |_| open(&mut back, &sealed(&mut between, 1, b"there?")).is_ok();
+    assert!((0..UNHEARD_MAX + 2).any(understood));
 }
 
 #[test]

@@ -319,6 +319,18 @@ fn watching_again_does_not_bring_probes_forward() {
 }
 
 #[test]
+fn list_read_anew_does_not_begin_with_the_first_member_again() {
+    let mut rig = Rig::watching(1);
+    let members: Vec<_> = (10..15).map(|number| (addr(number), Some(node(number)))).collect();
+    for _ in 0..5 {
+        rig.command(FederationCommand::Watch { cluster: name(1), members: members.clone() });
+        rig.advance(2);
+    }
+    let probed: std::collections::BTreeSet<u64> = rig.probed.iter().map(|(_, number)| *number).collect();
+    assert_eq!(probed.len(), 5);
+}
+
+#[test]
 fn probe_is_answered_with_the_own_aggregate_unless_meant_for_another() {
     let mut gate = Rig::watching(0).gate;
     let mut out = Vec::new();
