@@ -45,8 +45,6 @@ pub enum Bug {
     StaleWorkerVersion,
     /// A manager is active before it has the worker lists of its peers.
     ActiveBeforeLists,
-    /// Nobody is sought on who was given up as never reached.
-    NeverSeek,
     /// Clusters are given up while judgement is held.
     JudgeWhileHeld,
     /// A cluster that was given up stays so, whatever it answers.
@@ -55,7 +53,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 22] = [
+    pub const ALL: [Bug; 21] = [
         Bug::RestartSuspicion,
         Bug::ShortSuspicion,
         Bug::AcceptStaleIncarnation,
@@ -75,7 +73,6 @@ impl Bug {
         Bug::StaleEmbedded,
         Bug::StaleWorkerVersion,
         Bug::ActiveBeforeLists,
-        Bug::NeverSeek,
         Bug::JudgeWhileHeld,
         Bug::UnreachableForEver,
     ];

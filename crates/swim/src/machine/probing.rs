@@ -204,9 +204,7 @@ impl Swim {
 
     /// Probes one of those that were given up as never reached.
     fn seek(&mut self, turn: &mut Turn<'_>) {
-        if let Some(peer) = self.prober.astray.draw(&mut self.rng)
-            && !bug!(self.config, NeverSeek)
-        {
+        if let Some(peer) = self.prober.astray.draw(&mut self.rng) {
             let (to, seq) = (Destination { node: peer.node, addr: peer.addr }, self.next_seq());
             self.send(turn, to, Message::Probe { seq, target: to.node }, None);
         }
