@@ -12,7 +12,7 @@ mod step;
 
 use std::collections::BTreeMap;
 
-use hyperscale_types::{ErrorKind, Name};
+use hyperscale_types::Name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +22,6 @@ pub use changes::{Change, Changed, ChangedBy};
 pub use exports::ExportResult;
 pub use metric::{MetricResult, MetricTagResult, ValuesResult};
 pub use step::{BytesResult, PhasesResult, StepResult, StreamResult, TagResult, TimingResult};
-
-use crate::event::BoundCounts;
 
 /// The version that is written.
 pub const VERSION: u32 = 1;
