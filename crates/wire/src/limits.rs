@@ -64,8 +64,9 @@ pub const CHALLENGES_MAX: usize = 1_024;
 /// A challenge must be answered by then; a later answer may have been kept back by somebody while its boot ended.
 pub const CHALLENGE_TTL: Duration = Duration::from_secs(5);
 /// So many datagrams for a node that is not heard are sealed under the secret it used last; from then on, while keys
-/// rotate, both secrets are tried in turn.
-pub const UNHEARD_MAX: u32 = 8;
+/// rotate, both secrets are tried in turn. Many more than gossip sends to a member between two of its own datagrams, as
+/// every other one is lost then.
+pub const UNHEARD_MAX: u32 = 64;
 /// Challenges to the same boot are not repeated faster than this.
 pub const CHALLENGE_REPEAT: Duration = Duration::from_millis(100);
 
