@@ -60,8 +60,10 @@ impl Challenged {
 struct Open {
     header: Header,
     data: Vec<u8>,
-    /// Of a boot that is not known: the key that opened it.
-    fresh: Option<(aead::LessSafeKey, SecretChoice)>,
+    /// The key that opened it, if that is not the one its boot is known with.
+    key: Option<aead::LessSafeKey>,
+    /// Whether its boot is known.
+    is_known: bool,
     choice: SecretChoice,
 }
 
@@ -179,25 +181,28 @@ impl Datagrams {
     }
 
     fn data(&mut self, now: Now, open: Open, entropy: &mut dyn Entropy) -> Result<Received, DatagramError> {
-        if open.fresh.is_some() {
+        if !open.is_known {
             self.counters.refuse(Refusal::DatagramUnconfirmed);
             return Ok(self.challenge(now, open, entropy));
         }
         let peer = self.peers.get_mut(&open.header.sender).expect("its key opened the datagram");
         peer.window.accept(open.header.counter)?;
         peer.unheard = 0;
+        if let Some(key) = open.key {
+            (peer.key, peer.choice) = (key, open.choice);
+        }
         Ok(Received::Payload { from: open.header.sender, boot: open.header.boot, data: open.data })
     }
 
     /// Challenges the boot that sent a datagram, and holds the datagram if it is the newest one.
     fn challenge(&mut self, now: Now, open: Open, entropy: &mut dyn Entropy) -> Received {
-        let Open { header, data, fresh, choice } = open;
+        let Open { header, data, key, choice, .. } = open;
         let id = (header.sender, header.boot);
         if self.challenged.peek(&id).is_some_and(|pending| pending.is_over(now)) {
             self.challenged.remove(&id);
         }
         let begins = self.challenged.peek(&id).is_none();
-        let key = fresh.map_or_else(|| self.receiver_key(header, choice), |(key, _)| key);
+        let key = key.unwrap_or_else(|| self.receiver_key(header, choice));
         let (pending, evicted) = self.challenged.get_or_insert_with(&id, || Challenged {
             nonce: draw(entropy),
             since: now,
@@ -309,14 +314,20 @@ impl Datagrams {
                 key.open_separate_gather(nonce(header.counter), aad(header_bytes, to), body, tag, &mut data);
             opened.is_ok().then_some(data)
         };
-        if let Some(peer) = self.peers.peek(&header.sender).filter(|peer| peer.boot == header.boot) {
-            let data = try_open(&peer.key).ok_or(DatagramError::Forged)?;
-            return Ok(Open { header, data, fresh: None, choice: peer.choice });
+        let known = self.peers.peek(&header.sender).filter(|peer| peer.boot == header.boot);
+        if let Some(peer) = known
+            && let Some(data) = try_open(&peer.key)
+        {
+            return Ok(Open { header, data, key: None, is_known: true, choice: peer.choice });
         }
         for choice in [SecretChoice::Current, SecretChoice::Previous] {
+            // A boot that is known may change from one secret to the other while keys rotate.
+            if known.is_some_and(|peer| peer.choice == choice) {
+                continue;
+            }
             let key = sender_key(&self.secrets, choice, &self.domain, header.sender, header.boot);
             if let Some((key, data)) = key.and_then(|key| try_open(&key).map(|data| (key, data))) {
-                return Ok(Open { header, data, fresh: Some((key, choice)), choice });
+                return Ok(Open { header, data, key: Some(key), is_known: known.is_some(), choice });
             }
         }
         Err(DatagramError::Forged)

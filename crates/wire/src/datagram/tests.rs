@@ -309,6 +309,20 @@ fn node_that_came_back_with_the_new_secret_only_is_reached_though_it_never_speak
 }
 
 #[test]
+fn known_boot_may_change_to_the_other_secret_and_back_but_not_repeat_itself() {
+    let new = Secret::parse(OTHER, "default").unwrap();
+    let rotating = Secrets { current: new, previous: Some(Secret::development()) };
+    let (mut a, mut b) = (node_with(1, 1, "default", rotating.clone()), node_with(2, 2, "default", rotating));
+    introduce(&mut a, &mut b);
+    // It is not answered for so long that it tries both in turn.
+    for _ in 0..UNHEARD_MAX + 6 {
+        let datagram = sealed(&mut a, 2, b"x");
+        assert!(matches!(open(&mut b, &datagram), Ok(Received::Payload { .. })));
+        assert_eq!(open(&mut b, &datagram), Err(DatagramError::Replayed));
+    }
+}
+
+#[test]
 fn tables_stay_within_their_limits() {
     let mut b = node(2, 2);
     for number in 0..CHALLENGES_MAX as u64 + 50 {
