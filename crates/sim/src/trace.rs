@@ -1,4 +1,5 @@
-//! A rolling hash of everything that happened: two runs of a seed are the same run if and only if their hashes agree.
+//! A rolling hash of what happened, when, to whom, and of a part of its content: runs that differ in anything that matters
+//! later differ in it.
 
 /// The hash so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
