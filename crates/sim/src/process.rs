@@ -58,6 +58,11 @@ impl Process {
         self.life == Life::Up
     }
 
+    /// Whether it will never run again.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.life, Life::Gone(_))
+    }
+
     /// Whether a connection to it is refused rather than lost.
     pub fn refuses(&self) -> bool {
         matches!(self.life, Life::Down(Crash::Process) | Life::Gone(Crash::Process))
@@ -101,6 +106,6 @@ mod tests {
         assert!(process.restart());
         assert_eq!(process.boot, BootEpoch(2));
         process.end(Crash::Machine);
-        assert!(!process.restart() && !process.refuses());
+        assert!(!process.restart() && !process.refuses() && process.is_gone());
     }
 }

@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyperscale_swim::federation::{ClusterName, FederationEvent, Reachability};
-use hyperscale_types::Role;
 
 use super::{Invariant, Seen, Verdict, What};
 use crate::moment::Moment;
-use crate::process::Life;
-use crate::world::{Fact, World, cluster_name};
+use crate::world::{Fact, Truth, World, cluster_name};
 
 /// What came from earlier trouble has passed by then.
 const CALM_FOR_S: u64 = 90;
@@ -46,27 +44,26 @@ impl Invariant for CrossJudgement {
 
 /// Whether most of those who can be asked in a cluster have run for a while.
 fn answers(seen: &Seen<'_>, cluster: &ClusterName) -> bool {
-    let asked = seen.truth.nodes.iter().filter(|fact| {
-        let known = !matches!(fact.process.life, Life::Gone(_)) && fact.role != Role::Worker;
-        known && cluster_name(fact.cluster) == *cluster
-    });
+    let Some(cluster) = number_of(seen.truth, cluster) else { return false };
+    let asked = seen.truth.voters(cluster).map(|index| &seen.truth.nodes[index]);
     let runs = |fact: &&Fact| fact.process.is_up() && seen.at.since(fact.since) >= RUNS_FOR;
     asked.clone().filter(runs).count() * 2 > asked.count()
+}
+
+fn number_of(truth: &Truth, name: &ClusterName) -> Option<u8> {
+    (0..truth.clusters()).find(|cluster| cluster_name(*cluster) == *name)
 }
 
 /// The first node that does not reach a cluster in which somebody runs.
 pub fn cut_off(world: &World) -> Option<String> {
     for (index, node) in world.nodes.iter().enumerate().filter(|(index, _)| world.truth.stays(*index)) {
         let Some(core) = &node.federation else { continue };
-        let lost = core.clusters().find(|view| {
-            view.reachability != Reachability::Reachable
-                && world.truth.nodes.iter().enumerate().any(|(other, fact)| {
-                    cluster_name(fact.cluster) == *view.name
-                        && fact.role != Role::Worker
-                        && world.truth.stays(other)
-                })
-        });
-        if let Some(view) = lost {
+        let somebody_runs = |name: &ClusterName| {
+            let cluster = number_of(&world.truth, name);
+            cluster.is_some_and(|cluster| world.truth.voters(cluster).any(|other| world.truth.stays(other)))
+        };
+        let mut lost = core.clusters().filter(|view| view.reachability != Reachability::Reachable);
+        if let Some(view) = lost.find(|view| somebody_runs(view.name)) {
             let (me, it) = (world.name_of(index), &view.name.0);
             return Some(format!("{me} takes {it} for {:?}", view.reachability));
         }

@@ -14,7 +14,6 @@ use hyperscale_types::{BootEpoch, NodeId, Role};
 use super::node::{address_of, id_of, index_at};
 use super::{Happening, World};
 use crate::invariants::What;
-use crate::process::Life;
 
 /// What a message between clusters takes on the wire, about.
 const CROSS_BYTES: usize = 150;
@@ -49,7 +48,8 @@ impl World {
             return;
         }
         for cluster in self.watched_by(index) {
-            let members = self.watchable(cluster).map(|node| (address_of(node), Some(id_of(node)))).collect();
+            let members =
+                self.truth.voters(cluster).map(|node| (address_of(node), Some(id_of(node)))).collect();
             let cluster = cluster_name(cluster);
             self.cross(index, FederationInput::Command(FederationCommand::Watch { cluster, members }));
         }
@@ -82,13 +82,6 @@ impl World {
             self.truth.nodes.iter().any(|fact| fact.cluster == *cluster && fact.role == wanted)
         };
         (0..self.truth.clusters()).filter(there).collect()
-    }
-
-    /// The members of a cluster that can be probed from outside and were not taken away.
-    fn watchable(&self, cluster: u8) -> impl Iterator<Item = usize> + '_ {
-        let nodes = self.truth.nodes.iter().enumerate();
-        let there = nodes.filter(move |(_, fact)| fact.cluster == cluster && fact.role != Role::Worker);
-        there.filter(|(_, fact)| !matches!(fact.process.life, Life::Gone(_))).map(|(index, _)| index)
     }
 
     fn aggregate(&self, index: usize) -> Aggregate {
@@ -146,13 +139,7 @@ impl World {
         {
             return;
         }
-        let [first, second] = self.network.datagram(self.kernel.now(), from, to, CROSS_BYTES);
-        let message = Box::new(message);
-        if let Some(at) = second {
-            self.kernel.at(at, Happening::Cross { from, to, message: message.clone() });
-        }
-        if let Some(at) = first {
-            self.kernel.at(at, Happening::Cross { from, to, message });
-        }
+        let times = self.network.datagram(self.kernel.now(), from, to, CROSS_BYTES);
+        self.arrives(times, Box::new(message), |message| Happening::Cross { from, to, message });
     }
 }

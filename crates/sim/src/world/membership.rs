@@ -112,13 +112,8 @@ impl World {
         }
         let (now, to) = (self.kernel.now(), index_of(to));
         let bytes = size::datagram_len(&datagram) + self.setup.config.gossip.seal_bytes;
-        let [first, second] = self.network.datagram(now, from, to, bytes);
-        if let Some(at) = second {
-            self.kernel.at(at, Happening::Datagram { from, to, datagram: datagram.clone() });
-        }
-        if let Some(at) = first {
-            self.kernel.at(at, Happening::Datagram { from, to, datagram });
-        }
+        let times = self.network.datagram(now, from, to, bytes);
+        self.arrives(times, datagram, |datagram| Happening::Datagram { from, to, datagram });
     }
 
     fn send_stream(&mut self, from: usize, to: Endpoint, message: StreamMessage) {

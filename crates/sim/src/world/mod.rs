@@ -244,6 +244,21 @@ impl World {
         }
     }
 
+    /// Something sent arrives as often as the network says: once, twice or never.
+    fn arrives<T: Clone>(
+        &mut self,
+        [first, second]: [Option<Moment>; 2],
+        sent: T,
+        happening: impl Fn(T) -> Happening,
+    ) {
+        if let Some(at) = second {
+            self.kernel.at(at, happening(sent.clone()));
+        }
+        if let Some(at) = first {
+            self.kernel.at(at, happening(sent));
+        }
+    }
+
     fn show(&mut self, index: usize, what: What<'_>) {
         let at = self.kernel.now();
         let seen = Seen { at, node: index, swim: &self.nodes[index].swim, truth: &self.truth, what };

@@ -54,6 +54,13 @@ impl Truth {
         self.members(cluster).filter(move |index| self.nodes[*index].role == role)
     }
 
+    /// Those of a cluster that vote, unless they were taken away: whom configuration names.
+    pub fn voters(&self, cluster: u8) -> impl Iterator<Item = usize> + Clone + '_ {
+        let nodes = self.nodes.iter().enumerate();
+        let voters = nodes.filter(move |(_, fact)| fact.cluster == cluster && fact.role != Role::Worker);
+        voters.filter(|(_, fact)| !fact.process.is_gone()).map(|(index, _)| index)
+    }
+
     /// Number of clusters.
     pub fn clusters(&self) -> u8 {
         self.nodes.iter().map(|node| node.cluster + 1).max().unwrap_or(0)

@@ -128,13 +128,8 @@ impl World {
     }
 
     fn carry(&mut self, from: usize, to: usize, bytes: Vec<u8>) {
-        let [first, second] = self.network.datagram(self.kernel.now(), from, to, bytes.len());
-        if let Some(at) = second {
-            self.kernel.at(at, Happening::Sealed { from, to, bytes: bytes.clone() });
-        }
-        if let Some(at) = first {
-            self.kernel.at(at, Happening::Sealed { from, to, bytes });
-        }
+        let times = self.network.datagram(self.kernel.now(), from, to, bytes.len());
+        self.arrives(times, bytes, |bytes| Happening::Sealed { from, to, bytes });
     }
 
     /// Bytes arrive: for the core, for the wire itself, or for nobody.

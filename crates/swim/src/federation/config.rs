@@ -104,6 +104,7 @@ mod tests {
             assert_eq!(config.check(), Err(error));
         }
     }
+
     #[test]
     fn greatest_values_are_refused_and_do_not_overflow() {
         let (good, max) = (FederationConfig::wan(), Duration::MAX);

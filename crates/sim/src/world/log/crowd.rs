@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hyperscale_types::{NodeId, Role};
+use hyperscale_types::NodeId;
 
 use super::{Happening, World};
 use crate::invariants::Logged;
@@ -10,7 +10,6 @@ use crate::jobs::{Answer, Deed};
 use crate::log::Letter;
 use crate::log::letter::ClientLetter;
 use crate::moment::Moment;
-use crate::process::Life;
 use crate::world::node::{id_of, index_of};
 
 /// One way between a client and a manager.
@@ -57,12 +56,9 @@ impl World {
         }
     }
 
-    /// The managers of a cluster that were not taken away.
+    /// Whom workers and clients know in a cluster.
     fn known_managers(&self, cluster: u8) -> Vec<NodeId> {
-        let facts = self.truth.nodes.iter().enumerate().filter(|(_, fact)| fact.cluster == cluster);
-        let managers = facts.filter(|(_, fact)| fact.role != Role::Worker);
-        let there = managers.filter(|(_, fact)| !matches!(fact.process.life, Life::Gone(_)));
-        there.map(|(index, _)| id_of(index)).collect()
+        self.truth.voters(cluster).map(id_of).collect()
     }
 
     /// A client looks at its errand.

@@ -8,7 +8,6 @@ use hyperscale_consensus::{Change, LogGroup, ProposalId};
 use hyperscale_types::NodeId;
 
 use super::{Happening, World};
-use crate::process::Life;
 use crate::world::node::{id_of, index_of};
 
 /// How often the operator looks.
@@ -36,7 +35,7 @@ impl World {
     /// What is wrong with the members, as far as the leader's replica knows them.
     fn wanted(&self, leader: usize, cluster: u8) -> Option<Change> {
         let group = &self.nodes[leader].host.as_ref()?.office()?.group;
-        let is_gone = |node: NodeId| matches!(self.truth.nodes[index_of(node)].process.life, Life::Gone(_));
+        let is_gone = |node: NodeId| self.truth.nodes[index_of(node)].process.is_gone();
         if let Some(gone) = group.roster().members().find(|member| is_gone(member.node)) {
             return Some(Change::Remove(gone.raft_id));
         }
