@@ -42,6 +42,8 @@ pub enum Command {
     ConnectionFailed {
         /// The peer.
         node: NodeId,
+        /// Which life of it the connection was with; unknown when none came about.
+        boot: Option<BootEpoch>,
     },
     /// The host's loop ran this late.
     RuntimeLag(Duration),

@@ -127,7 +127,7 @@ impl World {
             self.kernel.at(at, Happening::Stream { from, to: index, message });
         } else if let Some(node) = to.node {
             let boot = self.truth.nodes[from].process.boot;
-            let command = Command::ConnectionFailed { node };
+            let command = Command::ConnectionFailed { node, boot: None };
             self.kernel.at(at, Happening::Command { node: from, boot, command });
         }
     }

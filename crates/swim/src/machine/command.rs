@@ -7,7 +7,7 @@ use super::{Swim, Turn};
 use crate::audit::Cause;
 use crate::claim::Status;
 use crate::io::{Command, Timer};
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 
 impl Swim {
     pub(super) fn command(&mut self, turn: &mut Turn<'_>, command: Command) {
@@ -15,7 +15,7 @@ impl Swim {
             Command::Join { contacts } => self.join(turn, &contacts),
             Command::Leave => self.leave(turn),
             Command::SetState(state) => self.set_state(state),
-            Command::ConnectionFailed { node } => self.connection_failed(turn, node),
+            Command::ConnectionFailed { node, boot } => self.connection_failed(turn, node, boot),
             Command::RuntimeLag(lag) => self.lagged(turn, lag),
             Command::Worker(report) => self.report_worker(turn, report),
         }
@@ -42,10 +42,13 @@ impl Swim {
     }
 
     /// A refused port or reset connection is evidence to suspect now. It is never a death: the node may be restarting,
-    /// or something between the two may have spoken in its name.
-    fn connection_failed(&mut self, turn: &mut Turn<'_>, node: NodeId) {
+    /// or something between the two may have spoken in its name. The end of a former life says nothing of the present one.
+    fn connection_failed(&mut self, turn: &mut Turn<'_>, node: NodeId, boot: Option<BootEpoch>) {
         let Some(slot) = self.members.find(node) else { return };
         let member = self.members.get(slot);
+        if boot.is_some_and(|boot| boot < member.claim().boot) {
+            return;
+        }
         if !member.confirmed || !member.status().is_live() || !self.me.is_active() {
             return;
         }

@@ -168,13 +168,13 @@ fn probe_to_a_suspect_carries_the_suspicion() {
 #[test]
 fn refused_connection_is_suspicion_now_and_never_death() {
     let mut rig = everyone_well(2..6);
-    let actions = rig.command(Command::ConnectionFailed { node: node(4) });
+    let actions = rig.command(Command::ConnectionFailed { node: node(4), boot: None });
     assert_eq!(suspected(&actions), [4]);
     let probe = datagrams_to(&actions, 4)[0];
     assert!(is_probe(probe) && probe.members[0].is_accusation());
     rig.well.clear();
     let repeated: Vec<_> =
-        (0..5).flat_map(|_| rig.command(Command::ConnectionFailed { node: node(4) })).collect();
+        (0..5).flat_map(|_| rig.command(Command::ConnectionFailed { node: node(4), boot: None })).collect();
     assert_eq!(events(&repeated), []);
     assert_eq!(rig.status(4), Some(Status::Suspect));
 }
@@ -183,8 +183,19 @@ fn refused_connection_is_suspicion_now_and_never_death() {
 fn refused_connection_of_an_unconfirmed_peer_is_no_evidence() {
     let mut rig = Rig::among([2]);
     rig.gossip(2, &[update(3, 0, Status::Alive, 3)]);
-    rig.command(Command::ConnectionFailed { node: node(3) });
+    rig.command(Command::ConnectionFailed { node: node(3), boot: None });
     assert_eq!(rig.status(3), Some(Status::Alive));
+}
+
+#[test]
+fn end_of_a_former_life_is_no_evidence_against_the_present_one() {
+    let mut rig = everyone_well(2..6);
+    let restarted = MemberUpdate { claim: claim(2, 0, Status::Alive), ..update(4, 0, Status::Alive, 4) };
+    rig.gossip(3, &[restarted]);
+    rig.advance(secs(6.0));
+    let failed = |boot| Command::ConnectionFailed { node: node(4), boot: Some(BootEpoch(boot)) };
+    assert!(suspected(&rig.command(failed(1))).is_empty());
+    assert_eq!(suspected(&rig.command(failed(2))), [4]);
 }
 
 #[test]
