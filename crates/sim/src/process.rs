@@ -10,7 +10,7 @@ use hyperscale_types::BootEpoch;
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
-    /// The process died and its machine lives: connections are refused.
+    /// The process died and its machine lives: open connections are closed, new ones refused.
     Process,
     /// The machine died: nobody answers at all, and what was not synced is lost.
     Machine,

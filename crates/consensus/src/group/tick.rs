@@ -55,7 +55,7 @@ impl<M: Machine> RaftGroup<M> {
         }
     }
 
-    /// SWIM says that the leader is dead. A hint: this replica no longer believes in it, and campaigns with a pre-vote. If
+    /// SWIM says that the leader is dead, or it closed its connections. A hint: this replica no longer believes in it, and campaigns with a pre-vote. If
     /// the hint is wrong the others, who hear the leader, refuse, and its next heartbeat is believed again.
     pub fn hint_leader_dead(&mut self, now: Now, leader: RaftId) {
         if self.leader() != Some(leader) || leader == self.id || self.state.halt.is_some() {

@@ -138,6 +138,11 @@ impl Office {
         }
         self.driver.dead.insert(node);
         self.chair.mourn(node);
+        self.doubt(now, node);
+    }
+
+    /// A node is taken for dead, or it closed its connections: if it led the group, somebody else may.
+    pub fn doubt(&mut self, now: Now, node: NodeId) {
         if let Some(leader) = self.group.leader()
             && self.leader_node() == Some(node)
         {

@@ -106,18 +106,46 @@ impl Network {
         let key = (from as u32, to as u32, connection);
         let last = self.streams.get(&key).copied();
         let is_open = last.is_some_and(|last| now.since(last) < CONNECTION_IDLE);
-        let mut arrives = sent.plus(if is_open { delay } else { delay * 3 });
+        let arrives = self.repeated(sent.plus(if is_open { delay } else { delay * 3 }), last);
+        match arrives {
+            Some(at) => self.streams.insert(key, at),
+            None => self.streams.remove(&key),
+        };
+        arrives
+    }
+
+    /// The machine of a node closes all its connections, as its process ended: who sees that, and when.
+    pub fn hang_up(&mut self, now: Moment, node: usize) -> Vec<(usize, Moment)> {
+        let me = node as u32;
+        let mut peers: BTreeMap<u32, Option<Moment>> = BTreeMap::new();
+        for (&(from, to, _), &last) in &self.streams {
+            if (from == me || to == me) && now.since(last) < CONNECTION_IDLE {
+                let sent = (from == me).then_some(last);
+                let latest = peers.entry(if from == me { to } else { from }).or_default();
+                *latest = sent.max(*latest);
+            }
+        }
+        self.streams.retain(|(from, to, _), _| *from != me && *to != me);
+        let mut seen = Vec::new();
+        for (peer, last) in peers.into_iter().map(|(peer, last)| (peer as usize, last)) {
+            if self.reaches(now, node, peer) {
+                let arrives = now.plus(self.one_way(now, node, peer));
+                seen.extend(self.repeated(arrives, last).map(|at| (peer, at)));
+            }
+        }
+        seen
+    }
+
+    /// When a segment of a stream arrives that is repeated while it gets lost, and comes after the one before it.
+    fn repeated(&mut self, mut arrives: Moment, last: Option<Moment>) -> Option<Moment> {
         let mut pause = RETRANSMIT_AFTER;
         for _ in 0..RETRANSMITS_MAX {
             if self.rng.f64() >= self.weather.loss {
-                let arrives = last.map_or(arrives, |last| arrives.max(Moment(last.0 + 1)));
-                self.streams.insert(key, arrives);
-                return Some(arrives);
+                return Some(last.map_or(arrives, |last| arrives.max(Moment(last.0 + 1))));
             }
             arrives = arrives.plus(pause);
             pause *= 2;
         }
-        self.streams.remove(&key);
         None
     }
 

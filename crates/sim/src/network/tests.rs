@@ -50,6 +50,28 @@ fn streams_keep_their_order_under_loss() {
 }
 
 #[test]
+fn hang_up_is_seen_by_those_with_an_open_connection_after_what_was_said() {
+    let mut network = network(Weather { loss: 0.1, reorder: 0.3, ..Weather::fair() });
+    let said = network.stream(Moment(0), Connection::Control, 0, 1, 100).unwrap();
+    network.stream(Moment(0), Connection::Bulk, 3, 0, 100).unwrap();
+    network.stream(Moment(0), Connection::Control, 1, 2, 100).unwrap();
+    let seen = network.hang_up(Moment(1), 0);
+    assert_eq!(seen.iter().map(|(peer, _)| *peer).collect::<Vec<_>>(), [1, 3]);
+    assert!(seen[0].1 > said);
+    assert_eq!(network.hang_up(Moment(1), 0), [], "nothing is open any more");
+    let idle = Moment::ZERO.plus(CONNECTION_IDLE * 2);
+    assert_eq!(network.hang_up(idle, 1), [], "long closed");
+}
+
+#[test]
+fn hang_up_does_not_cross_a_cut() {
+    let mut network = network(Weather::fair());
+    network.stream(Moment(0), Connection::Control, 0, 1, 100).unwrap();
+    network.cut(1, Partition::one_way(&[0], &[1], 4));
+    assert_eq!(network.hang_up(Moment(1), 0), []);
+}
+
+#[test]
 fn one_way_cut_blocks_datagrams_one_way_and_streams_both_ways() {
     let mut network = network(Weather::fair());
     network.cut(1, Partition::one_way(&[0], &[1], 4));

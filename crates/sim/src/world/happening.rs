@@ -102,6 +102,15 @@ pub enum Happening {
         /// What.
         letter: Box<Letter>,
     },
+    /// A node sees that another one's process ended: its connections were closed.
+    HungUp {
+        /// Who sees it.
+        node: usize,
+        /// In which life.
+        boot: BootEpoch,
+        /// Whose connections.
+        by: usize,
+    },
     /// The clock of a replica ticks.
     Tick {
         /// Whose.
@@ -172,6 +181,7 @@ impl Happening {
             }
             Happening::Stream { to, .. } => gossip(*to, Arrival::Stream),
             Happening::Letter { to, .. } => control(*to, Arrival::Stream),
+            Happening::HungUp { node, .. } => control(*node, Arrival::Stream),
             Happening::Timer { node, .. }
             | Happening::CrossTimer { node, .. }
             | Happening::Command { node, .. }
@@ -233,6 +243,7 @@ impl Happening {
                 [0x12 | (*from as u64) << 8, *to as u64, seq]
             }
             Happening::CrossTimer { node, at, .. } => [19, *node as u64, at.0],
+            Happening::HungUp { node, by, .. } => [20, *node as u64, *by as u64],
             Happening::Deferred(inner) => inner.fingerprint(),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyperscale_swim::{Command, Config, Identity, Input, Swim};
 use hyperscale_types::{BootEpoch, Role};
 
-use super::node::{Node, address_of, peer_of};
+use super::node::{Node, address_of, id_of, peer_of};
 use super::state;
 use super::{Fact, Happening, World};
 use crate::clock::Clock;
@@ -73,6 +73,20 @@ impl World {
             self.recorder.note(self.kernel.now(), index, || format!("crashes ({how:?})"));
             self.show(index, What::Ended);
             self.crash_log(index, how);
+            if how == Crash::Process {
+                self.hang_up(index);
+            }
+        }
+    }
+
+    /// The machine of a process that ended closes its connections. Those at their other ends see that.
+    fn hang_up(&mut self, index: usize) {
+        let ended = self.truth.nodes[index].process.boot;
+        for (node, at) in self.network.hang_up(self.kernel.now(), index) {
+            let boot = self.truth.nodes[node].process.boot;
+            let command = Command::ConnectionFailed { node: id_of(index), boot: Some(ended) };
+            self.kernel.at(at, Happening::Command { node, boot, command });
+            self.kernel.at(at, Happening::HungUp { node, boot, by: index });
         }
     }
 

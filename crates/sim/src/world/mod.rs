@@ -148,6 +148,7 @@ impl World {
             Happening::Cross { to, message, .. } => self.cross_message(to, *message),
             Happening::CrossTimer { node, boot, timer, .. } => self.cross_timer(node, boot, timer),
             Happening::Letter { from, to, boot, letter } => self.letter(from, to, boot, *letter),
+            Happening::HungUp { node, boot, by } => self.hung_up(node, boot, by),
             Happening::Tick { node, boot } => self.log_tick(node, boot),
             Happening::Duty { node, boot } => self.duty(node, boot),
             Happening::Disk { node, boot } => self.disk(node, boot),

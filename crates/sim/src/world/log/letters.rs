@@ -55,6 +55,14 @@ impl World {
         }
     }
 
+    /// A node sees that another one's process ended.
+    pub(in crate::world) fn hung_up(&mut self, node: usize, boot: BootEpoch, by: usize) {
+        if self.is_life(node, boot) {
+            self.recorder.note(self.kernel.now(), node, || format!("{} hung up", id_of(by)));
+            self.at_work(node, |office, now, _| office.doubt(now, id_of(by)));
+        }
+    }
+
     fn raft_message(&mut self, to: usize, from: NodeId, message: Message) {
         let Some(message) = self.reread_raft(to, message) else { return };
         self.at_work(to, |office, now, _| office.message(now, from, message));
