@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ledger::Line;
-use super::{Bound, Row, percentile, seconds, with_log};
+use super::{Bound, Row, percentile, seconds, with_log, with_missing};
 use crate::log::disk::SYNC;
 use crate::network::Weather;
 
@@ -16,8 +16,7 @@ pub(super) fn measure(thorough: bool) -> Vec<Row> {
 }
 
 fn rows(voters: usize, count: usize) -> Vec<Row> {
-    let mut took = commits(voters, count);
-    took.sort_by(f64::total_cmp);
+    let took = with_missing(commits(voters, count), count, PAUSE.as_secs_f64() * 1e3);
     let (sync, delay) = (SYNC.as_secs_f64() * 1e3, Weather::fair().delay.as_secs_f64() * 1e3);
     let note = format!("{} commits; medians of the model: sync {sync} ms, one way {delay} ms", took.len());
     let row = |percent, limit| Row {

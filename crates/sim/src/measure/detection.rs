@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyperscale_swim::Lifeguard;
 
 use super::watch::Kind;
-use super::{Bound, Row, percentile, seconds, settled};
+use super::{Bound, Row, percentile, seconds, settled, with_missing};
 use crate::process::Crash;
 use crate::world::id_of;
 
@@ -86,10 +86,15 @@ fn crashes(seed: u64, series: &Series, first: &mut Vec<f64>, dead: &mut Vec<f64>
         world.run(GAP);
     }
     world.run(AFTER);
+    let survives = |observer: usize| world.truth.nodes[observer].process.is_up();
+    let survivors = series.count - crashed.len();
     for (victim, at) in crashed {
-        let about = id_of(victim);
+        let (about, all) = (id_of(victim), seconds(world.kernel.now(), at));
         let noted = watch.all(|it| it.about == about && it.at >= at);
-        first.extend(noted.iter().find(|it| it.kind == Kind::Suspected).map(|it| seconds(it.at, at)));
-        dead.extend(noted.iter().filter(|it| it.kind == Kind::Died).map(|it| seconds(it.at, at)));
+        let suspected = noted.iter().find(|it| it.kind == Kind::Suspected);
+        first.push(suspected.map_or(all, |it| seconds(it.at, at)));
+        let died = noted.iter().filter(|it| it.kind == Kind::Died && survives(it.observer));
+        let died: Vec<f64> = died.map(|it| seconds(it.at, at)).collect();
+        dead.extend(with_missing(died, survivors, all));
     }
 }

@@ -175,6 +175,13 @@ pub fn steady(count: usize) -> World {
     settled(4, count, 0.0, Lifeguard::On).0
 }
 
+/// How long something took, sorted. What of `count` never came took all the time there was, at least.
+fn with_missing(mut took: Vec<f64>, count: usize, all: f64) -> Vec<f64> {
+    took.resize(count.max(took.len()), all);
+    took.sort_by(f64::total_cmp);
+    took
+}
+
 /// The value below which that share lies.
 fn percentile(sorted: &[f64], percent: usize) -> f64 {
     let last = sorted.len().saturating_sub(1);
@@ -183,4 +190,16 @@ fn percentile(sorted: &[f64], percent: usize) -> f64 {
 
 fn seconds(later: Moment, earlier: Moment) -> f64 {
     later.since(earlier).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_came_counts_as_the_slowest() {
+        let took = with_missing(vec![2.0, 1.0, 3.0], 4, 60.0);
+        assert_eq!(took, [1.0, 2.0, 3.0, 60.0]);
+        assert_eq!([50, 100].map(|percent| percentile(&took, percent)), [3.0, 60.0]);
+    }
 }

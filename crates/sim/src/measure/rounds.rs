@@ -6,7 +6,7 @@ use hyperscale_swim::{Config, Lifeguard};
 use hyperscale_types::Role;
 
 use super::watch::Kind;
-use super::{Bound, Row, percentile, seconds, settled};
+use super::{Bound, Row, percentile, seconds, settled, with_missing};
 use crate::world::id_of;
 
 const LOSS: f64 = 0.1;
@@ -26,10 +26,11 @@ fn rows(count: usize, news: usize) -> Vec<Row> {
         let newcomer = id_of(world.add(Role::Worker, 0, Duration::ZERO));
         world.run(SPAN);
         let heard = watch.all(|it| it.kind == Kind::Joined && it.about == newcomer);
-        let Some(first) = heard.first().map(|it| it.at) else { continue };
-        let rounds: Vec<f64> = heard.iter().map(|it| seconds(it.at, first) / round()).collect();
+        let first = heard.first().map_or(world.kernel.now(), |it| it.at);
+        let rounds = heard.iter().map(|it| seconds(it.at, first) / round()).collect();
+        let rounds = with_missing(rounds, world.nodes.len() - 1, SPAN.as_secs_f64() / round());
         most.push(percentile(&rounds, 99).ceil());
-        all.push(rounds.last().copied().unwrap_or(f64::NAN).ceil());
+        all.push(percentile(&rounds, 100).ceil());
     }
     most.sort_by(f64::total_cmp);
     all.sort_by(f64::total_cmp);
