@@ -1,7 +1,7 @@
 //! Bytes that lie on disks and travel between builds: what one build wrote, every later one reads and writes the same way.
 //!
 //! The rolling hash is among them: replicas of two builds compare theirs, so that another way of hashing would stop half of
-//! a group. The state of the machine itself has golden bytes of its own.
+//! a group. The state of the register has golden bytes of its own, and so has what it adds to the hash.
 
 use std::collections::BTreeMap;
 

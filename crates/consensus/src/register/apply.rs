@@ -1,7 +1,5 @@
 //! Applying commands: one arm per command, the only place where the register changes.
 
-use std::hash::Hash;
-
 use bytes::Bytes;
 use hyperscale_types::{NodeId, Token};
 
@@ -11,7 +9,7 @@ use super::command::{Body, CONTEXT_BYTES_MAX, Command, JobId, Values};
 use super::end::{End, EndError, EndStatus};
 use super::job::{Job, JobEnd};
 use super::limits::{CAPABILITIES_BYTES_MAX, Limit, Share, WORKERS_MAX, WORKFLOWS_MAX};
-use super::pack::packed;
+use super::pack::{Pack as _, packed};
 use super::part::{Part, PartState};
 use super::worker::Worker;
 use super::{Outcome, Refusal, Register, pack, version};
@@ -29,13 +27,13 @@ impl Machine for Register {
                 self.take_out(&touched.jobs);
                 let outcome = self.dispatch(index, command).unwrap_or_else(Outcome::Refused);
                 self.put_back(&touched.jobs);
-                self.make_room().hash(effects);
+                self.make_room().put(effects);
                 self.report(&touched, effects);
                 outcome
             }
             Err(refusal) => Outcome::Refused(refusal),
         };
-        outcome.hash(effects);
+        outcome.report(effects);
         outcome
     }
 

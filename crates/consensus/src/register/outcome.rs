@@ -4,9 +4,11 @@ use hyperscale_types::Token;
 
 use super::command::JobId;
 use super::limits::Limit;
+use super::pack::Pack as _;
+use crate::apply::Effects;
 
 /// What applying a command returns.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was done.
     Done,
@@ -32,8 +34,22 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
+impl Outcome {
+    /// For the rolling hash. Why something was refused is not in it: it changes nothing, and a later build may say it better.
+    pub(super) fn report(&self, effects: &mut Effects) {
+        match self {
+            Self::Done => 1u8.put(effects),
+            Self::Granted(token) => (2u8, *token).put(effects),
+            Self::Accepted { job, is_repeat } => (3u8, (*job, *is_repeat)).put(effects),
+            Self::Controlled { index, is_repeat } => (4u8, (*index, *is_repeat)).put(effects),
+            Self::Repeated => 5u8.put(effects),
+            Self::Refused(_) => 6u8.put(effects),
+        }
+    }
+}
+
 /// Why a command changed nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The bytes are not a command this version knows.
     #[error("not a command this version knows")]

@@ -1,13 +1,13 @@
 //! What a command changes, for the rolling hash: everything it may touch is reported as it is afterwards, so that replicas
-//! which differ in it notice at this entry.
+//! which differ in it notice at this entry. It is reported in the layout of snapshots.
 
 use std::collections::BTreeSet;
-use std::hash::Hash;
 
 use hyperscale_types::NodeId;
 
 use super::Register;
 use super::command::{Body, JobId};
+use super::pack::{Pack, put_known};
 use crate::apply::Effects;
 
 /// What a command may change beside what its outcome says.
@@ -65,13 +65,18 @@ impl Register {
 
     pub(super) fn report(&self, touched: &Touched, effects: &mut Effects) {
         for job in &touched.jobs {
-            (job, self.jobs.get(job)).hash(effects);
+            job.put(effects);
+            put_known(self.jobs.get(job), effects);
         }
         for worker in &touched.workers {
-            (worker, self.workers.get(worker)).hash(effects);
+            worker.put(effects);
+            put_known(self.workers.get(worker), effects);
         }
-        touched.datacenter.as_ref().and_then(|name| self.datacenters.get(name)).hash(effects);
-        let sizes = (self.jobs.len(), self.keys.len(), self.workers.len(), self.datacenters.len());
-        (sizes, self.forgotten_early, self.version).hash(effects);
+        put_known(touched.datacenter.as_ref().and_then(|name| self.datacenters.get(name)), effects);
+        let sizes = [self.jobs.len(), self.keys.len(), self.workers.len(), self.datacenters.len()];
+        for number in sizes.map(|size| size as u64).into_iter().chain([self.forgotten_early]) {
+            number.put(effects);
+        }
+        self.version.put(effects);
     }
 }

@@ -1,6 +1,8 @@
 //! The register as bytes: fields in order, numbers big-endian, lengths before what they count.
 //!
-//! Positional, hence the format number in front: a snapshot of a format this version does not know is refused.
+//! Positional, hence the format number in front: a snapshot of a format this version does not know is refused. The rolling
+//! hash is taken over the same layout, so that it does not depend on the build. Whoever adds a field puts it into the hash
+//! only from the `ClusterVersion` on that brings it: until then builds without it take part and must come to the same hash.
 
 mod primitive;
 
@@ -17,7 +19,7 @@ use super::job::{Attempt, AttemptState, Job, JobEnd};
 use super::options::{JobOptions, OnIsolation, OnWorkerLoss, Split};
 use super::part::{Part, PartState};
 use super::worker::Worker;
-use crate::apply::RestoreError;
+use crate::apply::{Effects, RestoreError};
 use crate::blob::BlobId;
 
 const FORMAT: u8 = 1;
@@ -77,6 +79,14 @@ pub(super) fn packed(value: &impl Pack) -> usize {
     count.0
 }
 
+/// Something that may be unknown, as an option would be put.
+pub(super) fn put_known(value: Option<&impl Pack>, out: &mut impl Sink) {
+    value.is_some().put(out);
+    if let Some(value) = value {
+        value.put(out);
+    }
+}
+
 /// Where bytes go.
 pub(super) trait Sink {
     fn put_slice(&mut self, bytes: &[u8]);
@@ -85,6 +95,12 @@ pub(super) trait Sink {
 impl Sink for BytesMut {
     fn put_slice(&mut self, bytes: &[u8]) {
         BufMut::put_slice(self, bytes);
+    }
+}
+
+impl Sink for Effects {
+    fn put_slice(&mut self, bytes: &[u8]) {
+        self.bytes(bytes);
     }
 }
 

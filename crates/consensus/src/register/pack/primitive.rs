@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::{Buf, Bytes};
 use hyperscale_types::NodeId;
 
-use super::{Pack, Sink};
+use super::{Pack, Sink, put_known};
 
 impl Pack for u8 {
     fn put(&self, out: &mut impl Sink) {
@@ -109,10 +109,7 @@ impl<A: Pack, B: Pack> Pack for (A, B) {
 
 impl<T: Pack> Pack for Option<T> {
     fn put(&self, out: &mut impl Sink) {
-        self.is_some().put(out);
-        if let Some(value) = self {
-            value.put(out);
-        }
+        put_known(self.as_ref(), out);
     }
     fn take(bytes: &mut Bytes) -> Option<Self> {
         if bool::take(bytes)? { T::take(bytes).map(Some) } else { Some(None) }

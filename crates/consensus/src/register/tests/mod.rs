@@ -342,7 +342,7 @@ fn ended_workflow_does_not_begin_again() {
 fn context_versions_follow_each_other_and_large_ones_are_blobs() {
     let mut log = Log::new();
     let token = log.led(1);
-    let large = Values::Inline(vec![0; CONTEXT_BYTES_MAX + 1].into());
+    let large = Values::Inline(vec![0; 64 * 1024 + 1].into());
     assert_eq!(log.apply(token, context(1, large)), Outcome::Refused(Refusal::TooLarge));
     assert_eq!(log.apply(token, context(1, Values::Inline(Bytes::from_static(b"v")))), Outcome::Done);
     let blob = Values::Blob(BlobId::of(b"large"));

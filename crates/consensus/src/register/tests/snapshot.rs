@@ -1,6 +1,7 @@
 //! The register as bytes.
 
 use super::*;
+use crate::apply::StateHash;
 
 #[test]
 fn snapshots_that_are_cut_short_or_of_another_format_are_refused() {
@@ -144,6 +145,18 @@ fn snapshot_is_read_and_written_as_its_golden_bytes() {
         let mut read = Register::new(group);
         read.restore(kept).unwrap();
         assert_eq!(&read, log.register(), "{group:?}");
+    }
+}
+
+#[test]
+fn every_build_comes_to_the_same_hash() {
+    for (group, golden) in [(Group::Managers, 15_828_739_267_289_018_390), (Group::Gates, 3_936_672_194_289_509_847)] {
+        let hash = full(group).applier.proof().hash;
+        assert_eq!(
+            hash,
+            StateHash(golden),
+            "{group:?}: builds that take part together would stop each other"
+        );
     }
 }
 
