@@ -132,7 +132,9 @@ impl Trio {
     fn deliver(&mut self) {
         while let Some(message) = self.messages.pop_front() {
             let to = message.to;
-            self.replicas.get_mut(&to).unwrap().group.step(self.now, message).unwrap();
+            let group = &mut self.replicas.get_mut(&to).unwrap().group;
+            let sender = group.roster().member(message.from).unwrap().node;
+            group.step(self.now, sender, message).unwrap();
             self.work(to);
         }
     }

@@ -4,12 +4,14 @@
 //! | -------------------------------------------------- | --------------------------------------------------------- |
 //! | receiver is another one                            | misrouted                                                 |
 //! | sender is this node or was removed                 | ids are never reused                                      |
+//! | sender is the node of another member               | a member speaks for itself                                |
 //! | answer of somebody who is not in the configuration | raft-rs counts answers of members only                    |
 //! | hand-over by somebody who does not lead            | anybody could start elections                             |
 //! | heartbeat that commits beyond the log              | this disk lost what was acknowledged; raft-rs would panic |
 //! | entries with gaps, or against committed ones       | two histories; raft-rs would panic                        |
 //! | entries without a term, or after one without        | raft-rs takes it for a match beyond its log, and panics   |
 //! | answer about entries that do not exist             | the peer has another history                              |
+//! | question for a snapshot                            | no replica asks; raft-rs would send nothing else any more |
 //! | snapshot without a term, or with an impossible configuration | raft-rs would panic                             |
 //! | terms and indexes near overflow                    | raft-rs adds one                                          |
 //! | no term                                            | raft-rs takes it for a message of its own and obeys it    |
@@ -19,6 +21,7 @@
 
 use std::collections::BTreeSet;
 
+use hyperscale_types::NodeId;
 use raft::RaftLog;
 
 use crate::id::RaftId;
@@ -38,6 +41,9 @@ pub enum Refusal {
     /// From somebody who is not a member.
     #[error("sender is not a member")]
     UnknownSender,
+    /// From a node that is another member, or none.
+    #[error("message is of a member that is another node")]
+    Impersonated,
     /// A hand-over by somebody who does not lead.
     #[error("only the leader hands over")]
     NotFromLeader,
@@ -72,11 +78,13 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Whether raft-rs may see the message.
-    pub(crate) fn check(&self, message: &Message) -> Result<(), Refusal> {
+    /// Whether raft-rs may see the message of that node.
+    pub(crate) fn check(&self, sender: NodeId, message: &Message) -> Result<(), Refusal> {
         let require = |holds: bool, refusal: Refusal| if holds { Ok(()) } else { Err(refusal) };
         require(message.to == self.id, Refusal::NotForUs)?;
         require(self.knows(message), Refusal::UnknownSender)?;
+        let is_own = self.roster.member(message.from).is_none_or(|member| member.node == sender);
+        require(is_own, Refusal::Impersonated)?;
         let last = self.log.last_index();
         let numbers = [message.term, message.log_term, message.index, message.commit, message.commit_term];
         let in_range = message.term > 0 && numbers.iter().all(|number| *number < NUMBER_MAX);
@@ -86,7 +94,8 @@ impl View<'_> {
             MessageKind::Heartbeat => require(message.commit <= last, Refusal::CommitBeyondLog),
             MessageKind::Append => require(self.is_consistent(message), Refusal::BadEntries),
             MessageKind::AppendResponse => {
-                require(message.index <= last && message.reject_hint <= last, Refusal::BadAnswer)
+                let exists = message.index <= last && message.reject_hint <= last;
+                require(exists && message.request_snapshot == 0, Refusal::BadAnswer)
             }
             MessageKind::Snapshot => {
                 let sound = message.snapshot.as_ref().is_some_and(is_sound);

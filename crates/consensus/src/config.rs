@@ -160,6 +160,8 @@ mod tests {
         assert_eq!(times(&Config::wan()), [300, 3000, 6000]);
         for config in [Config::lan(), Config::wan()] {
             assert_eq!((config.snapshot_entries, config.snapshot_bytes), (10_000, 64 << 20));
+            assert_eq!((config.learner_lag_max, config.learner_stable.as_secs()), (250, 10));
+            assert_eq!((config.ill_leader_patience.as_secs(), config.transfer_gap.as_secs()), (5, 30));
         }
     }
 

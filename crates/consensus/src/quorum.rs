@@ -99,7 +99,8 @@ impl Circuit {
         Err(QuorumError::Unavailable(reach))
     }
 
-    /// The quorum answered.
+    /// The quorum answered: what failed before does not count any more. With thousands of answers per second three that are
+    /// late are no reason to refuse the next ten seconds.
     pub fn succeeded(&mut self) {
         match &mut self.state {
             State::Closed(failures) if failures.is_empty() => {}
@@ -143,6 +144,17 @@ mod tests {
         }
         circuit.failed(at(29));
         assert_eq!(circuit.admit(at(30), ENOUGH), Err(QuorumError::CircuitOpen(ENOUGH)));
+    }
+
+    #[test]
+    fn failures_with_an_answer_between_them_do_not() {
+        let mut circuit = Circuit::default();
+        for second in 0..10 {
+            circuit.failed(at(second));
+            circuit.failed(at(second));
+            circuit.succeeded();
+        }
+        assert_eq!(circuit.admit(at(10), ENOUGH), Ok(()));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub use membership::Change;
 pub use transfer::TransferError;
 
 use bytes::Bytes;
-use hyperscale_types::Now;
+use hyperscale_types::{NodeId, Now};
 use raft::{RawNode, StateRole};
 
 use crate::action::{Action, Event, Halt, ProposeError, Role};
@@ -74,8 +74,8 @@ pub trait LogGroup {
     /// Proposes a command; only the leader does. Its outcome comes as `Applied` or `Failed`.
     fn propose(&mut self, now: Now, proposal: ProposalId, command: Bytes) -> Result<(), ProposeError>;
 
-    /// Takes a message of a peer that the host has authenticated.
-    fn step(&mut self, now: Now, message: Message) -> Result<(), Refusal>;
+    /// Takes a message that came from this node, as the host has authenticated it.
+    fn step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), Refusal>;
 
     /// Lets time pass. To be called at [`LogGroup::next_tick`].
     fn tick(&mut self, now: Now);
@@ -314,8 +314,8 @@ impl<M: Machine> LogGroup for RaftGroup<M> {
         self.on_propose(now, proposal, command)
     }
 
-    fn step(&mut self, now: Now, message: Message) -> Result<(), Refusal> {
-        self.on_step(now, message)
+    fn step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), Refusal> {
+        self.on_step(now, sender, message)
     }
 
     fn tick(&mut self, now: Now) {

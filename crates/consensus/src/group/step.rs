@@ -1,6 +1,6 @@
 //! Messages of peers.
 
-use hyperscale_types::Now;
+use hyperscale_types::{NodeId, Now};
 
 use super::RaftGroup;
 use crate::action::{Event, Halt};
@@ -11,11 +11,11 @@ use crate::id::RaftId;
 use crate::message::{Message, MessageKind, StateProof};
 
 impl<M: Machine> RaftGroup<M> {
-    pub(super) fn on_step(&mut self, now: Now, message: Message) -> Result<(), Refusal> {
+    pub(super) fn on_step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), Refusal> {
         if self.state.halt.is_some() {
             return Err(Refusal::Halted);
         }
-        if let Err(refusal) = self.view().check(&message) {
+        if let Err(refusal) = self.view().check(sender, &message) {
             self.events.push(Event::Refused { from: message.from, refusal });
             return Err(refusal);
         }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyperscale_consensus::storage::{LogStorage, MemoryDisk};
 use hyperscale_consensus::{
     Action, Applied, Config, DirectoryId, Effects, Event, LogGroup, Machine, Message, MessageKind, Outdated,
-    ProposalId, ProposeError, RaftGroup, RaftId, ReadId, RestoreError, founding,
+    ProposalId, ProposeError, RaftGroup, RaftId, ReadId, Refusal, RestoreError, founding,
 };
 use hyperscale_types::{NodeId, Now};
 
@@ -196,14 +196,28 @@ impl Cluster {
         }
     }
 
+    /// The node of a member, by what anybody knows; of those nobody knows, one of the same number.
+    pub(crate) fn node_of(&self, id: RaftId) -> NodeId {
+        let groups = self.nodes.values().filter_map(|node| node.group.as_ref());
+        let known = groups.filter_map(|group| group.roster().member(id)).next();
+        known.map_or_else(|| NodeId::new(id.get()).unwrap(), |member| member.node)
+    }
+
+    /// Lets a replica take a message as if it came from the node of whom it says it is from.
+    pub(crate) fn step(&mut self, to: RaftId, message: Message) -> Result<(), Refusal> {
+        let (now, sender) = (self.now, self.node_of(message.from));
+        self.group(to).step(now, sender, message)
+    }
+
     pub(crate) fn deliver(&mut self) {
         while let Some(message) = self.in_flight.pop_front() {
             let (now, to) = (self.now, message.to);
             if self.cut.contains(&(message.from, to)) {
                 continue;
             }
+            let sender = self.node_of(message.from);
             if let Some(group) = self.nodes.get_mut(&to).and_then(|node| node.group.as_mut()) {
-                let _ = group.step(now, message);
+                let _ = group.step(now, sender, message);
                 self.work(to);
             }
         }

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use fastrand::Rng;
 use hyperscale_consensus::{
-    Configuration, ConfigurationChange, ConfigurationStep, DirectoryId, Entry, EntryBody, LogGroup, Member,
-    Message, MessageKind, RaftId, Refusal, Snapshot, StateHash, StateProof,
+    Configuration, ConfigurationChange, ConfigurationStep, DirectoryId, Entry, EntryBody, Member, Message,
+    MessageKind, RaftId, Refusal, Snapshot, StateHash, StateProof,
 };
 use hyperscale_types::NodeId;
 
@@ -107,8 +107,7 @@ fn lie(seed: u64) {
         let ids = cluster.ids();
         let to = ids[rng.usize(..ids.len())];
         let message = any_message(&mut cluster, &mut rng, to);
-        let now = cluster.now;
-        let _ = cluster.group(to).step(now, message);
+        let _ = cluster.step(to, message);
         cluster.work(to);
         if rng.u8(..10) == 0 {
             cluster.run(cluster.config.tick * 10);
@@ -132,10 +131,10 @@ fn message_without_a_term_is_refused() {
     let leader = cluster.elect();
     cluster.run_seconds(1);
     let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
-    let (now, term) = (cluster.now, cluster.group(follower).term());
+    let term = cluster.group(follower).term();
     for kind in KINDS {
         // raft-rs takes a message without a term for one of its own and does not compare terms at all.
-        let refused = cluster.group(follower).step(now, message(kind, leader, follower, 0));
+        let refused = cluster.step(follower, message(kind, leader, follower, 0));
         assert_eq!(refused, Err(Refusal::BadNumber), "{kind:?}");
         cluster.work(follower);
     }

@@ -215,7 +215,7 @@ fn leader_that_lost_and_won_between_two_looks_is_established_anew() {
     let (now, term) = (cluster.now, cluster.group(leader).term());
     // Somebody it does not know yet leads a later term, and is said to be dead at once.
     let other = crate::refusal::message(MessageKind::Heartbeat, id(4), leader, term + 1);
-    cluster.group(leader).step(now, other).unwrap();
+    cluster.step(leader, other).unwrap();
     cluster.group(leader).hint_leader_dead(now, id(4));
     assert!(cluster.group(leader).is_leader());
     cluster.work(leader);
@@ -328,12 +328,12 @@ fn entries_that_were_compacted_long_ago_are_answered_when_they_are_sent_again() 
     }
     cluster.run_seconds(1);
     let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
-    let (now, term) = (cluster.now, cluster.group(leader).term());
+    let term = cluster.group(leader).term();
     let mut again = crate::refusal::message(MessageKind::Append, leader, follower, term);
     (again.index, again.log_term) = (1, 1);
     again.entries = vec![Entry { index: 2, term, body: EntryBody::Empty }];
     cluster.sent.clear();
-    assert_eq!(cluster.group(follower).step(now, again), Ok(()));
+    assert_eq!(cluster.step(follower, again), Ok(()));
     cluster.work(follower);
     let committed = cluster.group(follower).committed();
     let is_answer =

@@ -38,8 +38,7 @@ fn refused(kind: MessageKind, spoil: impl FnOnce(&mut Message)) -> Result<(), Re
     let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
     let mut message = message(kind, leader, follower, cluster.group(leader).term());
     spoil(&mut message);
-    let now = cluster.now;
-    let answer = cluster.group(follower).step(now, message);
+    let answer = cluster.step(follower, message);
     cluster.work(follower);
     if answer.is_err() {
         assert!(cluster.has_event(follower, |event| matches!(event, Event::Refused { .. })));
@@ -58,6 +57,20 @@ fn strangers_and_misrouted_messages_are_refused() {
     assert_eq!(refused(MessageKind::Heartbeat, |m| m.to = id(9)), Err(Refusal::NotForUs));
     assert_eq!(refused(MessageKind::Heartbeat, |m| m.from = m.to), Err(Refusal::UnknownSender));
     assert_eq!(refused(MessageKind::AppendResponse, |m| m.from = id(77)), Err(Refusal::UnknownSender));
+}
+
+#[test]
+fn member_that_speaks_for_another_is_refused() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    let others: Vec<_> = cluster.ids().into_iter().filter(|id| *id != leader).collect();
+    let (now, term, liar) = (cluster.now, cluster.group(leader).term() + 1, cluster.node_of(others[1]));
+    for kind in [MessageKind::Heartbeat, MessageKind::Vote, MessageKind::AppendResponse] {
+        let lie = message(kind, leader, others[0], term);
+        assert_eq!(cluster.group(others[0]).step(now, liar, lie), Err(Refusal::Impersonated), "{kind:?}");
+    }
+    cluster.work(others[0]);
+    assert_eq!(cluster.group(others[0]).term(), term - 1);
 }
 
 #[test]
@@ -99,6 +112,7 @@ fn entries_with_gaps_or_against_the_committed_log_are_refused() {
 fn impossible_numbers_answers_and_snapshots_are_refused() {
     assert_eq!(refused(MessageKind::Heartbeat, |m| m.term = u64::MAX), Err(Refusal::BadNumber));
     assert_eq!(refused(MessageKind::AppendResponse, |m| m.index = 999), Err(Refusal::BadAnswer));
+    assert_eq!(refused(MessageKind::AppendResponse, |m| m.request_snapshot = 1), Err(Refusal::BadAnswer));
     let snapshot = |configuration| {
         let snapshot = Snapshot { index: 50, term: 1, configuration, state: Bytes::new() };
         refused(MessageKind::Snapshot, |m| m.snapshot = Some(snapshot))
@@ -121,11 +135,11 @@ fn leader_says_whose_state_differs_from_its_own() {
     let leader = cluster.elect();
     cluster.run_seconds(1);
     let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
-    let (now, term) = (cluster.now, cluster.group(leader).term());
+    let term = cluster.group(leader).term();
     let (index, _) = cluster.group(leader).applied();
     let mut answer = message(MessageKind::HeartbeatResponse, follower, leader, term);
     answer.proof = Some(StateProof { index, hash: StateHash(1) });
-    cluster.group(leader).step(now, answer).unwrap();
+    cluster.step(leader, answer).unwrap();
     cluster.work(leader);
     assert!(cluster.has_event(leader, |event| *event == Event::PeerDiverged { peer: follower, index }));
 }
@@ -138,12 +152,12 @@ fn snapshot_that_cannot_be_read_stops_the_replica_and_touches_nothing() {
     cluster.run_seconds(1);
     let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
     let configuration = cluster.group(leader).configuration().clone();
-    let (now, term) = (cluster.now, cluster.group(leader).term());
+    let term = cluster.group(leader).term();
     let mut sent = message(MessageKind::Snapshot, leader, follower, term);
     sent.snapshot = Some(Snapshot { index: 500, term, configuration, state: Bytes::from_static(b"\x09") });
     let disk = cluster.node(follower).disk.load().unwrap();
     cluster.sent.clear();
-    cluster.group(follower).step(now, sent).unwrap();
+    cluster.step(follower, sent).unwrap();
     cluster.work(follower);
     assert!(matches!(cluster.group(follower).halted(), Some(Halt::BadSnapshot { index: 500, .. })));
     assert_eq!(cluster.node(follower).disk.load().unwrap(), disk, "the good log stays");
@@ -162,11 +176,11 @@ fn stopped_replica_says_nothing_even_when_its_disk_catches_up() {
     cluster.node(follower).is_disk_slow = true;
     cluster.propose(leader, "acknowledged by others").unwrap();
     cluster.deliver();
-    let (now, term) = (cluster.now, cluster.group(leader).term());
+    let term = cluster.group(leader).term();
     let (index, _) = cluster.group(follower).applied();
     let mut differs = message(MessageKind::Heartbeat, leader, follower, term);
     differs.proof = Some(StateProof { index, hash: StateHash(1) });
-    cluster.group(follower).step(now, differs).unwrap();
+    cluster.step(follower, differs).unwrap();
     cluster.work(follower);
     assert!(matches!(cluster.group(follower).halted(), Some(Halt::Diverged { .. })));
     cluster.sent.clear();

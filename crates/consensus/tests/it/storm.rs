@@ -124,8 +124,9 @@ fn mix(cluster: &mut Cluster, rng: &mut Rng, loss: f64) {
     for _ in 0..answers {
         let Some(message) = cluster.in_flight.pop_front() else { break };
         let (at, to) = (cluster.now, message.to);
+        let sender = cluster.node_of(message.from);
         if let Some(group) = cluster.nodes.get_mut(&to).and_then(|node| node.group.as_mut()) {
-            let _ = group.step(at, message);
+            let _ = group.step(at, sender, message);
             cluster.work(to);
         }
     }

@@ -58,8 +58,7 @@ fn vote_that_is_forgotten_is_given_twice() {
         cluster.isolate(voter);
         let mut asked = crate::refusal::message(hyperscale_consensus::MessageKind::Vote, other, voter, term);
         (asked.index, asked.log_term, asked.priority) = (1000, term, 1000);
-        let now = cluster.now;
-        cluster.group(voter).step(now, asked).unwrap();
+        cluster.step(voter, asked).unwrap();
         cluster.work(voter);
         cluster.sent.iter().filter(|message| message.from == voter && !message.reject).count()
     };

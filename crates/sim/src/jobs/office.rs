@@ -122,7 +122,7 @@ impl Office {
             self.senders.insert(message.from, from);
         }
         // What is refused is told as an event.
-        let _ = self.group.step(now, message);
+        let _ = self.group.step(now, from, message);
     }
 
     /// Proposals and reads whose outcome is open.
