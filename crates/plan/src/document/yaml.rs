@@ -1,7 +1,7 @@
 //! YAML into the tree: events of the parser, a stack instead of recursion, aliases and merge keys (`<<`) expanded
 //! within limits.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
@@ -78,7 +78,7 @@ struct Anchored {
 struct Builder<'p> {
     problems: &'p Problems<'p>,
     stack: Vec<Open>,
-    anchors: HashMap<usize, Anchored>,
+    anchors: BTreeMap<usize, Anchored>,
     root: Option<Node>,
     documents: usize,
     nodes_left: usize,
@@ -90,7 +90,7 @@ impl<'p> Builder<'p> {
         Builder {
             problems,
             stack: Vec::new(),
-            anchors: HashMap::new(),
+            anchors: BTreeMap::new(),
             root: None,
             documents: 0,
             nodes_left: EXPANDED_NODES_MAX,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Finding;
+use super::{Finding, architecture};
 
 /// Lines of a Rust file after which it wants splitting, and after which it must be split.
 const LINES_WARN: usize = 500;
@@ -31,6 +31,18 @@ const HOT: &[&str] = &["//! HOT", "//! Hot:"];
 const FORBIDDEN_WHEN_HOT: &[&str] =
     &["Mutex", "RwLock", "Box<dyn", "&dyn", "&mut dyn", "println!", "tracing::"];
 
+/// What a pure crate must not contain outside of its tests: clocks, threads, random maps, and ways around the lint that
+/// bans what would be called by another name.
+const FORBIDDEN_WHEN_PURE: &[&str] = &[
+    "Instant",
+    "SystemTime",
+    "UNIX_EPOCH",
+    "std::thread",
+    "RandomState",
+    "HashMap::new",
+    "disallowed_methods",
+];
+
 /// Checks one file.
 pub(super) fn check(path: &str, text: &str, errors: &mut Vec<Finding>, warnings: &mut Vec<Finding>) {
     errors.extend(machine_paths(path, text));
@@ -38,6 +50,7 @@ pub(super) fn check(path: &str, text: &str, errors: &mut Vec<Finding>, warnings:
         errors.extend(forbidden(path, text));
         errors.extend(opening(path, text));
         errors.extend(hot(path, text));
+        errors.extend(impure(path, text));
         errors.extend(test_layout(path));
         size(path, text, errors, warnings);
     }
@@ -89,11 +102,24 @@ fn hot(path: &str, text: &str) -> Vec<Finding> {
             late.then(|| Finding::new(path, "is hot but does not say so in its first line")),
         );
     }
+    in_product(path, text, FORBIDDEN_WHEN_HOT, "is hot")
+}
+
+/// The same input gives the same output: pure crates read no clock.
+fn impure(path: &str, text: &str) -> Vec<Finding> {
+    let mut is_pure = architecture::pure_folders().map(|folder| format!("crates/{folder}/src/"));
+    if is_pure.any(|source| path.starts_with(&source)) && !path.contains("/tests") {
+        return in_product(path, text, FORBIDDEN_WHEN_PURE, "is pure");
+    }
+    Vec::new()
+}
+
+/// Parts that stand in the code of a file, before its tests.
+fn in_product(path: &str, text: &str, parts: &[&str], but: &str) -> Vec<Finding> {
     let product = text.split("#[cfg(test)]").next().unwrap_or(text);
-    let found =
-        find(product, FORBIDDEN_WHEN_HOT.iter().copied()).filter(|(line, _)| !is_comment(product, *line));
+    let found = find(product, parts.iter().copied()).filter(|(line, _)| !is_comment(product, *line));
     found
-        .map(|(line, part)| Finding::new(format!("{path}:{line}"), format!("is hot but contains '{part}'")))
+        .map(|(line, part)| Finding::new(format!("{path}:{line}"), format!("{but} but contains '{part}'")))
         .collect()
 }
 
@@ -162,6 +188,19 @@ mod tests {
         assert_eq!(locked, ["crates/a/src/b.rs:2: is hot but contains 'Mutex'"]);
         let fine = "//! HOT: no lock.\n// not even a Mutex\nfn b() {}\n#[cfg(test)]\nmod tests { use std::sync::Mutex; }\n";
         assert_eq!(errors("crates/a/src/b.rs", fine), [""; 0]);
+    }
+
+    #[test]
+    fn pure_crates_read_no_clock() {
+        for code in
+            ["let now = Instant::now();", "UNIX_EPOCH.elapsed()", "#[expect(clippy::disallowed_methods)]"]
+        {
+            let found = errors("crates/swim/src/a.rs", &format!("//! Owns a.\n{code}\n"));
+            assert_eq!(found.len(), 1, "{code}: {found:?}");
+            assert_eq!(errors("crates/engine/src/a.rs", &format!("//! Owns a.\n{code}\n")), [""; 0]);
+        }
+        let fine = "//! Owns a.\n// No Instant.\n#[cfg(test)]\nmod tests { use std::time::Instant; }\n";
+        assert_eq!(errors("crates/swim/src/a.rs", fine), [""; 0]);
     }
 
     #[test]

@@ -150,7 +150,9 @@ fn snapshot_is_read_and_written_as_its_golden_bytes() {
 
 #[test]
 fn every_build_comes_to_the_same_hash() {
-    for (group, golden) in [(Group::Managers, 15_828_739_267_289_018_390), (Group::Gates, 3_936_672_194_289_509_847)] {
+    for (group, golden) in
+        [(Group::Managers, 15_828_739_267_289_018_390), (Group::Gates, 3_936_672_194_289_509_847)]
+    {
         let hash = full(group).applier.proof().hash;
         assert_eq!(
             hash,
