@@ -9,8 +9,8 @@
 //! flags  = first(1) last(2) transfer(4) zstd(8) class(16, 32); only data has any, and only a first chunk has others
 //!          than `last`
 //! ```
-//! Each direction numbers its streams itself, from 1; those of one class begin in the order of their numbers. Data and
-//! abort name a stream of their sender; credit and stop one of their receiver.
+//! Each direction numbers its streams itself, from 1, in the order in which they begin. Data and abort name a stream of
+//! their sender; credit and stop one of their receiver.
 
 use crate::class::Class;
 use crate::counters::Refusal;

@@ -22,7 +22,7 @@ use crate::link::{Keys, Link};
 use crate::messages::{
     Bulk, Command, Control, Gossip, HardState, Hello, LogEntry, NodeRef, RaftMessage, RaftSnapshot, Role,
 };
-use crate::mux::Mux;
+use crate::mux::{Event, Mux};
 use crate::noise::{Initiator, answer};
 use crate::secret::{Secret, SecretChoice, Secrets};
 
@@ -56,7 +56,8 @@ fn fuzz_chunks() {
     });
 }
 
-/// Any sequence of chunks: the first two bytes are the length of the next one.
+/// Any sequence of chunks: the first two bytes are the length of the next one. At a length of zero the application takes
+/// what has arrived, and the peer is told.
 #[test]
 fn fuzz_streams() {
     bolero::check!(name = "streams").for_each(|bytes: &[u8]| {
@@ -66,13 +67,27 @@ fn fuzz_streams() {
             while let Some((length, after)) = rest.split_first_chunk::<2>() {
                 let (chunk, after) = after.split_at(after.len().min(u16::from_be_bytes(*length).into()));
                 rest = after;
-                if mux.handle(chunk, &mut events).is_err() {
+                if *length == [0, 0] {
+                    take_all(&mut mux, &mut events);
+                } else if mux.handle(chunk, &mut events).is_err() {
                     break;
                 }
                 assert!(mux.received_bytes() <= lane.credit() as usize);
             }
+            take_all(&mut mux, &mut events);
         }
     });
+}
+
+fn take_all(mux: &mut Mux, events: &mut Vec<Event>) {
+    for event in events.drain(..) {
+        if let Event::Message { credit, .. } | Event::Begin { credit, .. } | Event::Data { credit, .. } =
+            event
+        {
+            mux.release(credit);
+        }
+    }
+    while mux.next_chunk(&mut Vec::new()) {}
 }
 
 #[test]

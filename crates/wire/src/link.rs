@@ -20,7 +20,7 @@ use crate::counters::{Counters, Refusal};
 use crate::domain::Domain;
 use crate::entropy::Entropy;
 use crate::frame::{FrameError, FrameReader, put_frame};
-use crate::mux::{Credit, Event, Mux, MuxError, SendError};
+use crate::mux::{Credit, Event, Mux, MuxError, SendError, Sending};
 use crate::noise::{HandshakeError, Initiator, OpenError, Opened, Session, answer};
 use crate::secret::{SecretChoice, Secrets};
 
@@ -182,7 +182,7 @@ impl Link {
     }
 
     /// Queues a message.
-    pub fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
+    pub fn send(&mut self, class: Class, message: Bytes) -> Result<Sending, SendError> {
         self.mux.send(class, message)
     }
 

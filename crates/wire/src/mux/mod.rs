@@ -18,15 +18,17 @@
 //! # Streams
 //! | half | state | event | next |
 //! | --- | --- | --- | --- |
-//! | send | queued | credit for it, turn | in progress: first chunk |
+//! | send | queued | credit for it, turn | in progress: next number, first chunk |
 //! | send | in progress | turn, stream has credit | chunk; after the last one: gone |
-//! | send | queued, in progress | `stop` from the peer | gone, answered with `abort`, event `Stopped` |
-//! | send | transfer | [`Mux::abort`] | gone, `abort` sent |
-//! | receive | unknown | first chunk, number above all before of its class | in progress |
+//! | send | in progress | `stop` from the peer | gone, answered with `abort`, event `Stopped` |
+//! | send | gone | `stop` or credit from the peer | ignored: it was under way when the stream ended |
+//! | send | transfer, queued | [`Mux::abort`] | gone; the peer never heard of it |
+//! | send | transfer, in progress | [`Mux::abort`] | gone, `abort` sent |
+//! | receive | unknown | first chunk, number above all before | in progress |
 //! | receive | in progress | chunk within credit and size | in progress; after the last one: gone |
 //! | receive | in progress | [`Mux::stop`] | discarding, `stop` sent |
 //! | receive | in progress, discarding | `abort` | gone; of a transfer: event `Aborted` (not when discarding) |
-//! | receive | any | anything else | refused; the connection must be closed |
+//! | both | any | anything else, also for a number that never began | refused; the connection must be closed |
 
 pub mod receive;
 pub mod send;
@@ -37,7 +39,7 @@ mod tests;
 use bytes::Bytes;
 
 pub use self::receive::{Credit, MuxError};
-pub use self::send::SendError;
+pub use self::send::{SendError, Sending};
 
 use self::receive::Receiver;
 use self::send::Sender;
@@ -98,8 +100,8 @@ pub enum Event {
     },
     /// The peer wants no more of one of our messages or transfers.
     Stopped {
-        /// Our stream.
-        stream: u64,
+        /// Which.
+        sending: Sending,
     },
 }
 
@@ -111,33 +113,33 @@ impl Mux {
 
     /// Queues a message of at most [`MESSAGE_PLAIN_MAX`](crate::limits::MESSAGE_PLAIN_MAX) bytes, and
     /// [`MESSAGE_MAX`](crate::limits::MESSAGE_MAX) as it travels. On the bulk lane it is compressed when that pays.
-    pub fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
+    pub fn send(&mut self, class: Class, message: Bytes) -> Result<Sending, SendError> {
         self.sender.send(class, message)
     }
 
     /// Begins a transfer with the message at its head.
-    pub fn begin(&mut self, class: Class, head: Bytes) -> Result<u64, SendError> {
+    pub fn begin(&mut self, class: Class, head: Bytes) -> Result<Sending, SendError> {
         self.sender.begin(class, head)
     }
 
     /// Adds bytes to a transfer. [`SendError::Full`]: wait until [`Mux::room`] says there is some.
-    pub fn push(&mut self, stream: u64, data: Bytes) -> Result<(), SendError> {
-        self.sender.push(stream, data)
+    pub fn push(&mut self, sending: Sending, data: Bytes) -> Result<(), SendError> {
+        self.sender.push(sending, data)
     }
 
     /// Bytes that a transfer can take now.
-    pub fn room(&self, stream: u64) -> usize {
-        self.sender.room(stream)
+    pub fn room(&self, sending: Sending) -> usize {
+        self.sender.room(sending)
     }
 
     /// Says that a transfer is complete.
-    pub fn finish(&mut self, stream: u64) -> Result<(), SendError> {
-        self.sender.finish(stream)
+    pub fn finish(&mut self, sending: Sending) -> Result<(), SendError> {
+        self.sender.finish(sending)
     }
 
     /// Gives a transfer up.
-    pub fn abort(&mut self, stream: u64) -> Result<(), SendError> {
-        self.sender.abort(stream)
+    pub fn abort(&mut self, sending: Sending) -> Result<(), SendError> {
+        self.sender.abort(sending)
     }
 
     /// Tells the peer that no more of its stream is wanted.
@@ -159,9 +161,8 @@ impl Mux {
             Chunk::Abort { stream } => self.receiver.aborted(stream, events),
             Chunk::Credit { stream, bytes } => self.sender.credited(stream, bytes),
             Chunk::Stop { stream } => {
-                if self.sender.stopped(stream) {
-                    events.push(Event::Stopped { stream });
-                }
+                let stopped = self.sender.stopped(stream)?;
+                events.extend(stopped.map(|sending| Event::Stopped { sending }));
                 Ok(())
             }
         }

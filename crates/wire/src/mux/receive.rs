@@ -20,7 +20,7 @@ pub enum MuxError {
     /// A piece of a stream that was never begun or has ended.
     #[error("stream {0} is not in progress")]
     StreamUnknown(u64),
-    /// A stream that begins with a number not above all before of its class.
+    /// A stream that begins with a number not above all before.
     #[error("stream {0} was used before")]
     StreamReused(u64),
     /// More than [`STREAMS_MAX`] in progress.
@@ -81,8 +81,9 @@ impl Credit {
 #[derive(Debug)]
 pub(super) struct Receiver {
     lane: Lane,
-    /// Highest number that began, per class: streams of a class begin in the order of their numbers.
-    last_streams: [u64; Class::ALL.len()],
+    /// Highest number that began. Streams begin in the order of their numbers, whatever their class, so that credit that
+    /// is released late never meets another stream than its own.
+    last_stream: u64,
     streams: BTreeMap<u64, Incoming>,
     /// What the peer may still send on the lane.
     credit: u32,
@@ -122,7 +123,7 @@ impl Receiver {
     pub(super) fn new(lane: Lane) -> Self {
         Self {
             lane,
-            last_streams: [0; Class::ALL.len()],
+            last_stream: 0,
             streams: BTreeMap::new(),
             credit: lane.credit(),
             owed: 0,
@@ -178,8 +179,7 @@ impl Receiver {
     }
 
     fn begin(&mut self, stream: u64, first: First) -> Result<(), MuxError> {
-        let last_stream = &mut self.last_streams[first.class as usize];
-        if stream <= *last_stream || self.streams.contains_key(&stream) {
+        if stream <= self.last_stream {
             return Err(MuxError::StreamReused(stream));
         }
         if self.streams.len() >= STREAMS_MAX {
@@ -193,7 +193,7 @@ impl Receiver {
         } else {
             Body::Message { class: first.class, zstd: first.zstd, bytes: Vec::new(), cost: 0 }
         };
-        *last_stream = stream;
+        self.last_stream = stream;
         self.streams.insert(stream, Incoming { body, credit: STREAM_CREDIT, owed: 0 });
         Ok(())
     }
