@@ -11,6 +11,9 @@
 //! | unconfirmed | first sealed frame opens | open |
 //! | open | frames | open |
 //! | any | a refusal | closed; it was counted, and nothing is read or written any more |
+//!
+//! Messages can be queued as soon as the lane is known, and wait until the link is open. While answering it is not, and
+//! they are refused.
 
 use bytes::Bytes;
 use hyperscale_types::Now;
@@ -67,8 +70,6 @@ pub struct Keys {
 pub struct Link {
     reader: FrameReader,
     state: State,
-    mux: Mux,
-    lane: Lane,
     /// Bytes of the handshake to be written; at most one frame.
     handshake: Vec<u8>,
     /// The chunk to be sealed; kept to save allocations.
@@ -78,10 +79,11 @@ pub struct Link {
 
 #[derive(Debug)]
 enum State {
-    Initiating(Initiator),
+    Initiating(Initiator, Box<Mux>),
+    /// The peer says which lane it is: there are no streams yet.
     Answering,
-    Sealed(Box<Session>),
-    Plain,
+    Sealed(Box<Session>, Box<Mux>),
+    Plain(Box<Mux>),
     Closed(LinkError),
 }
 
@@ -95,42 +97,43 @@ impl Link {
     ) -> Result<Self, HandshakeError> {
         let mut handshake = Vec::new();
         let initiator = Initiator::start(&keys.domain, lane, &keys.secrets, choice, entropy, &mut handshake)?;
-        Ok(Self { handshake, ..Self::new(State::Initiating(initiator), lane) })
+        Ok(Self { handshake, ..Self::new(State::Initiating(initiator, Box::new(Mux::new(lane)))) })
     }
 
     /// The side that was connected to. The other one says which lane it is.
     pub fn accept() -> Self {
-        Self::new(State::Answering, Lane::Control)
+        Self::new(State::Answering)
     }
 
     /// Either side, over mutual TLS.
     pub fn over_tls(lane: Lane) -> Self {
-        Self::new(State::Plain, lane)
+        Self::new(State::Plain(Box::new(Mux::new(lane))))
     }
 
-    fn new(state: State, lane: Lane) -> Self {
+    fn new(state: State) -> Self {
         Self {
             reader: FrameReader::default(),
             state,
-            mux: Mux::new(lane),
-            lane,
             handshake: Vec::new(),
             chunk: Vec::new(),
             counters: Counters::default(),
         }
     }
 
-    /// What the connection is for. On the accepting side only known when it [is open](Link::is_open).
-    pub const fn lane(&self) -> Lane {
-        self.lane
+    /// What the connection is for. `None`: the peer has not said it yet, or the link is closed.
+    pub fn lane(&self) -> Option<Lane> {
+        match &self.state {
+            State::Initiating(_, mux) | State::Sealed(_, mux) | State::Plain(mux) => Some(mux.lane()),
+            State::Answering | State::Closed(_) => None,
+        }
     }
 
     /// Whether the peer has shown the secret (or TLS did) and messages may go both ways.
     pub fn is_open(&self) -> bool {
         match &self.state {
-            State::Sealed(session) => session.is_confirmed(),
-            State::Plain => true,
-            State::Initiating(_) | State::Answering | State::Closed(_) => false,
+            State::Sealed(session, _) => session.is_confirmed(),
+            State::Plain(_) => true,
+            State::Initiating(..) | State::Answering | State::Closed(_) => false,
         }
     }
 
@@ -167,33 +170,40 @@ impl Link {
             out.append(&mut self.handshake);
             return true;
         }
-        if !self.is_open() {
-            return false;
-        }
         self.chunk.clear();
-        if !self.mux.next_chunk(&mut self.chunk) {
+        let (session, mux) = match &mut self.state {
+            State::Sealed(session, mux) if session.is_confirmed() => (Some(session), mux),
+            State::Plain(mux) => (None, mux),
+            _ => return false,
+        };
+        if !mux.next_chunk(&mut self.chunk) {
             return false;
         }
-        match &mut self.state {
-            State::Sealed(session) => session.seal(now, &self.chunk, out),
-            _ => put_frame(&self.chunk, out),
+        match session {
+            Some(session) => session.seal(now, &self.chunk, out),
+            None => put_frame(&self.chunk, out),
         }
         true
     }
 
     /// Queues a message.
     pub fn send(&mut self, class: Class, message: Bytes) -> Result<Sending, SendError> {
-        self.mux.send(class, message)
+        self.mux().ok_or(SendError::NoLane)?.send(class, message)
     }
 
     /// Gives back the credit of something that was dealt with.
     pub fn release(&mut self, credit: Credit) {
-        self.mux.release(credit);
+        if let Some(mux) = self.mux() {
+            mux.release(credit);
+        }
     }
 
-    /// The streams, for transfers.
-    pub const fn mux(&mut self) -> &mut Mux {
-        &mut self.mux
+    /// The streams, for transfers. `None`: there are none [before the lane is known](Link::lane), nor after the end.
+    pub fn mux(&mut self) -> Option<&mut Mux> {
+        match &mut self.state {
+            State::Initiating(_, mux) | State::Sealed(_, mux) | State::Plain(mux) => Some(mux),
+            State::Answering | State::Closed(_) => None,
+        }
     }
 
     fn take_frame(
@@ -209,19 +219,19 @@ impl Link {
         }
         let Some(frame) = self.reader.next(input)? else { return Ok(()) };
         match std::mem::replace(&mut self.state, State::Answering) {
-            State::Initiating(initiator) => {
-                self.state = State::Sealed(Box::new(initiator.finish(now, &frame)?));
+            State::Initiating(initiator, mux) => {
+                self.state = State::Sealed(Box::new(initiator.finish(now, &frame)?), mux);
             }
             State::Answering => self.answer(now, keys, &frame, entropy)?,
-            State::Sealed(mut session) => {
+            State::Sealed(mut session, mut mux) => {
                 if let Opened::Chunk(chunk) = session.open(now, &frame)? {
-                    self.mux.handle(chunk, events)?;
+                    mux.handle(chunk, events)?;
                 }
-                self.state = State::Sealed(session);
+                self.state = State::Sealed(session, mux);
             }
-            State::Plain => {
-                self.state = State::Plain;
-                self.mux.handle(&frame, events)?;
+            State::Plain(mut mux) => {
+                mux.handle(&frame, events)?;
+                self.state = State::Plain(mux);
             }
             State::Closed(error) => return Err(error),
         }
@@ -239,9 +249,7 @@ impl Link {
         if answer.choice == SecretChoice::Previous {
             self.counters.use_previous_secret();
         }
-        self.lane = answer.lane;
-        self.mux = Mux::new(answer.lane);
-        self.state = State::Sealed(Box::new(answer.session));
+        self.state = State::Sealed(Box::new(answer.session), Box::new(Mux::new(answer.lane)));
         Ok(())
     }
 

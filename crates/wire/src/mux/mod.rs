@@ -111,6 +111,11 @@ impl Mux {
         Self { sender: Sender::new(lane), receiver: Receiver::new(lane) }
     }
 
+    /// Which lane.
+    pub const fn lane(&self) -> Lane {
+        self.sender.lane()
+    }
+
     /// Queues a message of at most [`MESSAGE_PLAIN_MAX`](crate::limits::MESSAGE_PLAIN_MAX) bytes, and
     /// [`MESSAGE_MAX`](crate::limits::MESSAGE_MAX) as it travels. On the bulk lane it is compressed when that pays.
     pub fn send(&mut self, class: Class, message: Bytes) -> Result<Sending, SendError> {

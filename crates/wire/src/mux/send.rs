@@ -22,6 +22,9 @@ pub enum SendError {
     /// A message beyond [`MESSAGE_MAX`] or, before compression, [`MESSAGE_PLAIN_MAX`]; a head beyond [`CHUNK_MAX`] or a transfer beyond [`TRANSFER_MAX`].
     #[error("too large for the wire")]
     TooLarge,
+    /// The link was accepted and has not heard which lane it is, or it is closed.
+    #[error("the link has no lane yet, or is closed")]
+    NoLane,
     /// No such transfer: it ended, was stopped by the peer, or never was.
     #[error("no such transfer")]
     NoTransfer,
@@ -91,6 +94,10 @@ impl Sender {
             reserved: 0,
             aborts: BTreeSet::new(),
         }
+    }
+
+    pub(super) const fn lane(&self) -> Lane {
+        self.lane
     }
 
     pub(super) fn send(&mut self, class: Class, message: Bytes) -> Result<Sending, SendError> {

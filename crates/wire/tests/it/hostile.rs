@@ -11,7 +11,7 @@ use hyperscale_wire::entropy::SeededEntropy;
 use hyperscale_wire::frame::{FrameError, put_frame};
 use hyperscale_wire::limits::{BULK_CREDIT, CHUNK_COST, CHUNK_MAX, MESSAGE_MAX};
 use hyperscale_wire::link::{Keys, Link, LinkError};
-use hyperscale_wire::mux::Event;
+use hyperscale_wire::mux::{Event, SendError};
 use hyperscale_wire::noise::{HandshakeError, OpenError};
 use hyperscale_wire::secret::{Secret, SecretChoice, Secrets};
 
@@ -70,7 +70,7 @@ fn messages_pass_between_honest_links_split_anywhere() {
             events.extend(receive(&mut b, &keys(), part).unwrap());
         }
         assert!(b.is_open());
-        assert_eq!(b.lane(), Lane::Bulk);
+        assert_eq!(b.lane(), Some(Lane::Bulk));
         let [Event::Message { data, .. }] = &events[..] else { panic!("{events:?}") };
         assert_eq!(data.open().unwrap(), message);
     }
@@ -79,15 +79,33 @@ fn messages_pass_between_honest_links_split_anywhere() {
 #[test]
 fn nothing_is_said_to_a_peer_that_has_not_shown_the_secret() {
     let (keys, mut a, mut b) = (keys(), connect(&keys(), Lane::Control), Link::accept());
-    b.send(Class::Control, Bytes::from_static(b"early")).unwrap();
-    receive(&mut b, &keys, &bytes_of(&mut a)).unwrap();
+    a.send(Class::Control, Bytes::from_static(b"from the one that connected")).unwrap();
+    let first = bytes_of(&mut a);
+    assert_eq!(first.len(), 4 + 21 + 48, "the first frame of the handshake and nothing else");
+    receive(&mut b, &keys, &first).unwrap();
+    b.send(Class::Control, Bytes::from_static(b"from the one that was connected to")).unwrap();
     let answer = bytes_of(&mut b);
     assert_eq!(answer.len(), 4 + 48, "the answer of the handshake and nothing else");
     assert!(!b.is_open());
-    receive(&mut a, &keys, &answer).unwrap();
-    a.send(Class::Control, Bytes::from_static(b"hello")).unwrap();
-    receive(&mut b, &keys, &bytes_of(&mut a)).unwrap();
+
+    // What was queued is said once both have shown it.
+    assert_eq!(receive(&mut a, &keys, &answer).unwrap().len(), 0);
+    assert_eq!(receive(&mut b, &keys, &bytes_of(&mut a)).unwrap().len(), 1);
     assert!(b.is_open());
+    assert_eq!(receive(&mut a, &keys, &bytes_of(&mut b)).unwrap().len(), 1);
+}
+
+#[test]
+fn nothing_is_queued_where_it_would_be_lost() {
+    let (keys, mut link) = (keys(), Link::accept());
+    assert_eq!(link.lane(), None, "the peer has not said it yet");
+    assert_eq!(link.send(Class::Control, Bytes::from_static(b"early")), Err(SendError::NoLane));
+    receive(&mut link, &keys, &bytes_of(&mut connect(&keys, Lane::Bulk))).unwrap();
+    assert_eq!(link.lane(), Some(Lane::Bulk));
+    link.send(Class::Control, Bytes::from_static(b"in time")).unwrap();
+    receive(&mut link, &keys, &[0xff; 4]).unwrap_err();
+    assert_eq!(link.send(Class::Control, Bytes::from_static(b"late")), Err(SendError::NoLane));
+    assert!(link.mux().is_none() && bytes_of(&mut link).is_empty());
 }
 
 #[test]
@@ -222,7 +240,7 @@ fn a_peer_that_ignores_credit_cannot_fill_the_memory() {
         if let Err(error) = receive(&mut link, &keys(), &framed(chunk)) {
             break error;
         }
-        assert!(link.mux().received_bytes() <= BULK_CREDIT as usize);
+        assert!(link.mux().unwrap().received_bytes() <= BULK_CREDIT as usize);
     };
     assert_eq!(refused.refusal(), Refusal::CreditExceeded);
     assert_eq!(count(&link, Refusal::CreditExceeded), 1);
