@@ -65,6 +65,8 @@ refusals! {
     MessageTooLarge = "message_too_large",
     /// A transfer grew beyond its limit.
     TransferTooLarge = "transfer_too_large",
+    /// A transfer where there must be none.
+    TransferForbidden = "transfer_forbidden",
     /// Compression where there must be none.
     CompressionForbidden = "compression_forbidden",
     /// Compressed bytes that would grow beyond the limit.

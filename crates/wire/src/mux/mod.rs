@@ -122,7 +122,7 @@ impl Mux {
         self.sender.send(class, message)
     }
 
-    /// Begins a transfer with the message at its head.
+    /// Begins a transfer with the message at its head, on the bulk lane.
     pub fn begin(&mut self, class: Class, head: Bytes) -> Result<Sending, SendError> {
         self.sender.begin(class, head)
     }

@@ -41,6 +41,9 @@ pub enum MuxError {
     /// Compression on the control lane.
     #[error("nothing may be compressed on the control lane")]
     CompressionForbidden,
+    /// A transfer on the control lane.
+    #[error("transfers are for the bulk lane")]
+    TransferForbidden,
 }
 
 impl MuxError {
@@ -56,6 +59,7 @@ impl MuxError {
             MuxError::MessageTooLarge => Refusal::MessageTooLarge,
             MuxError::TransferTooLarge => Refusal::TransferTooLarge,
             MuxError::CompressionForbidden => Refusal::CompressionForbidden,
+            MuxError::TransferForbidden => Refusal::TransferForbidden,
         }
     }
 }
@@ -187,6 +191,9 @@ impl Receiver {
         }
         if first.zstd && self.lane == Lane::Control {
             return Err(MuxError::CompressionForbidden);
+        }
+        if first.transfer && self.lane == Lane::Control {
+            return Err(MuxError::TransferForbidden);
         }
         let body = if first.transfer {
             Body::Transfer { received: 0 }

@@ -25,6 +25,9 @@ pub enum SendError {
     /// The link was accepted and has not heard which lane it is, or it is closed.
     #[error("the link has no lane yet, or is closed")]
     NoLane,
+    /// A transfer on the control lane.
+    #[error("transfers are for the bulk lane")]
+    TransferForbidden,
     /// No such transfer: it ended, was stopped by the peer, or never was.
     #[error("no such transfer")]
     NoTransfer,
@@ -115,6 +118,9 @@ impl Sender {
     }
 
     pub(super) fn begin(&mut self, class: Class, head: Bytes) -> Result<Sending, SendError> {
+        if self.lane == Lane::Control {
+            return Err(SendError::TransferForbidden);
+        }
         if head.len() > CHUNK_MAX {
             return Err(SendError::TooLarge);
         }

@@ -365,6 +365,17 @@ fn peers_that_break_the_rules_are_refused_by_name() {
 }
 
 #[test]
+fn transfers_are_for_the_bulk_lane_only() {
+    let transfer = crate::chunk::First { class: Class::Data, transfer: true, zstd: false };
+    let head = Chunk::Data { stream: 1, first: Some(transfer), last: false, payload: b"head" };
+    let mut control = Mux::new(Lane::Control);
+    assert_eq!(control.begin(Class::Data, Bytes::new()), Err(SendError::TransferForbidden));
+    assert_eq!(handle(&mut control, head), Err(MuxError::TransferForbidden));
+    assert_eq!(MuxError::TransferForbidden.refusal(), Refusal::TransferForbidden);
+    assert_eq!(handle(&mut Mux::new(Lane::Bulk), head).unwrap().len(), 1);
+}
+
+#[test]
 fn credit_for_a_stream_that_has_just_ended_is_no_offence() {
     let mut mux = Mux::new(Lane::Control);
     mux.send(Class::Data, body(10, 1)).unwrap();
