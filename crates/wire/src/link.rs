@@ -70,6 +70,8 @@ pub struct Keys {
 pub struct Link {
     reader: FrameReader,
     state: State,
+    /// The one the handshake was made with.
+    secret: Option<SecretChoice>,
     /// Bytes of the handshake to be written; at most one frame.
     handshake: Vec<u8>,
     /// The chunk to be sealed; kept to save allocations.
@@ -97,7 +99,11 @@ impl Link {
     ) -> Result<Self, HandshakeError> {
         let mut handshake = Vec::new();
         let initiator = Initiator::start(&keys.domain, lane, &keys.secrets, choice, entropy, &mut handshake)?;
-        Ok(Self { handshake, ..Self::new(State::Initiating(initiator, Box::new(Mux::new(lane)))) })
+        Ok(Self {
+            handshake,
+            secret: Some(choice),
+            ..Self::new(State::Initiating(initiator, Box::new(Mux::new(lane))))
+        })
     }
 
     /// The side that was connected to. The other one says which lane it is.
@@ -114,6 +120,7 @@ impl Link {
         Self {
             reader: FrameReader::default(),
             state,
+            secret: None,
             handshake: Vec::new(),
             chunk: Vec::new(),
             counters: Counters::default(),
@@ -135,6 +142,11 @@ impl Link {
             State::Plain(_) => true,
             State::Initiating(..) | State::Answering | State::Closed(_) => false,
         }
+    }
+
+    /// Which secret both sides have shown, for the log of the host. `None`: the link is not open, or over TLS.
+    pub fn secret(&self) -> Option<SecretChoice> {
+        self.secret.filter(|_| self.is_open())
     }
 
     /// What was refused on this connection.
@@ -221,10 +233,16 @@ impl Link {
         match std::mem::replace(&mut self.state, State::Answering) {
             State::Initiating(initiator, mux) => {
                 self.state = State::Sealed(Box::new(initiator.finish(now, &frame)?), mux);
+                self.count_secret();
             }
             State::Answering => self.answer(now, keys, &frame, entropy)?,
             State::Sealed(mut session, mut mux) => {
-                if let Opened::Chunk(chunk) = session.open(now, &frame)? {
+                let was_confirmed = session.is_confirmed();
+                let opened = session.open(now, &frame)?;
+                if !was_confirmed {
+                    self.count_secret();
+                }
+                if let Opened::Chunk(chunk) = opened {
                     mux.handle(chunk, events)?;
                 }
                 self.state = State::Sealed(session, mux);
@@ -246,11 +264,16 @@ impl Link {
         entropy: &mut dyn Entropy,
     ) -> Result<(), HandshakeError> {
         let answer = answer(&keys.domain, &keys.secrets, now, frame, entropy, &mut self.handshake)?;
-        if answer.choice == SecretChoice::Previous {
-            self.counters.use_previous_secret();
-        }
+        self.secret = Some(answer.choice);
         self.state = State::Sealed(Box::new(answer.session), Box::new(Mux::new(answer.lane)));
         Ok(())
+    }
+
+    /// Once per link, when the peer has shown the secret: a first frame alone may be a replay.
+    fn count_secret(&mut self) {
+        if self.secret == Some(SecretChoice::Previous) {
+            self.counters.use_previous_secret();
+        }
     }
 
     /// Counts a refusal once and closes.

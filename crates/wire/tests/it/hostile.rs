@@ -148,14 +148,31 @@ fn strangers_and_foreign_clusters_are_refused_and_counted() {
 }
 
 #[test]
-fn the_previous_secret_is_counted_at_the_link() {
+fn the_previous_secret_is_counted_once_per_confirmed_link_on_both_sides() {
     let rotating = Keys {
         domain: keys().domain,
         secrets: Secrets { current: other_keys().secrets.current, previous: Some(Secret::development()) },
     };
-    let mut link = Link::accept();
-    receive(&mut link, &rotating, &bytes_of(&mut connect(&keys(), Lane::Control))).unwrap();
-    assert_eq!(link.counters().previous_secret(), 1);
+    // An old node connects to one that rotates; a replayed first frame is no use of the secret.
+    let (mut old, mut new) = (connect(&keys(), Lane::Control), Link::accept());
+    receive(&mut new, &rotating, &bytes_of(&mut old)).unwrap();
+    assert_eq!((new.counters().previous_secret(), new.secret()), (0, None));
+    receive(&mut old, &keys(), &bytes_of(&mut new)).unwrap();
+    for _ in 0..2 {
+        old.send(Class::Control, Bytes::from_static(b"hello")).unwrap();
+        receive(&mut new, &rotating, &bytes_of(&mut old)).unwrap();
+        assert_eq!((new.counters().previous_secret(), new.secret()), (1, Some(SecretChoice::Previous)));
+    }
+    assert_eq!((old.counters().previous_secret(), old.secret()), (0, Some(SecretChoice::Current)));
+
+    // The other way round.
+    let choice = SecretChoice::Previous;
+    let mut new = Link::connect(&rotating, Lane::Control, choice, &mut SeededEntropy::new(1)).unwrap();
+    let mut old = Link::accept();
+    receive(&mut old, &keys(), &bytes_of(&mut new)).unwrap();
+    assert_eq!(new.counters().previous_secret(), 0, "the peer has not answered yet");
+    receive(&mut new, &rotating, &bytes_of(&mut old)).unwrap();
+    assert_eq!((new.counters().previous_secret(), new.secret()), (1, Some(choice)));
 }
 
 /// Makes a false frame from a true one.
