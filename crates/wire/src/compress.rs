@@ -10,7 +10,7 @@ use bytes::Bytes;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use crate::counters::Refusal;
+use crate::counters::{Counters, Refusal};
 use crate::limits::{
     COMPRESS_FROM, COMPRESSION_WINDOW_MAX, DECOMPRESSED_MAX, DECOMPRESSED_RATIO_MAX, MESSAGE_PLAIN_MAX,
 };
@@ -52,11 +52,13 @@ impl Packed {
     }
 
     /// Its plain bytes, at most [`MESSAGE_PLAIN_MAX`].
-    pub fn open(&self) -> Result<Bytes, DecompressError> {
+    pub fn open(&self, counters: &mut Counters) -> Result<Bytes, DecompressError> {
         if !self.zstd {
             return Ok(self.bytes.clone());
         }
-        decompress(&self.bytes, MESSAGE_PLAIN_MAX as u64).map(Bytes::from)
+        decompress(&self.bytes, MESSAGE_PLAIN_MAX as u64)
+            .map(Bytes::from)
+            .inspect_err(|error| counters.refuse(error.refusal()))
     }
 }
 
@@ -195,8 +197,12 @@ mod tests {
     fn a_message_stays_packed_until_it_is_opened() {
         let plain = text(4_000);
         let packed = Packed::new(compress(&plain).unwrap().into(), true);
-        assert_eq!(packed.open().unwrap(), plain);
-        assert_eq!(Packed::new(plain.clone().into(), false).open().unwrap(), plain);
+        let mut counters = Counters::default();
+        assert_eq!(packed.open(&mut counters).unwrap(), plain);
+        assert_eq!(Packed::new(plain.clone().into(), false).open(&mut counters).unwrap(), plain);
+        let broken = Packed::new(plain.into(), true);
+        assert_eq!(broken.open(&mut counters), Err(DecompressError::Broken));
+        assert_eq!(counters.refused(Refusal::CompressionBroken), 1);
     }
 
     proptest! {

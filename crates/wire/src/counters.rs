@@ -1,4 +1,6 @@
 //! Why something was refused, and how often. One counter per reason; the shell exports them.
+//!
+//! Whatever refuses something also counts it: it owns its [`Counters`] or is handed some, so that no caller can forget to.
 
 use std::fmt;
 

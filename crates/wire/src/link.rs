@@ -19,10 +19,12 @@ use bytes::Bytes;
 use hyperscale_types::Now;
 
 use crate::class::{Class, Lane};
+use crate::compress::Packed;
 use crate::counters::{Counters, Refusal};
 use crate::domain::Domain;
 use crate::entropy::Entropy;
 use crate::frame::{FrameError, FrameReader, put_frame};
+use crate::kind::{Envelope, Kind, MessageError};
 use crate::mux::{Credit, Event, Mux, MuxError, SendError, Sending};
 use crate::noise::{HandshakeError, Initiator, OpenError, Opened, Session, answer};
 use crate::secret::{SecretChoice, Secrets};
@@ -201,6 +203,12 @@ impl Link {
     /// Queues a message.
     pub fn send(&mut self, class: Class, message: Bytes) -> Result<Sending, SendError> {
         self.mux().ok_or(SendError::NoLane)?.send(class, message)
+    }
+
+    /// Decodes a message that arrived here. The peer is told of a refusal; the connection may go on.
+    pub fn decode<M: Envelope>(&mut self, data: &Packed) -> Result<(Kind, M), MessageError> {
+        let plain = data.open(&mut self.counters)?;
+        M::decode_known(plain, &mut self.counters)
     }
 
     /// Gives back the credit of something that was dealt with.

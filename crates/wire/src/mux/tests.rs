@@ -3,7 +3,7 @@ mod credit;
 use proptest::prelude::*;
 
 use super::*;
-use crate::counters::Refusal;
+use crate::counters::{Counters, Refusal};
 use crate::limits::{
     CHUNK_MAX, CONTROL_CREDIT, MESSAGE_MAX, MESSAGE_PLAIN_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX,
     STREAM_CREDIT, STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
@@ -76,7 +76,7 @@ fn taken(mux: &mut Mux, event: Event) -> Event {
 
 fn messages(events: &[Event]) -> Vec<Bytes> {
     let open = |event: &Event| match event {
-        Event::Message { data, .. } => Some(data.open().unwrap()),
+        Event::Message { data, .. } => Some(data.open(&mut Counters::default()).unwrap()),
         _ => None,
     };
     events.iter().filter_map(open).collect()
@@ -414,7 +414,7 @@ proptest! {
         let (mut sent, mut received, mut held) = (Vec::new(), Vec::new(), Vec::new());
         let take = |b: &mut Mux, event: Event, received: &mut Vec<Bytes>| {
             if let Event::Message { data, credit, .. } = event {
-                received.push(data.open().unwrap());
+                received.push(data.open(&mut Counters::default()).unwrap());
                 b.release(credit);
             }
         };

@@ -5,12 +5,14 @@ use hyperscale_types::Now;
 use hyperscale_wire::chunk::{Chunk, First};
 use hyperscale_wire::class::{Class, Lane};
 use hyperscale_wire::compress::DecompressError;
-use hyperscale_wire::counters::Refusal;
+use hyperscale_wire::counters::{Counters, Refusal};
 use hyperscale_wire::domain::Domain;
 use hyperscale_wire::entropy::SeededEntropy;
 use hyperscale_wire::frame::{FrameError, put_frame};
+use hyperscale_wire::kind::MessageError;
 use hyperscale_wire::limits::{BULK_CREDIT, CHUNK_COST, CHUNK_MAX, MESSAGE_MAX};
 use hyperscale_wire::link::{Keys, Link, LinkError};
+use hyperscale_wire::messages::{Bulk, Control};
 use hyperscale_wire::mux::{Event, SendError};
 use hyperscale_wire::noise::{HandshakeError, OpenError};
 use hyperscale_wire::secret::{Secret, SecretChoice, Secrets};
@@ -72,7 +74,7 @@ fn messages_pass_between_honest_links_split_anywhere() {
         assert!(b.is_open());
         assert_eq!(b.lane(), Some(Lane::Bulk));
         let [Event::Message { data, .. }] = &events[..] else { panic!("{events:?}") };
-        assert_eq!(data.open().unwrap(), message);
+        assert_eq!(data.open(&mut Counters::default()).unwrap(), message);
     }
 }
 
@@ -222,7 +224,7 @@ fn framed(chunk: Chunk<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn a_compression_bomb_costs_no_more_than_its_limit() {
+fn a_compression_bomb_costs_no_more_than_its_limit_and_is_counted() {
     // Blocks of one repeated byte: 4 bytes of input become 128 KiB each.
     let mut bomb = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38];
     for _ in 0..10_000 {
@@ -234,15 +236,22 @@ fn a_compression_bomb_costs_no_more_than_its_limit() {
     let chunk = Chunk::Data { stream: 1, first: Some(first), last: true, payload: &bomb };
     let events = receive(&mut link, &keys(), &framed(chunk)).unwrap();
     let [Event::Message { data, .. }] = &events[..] else { panic!("{events:?}") };
-    let refused = data.open().unwrap_err();
-    assert_eq!(refused.refusal(), Refusal::CompressionBomb);
-    let limit = bomb.len() as u64 * 100;
-    assert_eq!(
-        refused,
-        DecompressError::Bomb(limit.min(4 << 20)),
-        "{} bytes would have been 1.3 GB",
-        bomb.len()
-    );
+    let refused = link.decode::<Bulk>(data).unwrap_err();
+    let limit = (bomb.len() as u64 * 100).min(4 << 20);
+    let expected = MessageError::Packed(DecompressError::Bomb(limit));
+    assert_eq!(refused, expected, "{} bytes would have been 1.3 GB", bomb.len());
+    assert_eq!(count(&link, Refusal::CompressionBomb), 1);
+    assert!(link.is_open(), "the peer can be told");
+}
+
+#[test]
+fn bytes_that_are_no_message_are_counted_at_the_link() {
+    let (mut a, mut b) = pair(Lane::Control);
+    a.send(Class::Control, Bytes::from_static(&[0xff])).unwrap();
+    let events = receive(&mut b, &keys(), &bytes_of(&mut a)).unwrap();
+    let [Event::Message { data, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(b.decode::<Control>(data).unwrap_err(), MessageError::Malformed);
+    assert_eq!(count(&b, Refusal::MessageMalformed), 1);
 }
 
 #[test]
