@@ -10,6 +10,7 @@ use bytes::Bytes;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
+use crate::class::Class;
 use crate::counters::{Counters, Refusal};
 use crate::limits::{
     COMPRESS_FROM, COMPRESSION_WINDOW_MAX, DECOMPRESSED_MAX, DECOMPRESSED_RATIO_MAX, MESSAGE_PLAIN_MAX,
@@ -39,16 +40,22 @@ impl DecompressError {
     }
 }
 
-/// A received message, compressed or not, until somebody looks at it.
+/// A received message as its sender said it is: in a class, compressed or not, until somebody looks at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
+    class: Class,
     bytes: Bytes,
     zstd: bool,
 }
 
 impl Packed {
-    pub(crate) const fn new(bytes: Bytes, zstd: bool) -> Self {
-        Self { bytes, zstd }
+    pub(crate) const fn new(class: Class, bytes: Bytes, zstd: bool) -> Self {
+        Self { class, bytes, zstd }
+    }
+
+    /// The class it was sent in; [`Link::decode`](crate::link::Link::decode) compares it with that of its kind.
+    pub const fn class(&self) -> Class {
+        self.class
     }
 
     /// Its plain bytes, at most [`MESSAGE_PLAIN_MAX`].
@@ -196,11 +203,12 @@ mod tests {
     #[test]
     fn a_message_stays_packed_until_it_is_opened() {
         let plain = text(4_000);
-        let packed = Packed::new(compress(&plain).unwrap().into(), true);
+        let packed = Packed::new(Class::Data, compress(&plain).unwrap().into(), true);
         let mut counters = Counters::default();
         assert_eq!(packed.open(&mut counters).unwrap(), plain);
-        assert_eq!(Packed::new(plain.clone().into(), false).open(&mut counters).unwrap(), plain);
-        let broken = Packed::new(plain.into(), true);
+        let never_packed = Packed::new(Class::Data, plain.clone().into(), false);
+        assert_eq!(never_packed.open(&mut counters).unwrap(), plain);
+        let broken = Packed::new(Class::Data, plain.into(), true);
         assert_eq!(broken.open(&mut counters), Err(DecompressError::Broken));
         assert_eq!(counters.refused(Refusal::CompressionBroken), 1);
     }

@@ -81,6 +81,8 @@ refusals! {
     MessageBloated = "message_bloated",
     /// A message of a kind that this version does not know.
     MessageUnknown = "message_unknown",
+    /// A message in another class than that of its kind.
+    WrongClass = "wrong_class",
     /// This role may not say this.
     NotPermitted = "not_permitted",
     /// A message before the hello, or a second hello.

@@ -115,6 +115,9 @@ pub enum MessageError {
     /// A message that does not decompress.
     #[error(transparent)]
     Packed(#[from] DecompressError),
+    /// A message in another class than [that of its kind](crate::speak::class_of).
+    #[error("a message `{}` in another class than its own", .0.name())]
+    WrongClass(Kind),
 }
 
 impl MessageError {
@@ -125,6 +128,7 @@ impl MessageError {
             MessageError::Bloated => Refusal::MessageBloated,
             MessageError::Unknown => Refusal::MessageUnknown,
             MessageError::Packed(error) => error.refusal(),
+            MessageError::WrongClass(_) => Refusal::WrongClass,
         }
     }
 }

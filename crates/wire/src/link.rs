@@ -28,6 +28,7 @@ use crate::kind::{Envelope, Kind, MessageError};
 use crate::mux::{Credit, Event, Mux, MuxError, SendError, Sending};
 use crate::noise::{HandshakeError, Initiator, OpenError, Opened, Session, answer};
 use crate::secret::{SecretChoice, Secrets};
+use crate::speak::class_of;
 
 /// Why a connection ended. It must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -200,15 +201,27 @@ impl Link {
         true
     }
 
-    /// Queues a message.
-    pub fn send(&mut self, class: Class, message: Bytes) -> Result<Sending, SendError> {
-        self.mux().ok_or(SendError::NoLane)?.send(class, message)
+    /// Queues a message, in the class of its kind.
+    pub fn send<M: Envelope>(&mut self, message: &M) -> Result<Sending, SendError> {
+        let (class, bytes) = written(message)?;
+        self.mux().ok_or(SendError::NoLane)?.send(class, bytes)
+    }
+
+    /// Begins a transfer with the message at its head, in the class of its kind; the rest is for the [streams](Link::mux).
+    pub fn begin<M: Envelope>(&mut self, head: &M) -> Result<Sending, SendError> {
+        let (class, bytes) = written(head)?;
+        self.mux().ok_or(SendError::NoLane)?.begin(class, bytes)
     }
 
     /// Decodes a message that arrived here. The peer is told of a refusal; the connection may go on.
     pub fn decode<M: Envelope>(&mut self, data: &Packed) -> Result<(Kind, M), MessageError> {
         let plain = data.open(&mut self.counters)?;
-        M::decode_known(plain, &mut self.counters)
+        let (kind, message) = M::decode_known(plain, &mut self.counters)?;
+        if data.class() != class_of(kind) {
+            self.counters.refuse(Refusal::WrongClass);
+            return Err(MessageError::WrongClass(kind));
+        }
+        Ok((kind, message))
     }
 
     /// Gives back the credit of something that was dealt with.
@@ -294,4 +307,9 @@ impl Link {
         }
         Err(error)
     }
+}
+
+fn written<M: Envelope>(message: &M) -> Result<(Class, Bytes), SendError> {
+    let kind = message.kind().ok_or(SendError::NoBody)?;
+    Ok((class_of(kind), message.encode_to_vec().into()))
 }

@@ -61,9 +61,7 @@ pub enum Event {
     Message {
         /// Its stream.
         stream: u64,
-        /// Its urgency.
-        class: Class,
-        /// Its bytes, still packed: what waits in a queue takes no more memory than its credit.
+        /// Its class and its bytes, still packed: what waits in a queue takes no more memory than its credit.
         data: Packed,
         /// To be released when it was dealt with.
         credit: Credit,
@@ -72,10 +70,8 @@ pub enum Event {
     Begin {
         /// Its stream.
         stream: u64,
-        /// Its urgency.
-        class: Class,
-        /// The message at its head.
-        head: Bytes,
+        /// The message at its head, never compressed.
+        head: Packed,
         /// To be released when the head was dealt with.
         credit: Credit,
     },
@@ -118,6 +114,7 @@ impl Mux {
 
     /// Queues a message of at most [`MESSAGE_PLAIN_MAX`](crate::limits::MESSAGE_PLAIN_MAX) bytes, and
     /// [`MESSAGE_MAX`](crate::limits::MESSAGE_MAX) as it travels. On the bulk lane it is compressed when that pays.
+    /// [`Link::send`](crate::link::Link::send) knows the class.
     pub fn send(&mut self, class: Class, message: Bytes) -> Result<Sending, SendError> {
         self.sender.send(class, message)
     }

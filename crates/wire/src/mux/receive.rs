@@ -227,7 +227,7 @@ impl Receiver {
             unreachable!("the caller matched a message");
         };
         let credit = Credit { stream: 0, bytes: cost };
-        events.push(Event::Message { stream, class, data: Packed::new(bytes.into(), zstd), credit });
+        events.push(Event::Message { stream, data: Packed::new(class, bytes.into(), zstd), credit });
     }
 
     fn transfer_piece(
@@ -241,7 +241,9 @@ impl Receiver {
         let credit = Credit { stream, bytes: payload.len() as u32 + CHUNK_COST };
         let data = Bytes::copy_from_slice(payload);
         match class {
-            Some(class) => events.push(Event::Begin { stream, class, head: data, credit }),
+            Some(class) => {
+                events.push(Event::Begin { stream, head: Packed::new(class, data, false), credit })
+            }
             // It only ends the transfer.
             None if payload.is_empty() => self.release(credit),
             None => events.push(Event::Data { stream, data, credit }),

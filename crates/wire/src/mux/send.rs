@@ -28,6 +28,9 @@ pub enum SendError {
     /// A transfer on the control lane.
     #[error("transfers are for the bulk lane")]
     TransferForbidden,
+    /// A message without a body: nobody could tell what it is.
+    #[error("the message has no body")]
+    NoBody,
     /// No such transfer: it ended, was stopped by the peer, or never was.
     #[error("no such transfer")]
     NoTransfer,

@@ -58,13 +58,13 @@ fn settle(a: &mut Mux, b: &mut Mux) -> Vec<Event> {
 fn taken(mux: &mut Mux, event: Event) -> Event {
     let none = || Credit::none();
     match event {
-        Event::Message { stream, class, data, credit } => {
+        Event::Message { stream, data, credit } => {
             mux.release(credit);
-            Event::Message { stream, class, data, credit: none() }
+            Event::Message { stream, data, credit: none() }
         }
-        Event::Begin { stream, class, head, credit } => {
+        Event::Begin { stream, head, credit } => {
             mux.release(credit);
-            Event::Begin { stream, class, head, credit: none() }
+            Event::Begin { stream, head, credit: none() }
         }
         Event::Data { stream, data, credit } => {
             mux.release(credit);
@@ -221,7 +221,9 @@ fn transfer(total: usize) -> (Mux, Mux, Vec<u8>) {
         let mut ended = false;
         for event in settle(&mut a, &mut b) {
             match event {
-                Event::Begin { head, .. } => assert_eq!(&head[..], b"head"),
+                Event::Begin { head, .. } => {
+                    assert_eq!(&head.open(&mut Counters::default()).unwrap()[..], b"head")
+                }
                 Event::Data { data, .. } => arrived.extend_from_slice(&data),
                 Event::End { .. } => ended = true,
                 other => panic!("unexpected {other:?}"),

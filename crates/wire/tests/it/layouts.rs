@@ -60,7 +60,7 @@ fn handshake_and_sealed_frames_are_read_and_written_as_their_golden_bytes() {
     assert!(receive(&mut theirs, &first).is_empty());
     let second = kept("layout", "handshake_second", &transmitted(&mut theirs));
     assert!(receive(&mut ours, &second).is_empty());
-    ours.send(Class::Data, Bytes::from_static(b"message")).unwrap();
+    ours.mux().unwrap().send(Class::Data, Bytes::from_static(b"message")).unwrap();
     let sealed = kept("layout", "sealed_frame", &transmitted(&mut ours));
     let events = receive(&mut theirs, &sealed);
     let [Event::Message { data, .. }] = &events[..] else { panic!("{events:?}") };
