@@ -15,6 +15,8 @@
 //! Messages can be queued as soon as the lane is known, and wait until the link is open. While answering it is not, and
 //! they are refused.
 
+use std::fmt;
+
 use bytes::Bytes;
 use hyperscale_types::Now;
 
@@ -69,7 +71,6 @@ pub struct Keys {
 }
 
 /// One end of one connection.
-#[derive(Debug)]
 pub struct Link {
     reader: FrameReader,
     state: State,
@@ -82,7 +83,6 @@ pub struct Link {
     counters: Counters,
 }
 
-#[derive(Debug)]
 enum State {
     Initiating(Initiator, Box<Mux>),
     /// The peer says which lane it is: there are no streams yet.
@@ -90,6 +90,24 @@ enum State {
     Sealed(Box<Session>, Box<Mux>),
     Plain(Box<Mux>),
     Closed(LinkError),
+}
+
+/// Buffers may hold secrets: only their sizes are shown.
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (state, mux): (&dyn fmt::Debug, _) = match &self.state {
+            State::Initiating(_, mux) => (&"initiating", Some(mux)),
+            State::Answering => (&"answering", None),
+            State::Sealed(session, mux) => (session, Some(mux)),
+            State::Plain(mux) => (&"over TLS", Some(mux)),
+            State::Closed(error) => (error, None),
+        };
+        f.debug_struct("Link")
+            .field("state", state)
+            .field("mux", &mux)
+            .field("reader", &self.reader)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Link {

@@ -36,6 +36,8 @@ pub mod send;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use bytes::Bytes;
 
 pub use self::receive::{Credit, MuxError};
@@ -48,14 +50,24 @@ use crate::class::{Class, Lane};
 use crate::compress::Packed;
 
 /// One end of one lane.
-#[derive(Debug)]
 pub struct Mux {
     sender: Sender,
     receiver: Receiver,
 }
 
+/// Messages may hold secrets: only the sizes of what is queued and held are shown.
+impl fmt::Debug for Mux {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mux")
+            .field("lane", &self.lane())
+            .field("queued_bytes", &self.queued_bytes())
+            .field("received_bytes", &self.received_bytes())
+            .finish_non_exhaustive()
+    }
+}
+
 /// What arrived.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub enum Event {
     /// A whole message.
     Message {
@@ -99,6 +111,24 @@ pub enum Event {
         /// Which.
         sending: Sending,
     },
+}
+
+/// A piece of a transfer may hold secrets: only its size is shown.
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Message { stream, data, .. } => {
+                write!(f, "Message {{ stream: {stream}, data: {data:?} }}")
+            }
+            Event::Begin { stream, head, .. } => write!(f, "Begin {{ stream: {stream}, head: {head:?} }}"),
+            Event::Data { stream, data, .. } => {
+                write!(f, "Data {{ stream: {stream}, bytes: {} }}", data.len())
+            }
+            Event::End { stream } => write!(f, "End {{ stream: {stream} }}"),
+            Event::Aborted { stream } => write!(f, "Aborted {{ stream: {stream} }}"),
+            Event::Stopped { sending } => write!(f, "Stopped {{ sending: {sending:?} }}"),
+        }
+    }
 }
 
 impl Mux {

@@ -82,7 +82,6 @@ impl Credit {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct Receiver {
     lane: Lane,
     /// Highest number that began. Streams begin in the order of their numbers, whatever their class, so that credit that
@@ -98,7 +97,6 @@ pub(super) struct Receiver {
     stops: BTreeSet<u64>,
 }
 
-#[derive(Debug)]
 struct Incoming {
     body: Body,
     /// What the peer may still send on the stream.
@@ -107,7 +105,6 @@ struct Incoming {
     owed: u32,
 }
 
-#[derive(Debug)]
 enum Body {
     Message {
         class: Class,

@@ -41,7 +41,6 @@ pub enum SendError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sending(u64);
 
-#[derive(Debug)]
 pub(super) struct Sender {
     lane: Lane,
     last: Sending,
@@ -58,7 +57,6 @@ pub(super) struct Sender {
     aborts: BTreeSet<u64>,
 }
 
-#[derive(Debug)]
 struct Outgoing {
     class: Class,
     body: Body,
@@ -72,14 +70,13 @@ enum Phase {
     InProgress { stream: u64 },
 }
 
-#[derive(Debug)]
 enum Body {
     Message { rest: Bytes, zstd: bool },
     Transfer { head: Bytes, pieces: VecDeque<Bytes>, buffered: usize, pushed: u64, finished: bool },
 }
 
 /// Streams of one class: those that have not begun, those in progress, and whose turn it is.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Queue {
     fresh: VecDeque<Sending>,
     running: VecDeque<Sending>,
