@@ -257,6 +257,17 @@ fn a_transfer_ends_at_its_limit_on_both_sides() {
     a.finish(stream).unwrap();
     assert_eq!(a.push(stream, Bytes::new()), Err(SendError::NoTransfer), "it is complete");
 
+    let (mut a, mut b) = (Mux::new(Lane::Bulk), Mux::new(Lane::Bulk));
+    let stream = a.begin(Class::Data, Bytes::new()).unwrap();
+    let piece = body(TRANSFER_BUFFER_MAX, 1);
+    for _ in 0..TRANSFER_MAX / TRANSFER_BUFFER_MAX as u64 {
+        a.push(stream, piece.clone()).unwrap();
+        settle(&mut a, &mut b);
+    }
+    assert_eq!(a.push(stream, Bytes::from_static(b"x")), Err(SendError::TooLarge));
+    a.finish(stream).unwrap();
+    assert_eq!(settle(&mut a, &mut b), [Event::End { stream: 1 }], "up to there it is a transfer");
+
     // A peer that ignores the limit of its side.
     let mut b = Mux::new(Lane::Bulk);
     let payload = body(CHUNK_MAX, 1);
@@ -273,6 +284,14 @@ fn a_transfer_ends_at_its_limit_on_both_sides() {
     };
     assert_eq!(refused, MuxError::TransferTooLarge);
     assert_eq!(accepted, TRANSFER_MAX / CHUNK_MAX as u64 * CHUNK_MAX as u64);
+}
+
+#[test]
+fn the_head_of_a_transfer_is_one_chunk_at_most() {
+    let (mut a, mut b) = (Mux::new(Lane::Bulk), Mux::new(Lane::Bulk));
+    assert_eq!(a.begin(Class::Data, body(CHUNK_MAX + 1, 1)), Err(SendError::TooLarge));
+    a.begin(Class::Data, body(CHUNK_MAX, 1)).unwrap();
+    assert!(matches!(settle(&mut a, &mut b)[..], [Event::Begin { .. }]));
 }
 
 #[test]

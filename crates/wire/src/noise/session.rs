@@ -135,7 +135,7 @@ impl Session {
         self.put(CHUNK, chunk, out);
     }
 
-    fn put(&mut self, kind: u8, chunk: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn put(&mut self, kind: u8, chunk: &[u8], out: &mut Vec<u8>) {
         let sealed = chunk.len() + SESSION_OVERHEAD;
         assert!(sealed <= FRAME_MAX, "a chunk fits a frame");
         self.scratch.clear();
