@@ -1,8 +1,8 @@
 //! Golden bytes: what version 1 wrote must be read for ever, and is still written the same.
 //!
-//! `tests/golden/v1/PLANE/MESSAGE.hex`. Files of older versions stay when messages grow: they are decoded, and a new folder
-//! gets the new bytes. `HYPERSCALE_GOLDEN=write cargo test -p hyperscale-wire golden` writes files that are missing; it
-//! never changes one.
+//! `tests/golden/v1/PLANE/MESSAGE.hex`. `HYPERSCALE_GOLDEN=write cargo test -p hyperscale-wire golden` writes files that are
+//! missing; it never changes one. There is one version yet. The first message that grows fails here: then its old file has
+//! to move beside a new folder, and be decoded only.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
