@@ -21,9 +21,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Config::new()
         // Payloads are handed on without copying them out of the received buffer.
         .bytes(["."])
-        // Values of a context may be secret; `Debug` of what holds them is written by hand.
+        // Values of a context may be secret, and addresses carry passwords; `Debug` of what holds them is written by hand.
         .skip_debug([
             ".hyperscale.v1.ContextValues",
+            ".hyperscale.v1.JobOptions",
             ".hyperscale.v1.LogEntry",
             ".hyperscale.v1.RaftSnapshot",
         ])

@@ -9,8 +9,10 @@
 //! flags  = first(1) last(2) transfer(4) zstd(8) class(16, 32); only data has any, and only a first chunk has others
 //!          than `last`
 //! ```
-//! Each direction numbers its streams itself, from 1; those of one class begin in the order of their numbers. Data and
-//! abort name a stream of their sender; credit and stop one of their receiver.
+//! Each direction numbers its streams itself, from 1, in the order in which they begin. Data and abort name a stream of
+//! their sender; credit and stop one of their receiver.
+
+use std::fmt;
 
 use crate::class::Class;
 use crate::counters::Refusal;
@@ -32,7 +34,7 @@ const CLASS_SHIFT: u8 = 4;
 const FLAGS: u8 = 0b0011_1111;
 
 /// A decoded chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Chunk<'a> {
     /// A piece of a message or of a transfer.
     Data {
@@ -62,6 +64,24 @@ pub enum Chunk<'a> {
         /// The stream.
         stream: u64,
     },
+}
+
+/// A payload may hold secrets: only its size is shown.
+impl fmt::Debug for Chunk<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Chunk::Data { stream, first, last, payload } => f
+                .debug_struct("Data")
+                .field("stream", stream)
+                .field("first", first)
+                .field("last", last)
+                .field("payload_bytes", &payload.len())
+                .finish(),
+            Chunk::Credit { stream, bytes } => write!(f, "Credit {{ stream: {stream}, bytes: {bytes} }}"),
+            Chunk::Abort { stream } => write!(f, "Abort {{ stream: {stream} }}"),
+            Chunk::Stop { stream } => write!(f, "Stop {{ stream: {stream} }}"),
+        }
+    }
 }
 
 /// What the first piece of a stream says about it.

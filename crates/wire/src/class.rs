@@ -33,7 +33,7 @@ impl Class {
 /// One of the two connections between a pair of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
-    /// Small messages that must not wait. Nothing on it is compressed.
+    /// Small messages that must not wait. Nothing on it is compressed, and there are no transfers on it.
     Control,
     /// Measurements, blobs and snapshots.
     Bulk,

@@ -4,13 +4,15 @@
 //! min([`DECOMPRESSED_MAX`], [`DECOMPRESSED_RATIO_MAX`] × input), so that a bomb costs the limit and not the memory. A
 //! sender checks the same limits first and sends plain what a receiver would refuse.
 
+use std::fmt;
 use std::io::{self, Read};
 
 use bytes::Bytes;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use crate::counters::Refusal;
+use crate::class::Class;
+use crate::counters::{Counters, Refusal};
 use crate::limits::{
     COMPRESS_FROM, COMPRESSION_WINDOW_MAX, DECOMPRESSED_MAX, DECOMPRESSED_RATIO_MAX, MESSAGE_PLAIN_MAX,
 };
@@ -39,24 +41,43 @@ impl DecompressError {
     }
 }
 
-/// A received message, compressed or not, until somebody looks at it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A received message as its sender said it is: in a class, compressed or not, until somebody looks at it.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Packed {
+    class: Class,
     bytes: Bytes,
     zstd: bool,
 }
 
+/// A message may hold values of a context: only its size is shown.
+impl fmt::Debug for Packed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packed")
+            .field("class", &self.class)
+            .field("bytes", &self.bytes.len())
+            .field("zstd", &self.zstd)
+            .finish()
+    }
+}
+
 impl Packed {
-    pub(crate) const fn new(bytes: Bytes, zstd: bool) -> Self {
-        Self { bytes, zstd }
+    pub(crate) const fn new(class: Class, bytes: Bytes, zstd: bool) -> Self {
+        Self { class, bytes, zstd }
+    }
+
+    /// The class it was sent in; [`Link::decode`](crate::link::Link::decode) compares it with that of its kind.
+    pub const fn class(&self) -> Class {
+        self.class
     }
 
     /// Its plain bytes, at most [`MESSAGE_PLAIN_MAX`].
-    pub fn open(&self) -> Result<Bytes, DecompressError> {
+    pub fn open(&self, counters: &mut Counters) -> Result<Bytes, DecompressError> {
         if !self.zstd {
             return Ok(self.bytes.clone());
         }
-        decompress(&self.bytes, MESSAGE_PLAIN_MAX as u64).map(Bytes::from)
+        decompress(&self.bytes, MESSAGE_PLAIN_MAX as u64)
+            .map(Bytes::from)
+            .inspect_err(|error| counters.refuse(error.refusal()))
     }
 }
 
@@ -194,9 +215,14 @@ mod tests {
     #[test]
     fn a_message_stays_packed_until_it_is_opened() {
         let plain = text(4_000);
-        let packed = Packed::new(compress(&plain).unwrap().into(), true);
-        assert_eq!(packed.open().unwrap(), plain);
-        assert_eq!(Packed::new(plain.clone().into(), false).open().unwrap(), plain);
+        let packed = Packed::new(Class::Data, compress(&plain).unwrap().into(), true);
+        let mut counters = Counters::default();
+        assert_eq!(packed.open(&mut counters).unwrap(), plain);
+        let never_packed = Packed::new(Class::Data, plain.clone().into(), false);
+        assert_eq!(never_packed.open(&mut counters).unwrap(), plain);
+        let broken = Packed::new(Class::Data, plain.into(), true);
+        assert_eq!(broken.open(&mut counters), Err(DecompressError::Broken));
+        assert_eq!(counters.refused(Refusal::CompressionBroken), 1);
     }
 
     proptest! {

@@ -1,4 +1,6 @@
 //! Why something was refused, and how often. One counter per reason; the shell exports them.
+//!
+//! Whatever refuses something also counts it: it owns its [`Counters`] or is handed some, so that no caller can forget to.
 
 use std::fmt;
 
@@ -65,6 +67,8 @@ refusals! {
     MessageTooLarge = "message_too_large",
     /// A transfer grew beyond its limit.
     TransferTooLarge = "transfer_too_large",
+    /// A transfer where there must be none.
+    TransferForbidden = "transfer_forbidden",
     /// Compression where there must be none.
     CompressionForbidden = "compression_forbidden",
     /// Compressed bytes that would grow beyond the limit.
@@ -77,6 +81,8 @@ refusals! {
     MessageBloated = "message_bloated",
     /// A message of a kind that this version does not know.
     MessageUnknown = "message_unknown",
+    /// A message in another class than that of its kind.
+    WrongClass = "wrong_class",
     /// This role may not say this.
     NotPermitted = "not_permitted",
     /// A message before the hello, or a second hello.

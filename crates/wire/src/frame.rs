@@ -3,6 +3,8 @@
 //! The reader takes bytes as they arrive, split anywhere. It refuses a length before anything is allocated for it, and its
 //! buffer grows with what arrived, not with what was announced.
 
+use std::fmt;
+
 use crate::counters::Refusal;
 use crate::limits::FRAME_MAX;
 
@@ -40,12 +42,22 @@ impl FrameError {
 /// header(0..3 bytes) ──4th byte──► body(0..n bytes) ──nth byte──► frame, header(0 bytes)
 ///       └──length 0 or > FRAME_MAX──► refused (for ever)
 /// ```
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct FrameReader {
     state: State,
 }
 
-#[derive(Debug)]
+/// A frame may hold secrets, over TLS in plain: only sizes are shown.
+impl fmt::Debug for FrameReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.state {
+            State::Header { filled, .. } => write!(f, "FrameReader(header, {filled} bytes)"),
+            State::Body { length, bytes } => write!(f, "FrameReader({} of {length} bytes)", bytes.len()),
+            State::Refused(error) => write!(f, "FrameReader({error:?})"),
+        }
+    }
+}
+
 enum State {
     Header { bytes: [u8; FRAME_HEADER], filled: usize },
     Body { length: usize, bytes: Vec<u8> },

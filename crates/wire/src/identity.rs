@@ -7,7 +7,7 @@ use std::fmt;
 
 use hyperscale_types::{NodeId, Role};
 
-use crate::counters::Refusal;
+use crate::counters::{Counters, Refusal};
 use crate::limits::WORD_MAX;
 
 const SCHEME: &str = "hyperscale://";
@@ -46,7 +46,14 @@ impl IdentityError {
 
 impl Identity {
     /// Finds the identity among the URI names of a certificate.
-    pub fn from_uri_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, IdentityError> {
+    pub fn from_uri_names<'a>(
+        names: impl IntoIterator<Item = &'a str>,
+        counters: &mut Counters,
+    ) -> Result<Self, IdentityError> {
+        Self::find(names).inspect_err(|error| counters.refuse(error.refusal()))
+    }
+
+    fn find<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, IdentityError> {
         let mut ours = names.into_iter().filter_map(|name| name.strip_prefix(SCHEME));
         let name = ours.next().ok_or(IdentityError::Missing)?;
         if ours.next().is_some() {
@@ -81,19 +88,21 @@ mod tests {
             Identity { cluster: "prod".to_owned(), role: Role::Worker, node: NodeId::new(0xab).unwrap() };
         let name = identity.to_string();
         assert_eq!(name, "hyperscale://prod/worker/00000000000000ab");
-        assert_eq!(Identity::from_uri_names(["https://example.org/", &name]), Ok(identity));
+        assert_eq!(Identity::find(["https://example.org/", &name]), Ok(identity));
     }
 
     #[test]
     fn missing_ambiguous_and_broken_names_are_refused() {
-        assert_eq!(Identity::from_uri_names(["https://x/"]), Err(IdentityError::Missing));
+        let mut counters = Counters::default();
+        assert_eq!(Identity::from_uri_names(["https://x/"], &mut counters), Err(IdentityError::Missing));
+        assert_eq!(counters.refused(Refusal::CertificateInvalid), 1);
         let two = ["hyperscale://a/worker/1", "hyperscale://a/manager/1"];
-        assert_eq!(Identity::from_uri_names(two), Err(IdentityError::Ambiguous));
+        assert_eq!(Identity::find(two), Err(IdentityError::Ambiguous));
         for name in
             ["", "a", "a/worker", "a/worker/0", "a/king/1", "a/worker/1/2", "/worker/1", "a/worker/xyz"]
         {
             let name = format!("hyperscale://{name}");
-            assert_eq!(Identity::from_uri_names([&*name]), Err(IdentityError::Malformed), "{name}");
+            assert_eq!(Identity::find([&*name]), Err(IdentityError::Malformed), "{name}");
         }
     }
 }

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use prost::Message;
 
-use crate::counters::Refusal;
+use crate::compress::DecompressError;
+use crate::counters::{Counters, Refusal};
 use crate::measure::{Shape, measure, shapes};
 use crate::messages::{Bulk, Control, Gossip, Membership, bulk, control, gossip, membership};
 
@@ -111,6 +112,12 @@ pub enum MessageError {
     /// A message whose body this version does not know.
     #[error("a message is of an unknown kind")]
     Unknown,
+    /// A message that does not decompress.
+    #[error(transparent)]
+    Packed(#[from] DecompressError),
+    /// A message in another class than [that of its kind](crate::speak::class_of).
+    #[error("a message `{}` in another class than its own", .0.name())]
+    WrongClass(Kind),
 }
 
 impl MessageError {
@@ -120,6 +127,8 @@ impl MessageError {
             MessageError::Malformed => Refusal::MessageMalformed,
             MessageError::Bloated => Refusal::MessageBloated,
             MessageError::Unknown => Refusal::MessageUnknown,
+            MessageError::Packed(error) => error.refusal(),
+            MessageError::WrongClass(_) => Refusal::WrongClass,
         }
     }
 }
@@ -138,12 +147,16 @@ pub trait Envelope: Message + Default {
     }
 
     /// Decodes it, if that does not take too much memory, and says what it is.
-    fn decode_known(bytes: Bytes) -> Result<(Kind, Self), MessageError> {
-        Self::measure(&bytes)?;
-        let message = Self::decode(bytes)?;
-        let kind = message.kind().ok_or(MessageError::Unknown)?;
-        Ok((kind, message))
+    fn decode_known(bytes: Bytes, counters: &mut Counters) -> Result<(Kind, Self), MessageError> {
+        decode(bytes).inspect_err(|error| counters.refuse(error.refusal()))
     }
+}
+
+fn decode<M: Envelope>(bytes: Bytes) -> Result<(Kind, M), MessageError> {
+    M::measure(&bytes)?;
+    let message = M::decode(bytes)?;
+    let kind = message.kind().ok_or(MessageError::Unknown)?;
+    Ok((kind, message))
 }
 
 impl Envelope for Gossip {
@@ -266,14 +279,20 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_message_and_messages_of_a_newer_version_are_told_apart() {
-        assert_eq!(Control::decode_known(Bytes::from_static(&[0xff])).unwrap_err(), MessageError::Malformed);
+        let mut counters = Counters::default();
+        let nonsense = Control::decode_known(Bytes::from_static(&[0xff]), &mut counters);
+        assert_eq!(nonsense.unwrap_err(), MessageError::Malformed);
+        assert_eq!(counters.refused(Refusal::MessageMalformed), 1);
         // call_id 1, then field 900, length-delimited, empty.
         let newer = Bytes::from_static(&[0x08, 0x01, 0xa2, 0x38, 0x00]);
-        assert_eq!(Control::decode_known(newer.clone()).unwrap_err(), MessageError::Unknown);
-        assert_eq!(Bulk::decode_known(newer).unwrap_err(), MessageError::Unknown);
-        let newer =
+        let newer_inside =
             Control { body: Some(control::Body::Membership(Membership::default())), ..Control::default() };
-        assert_eq!(Control::decode_known(newer.encode_to_vec().into()).unwrap_err(), MessageError::Unknown);
-        assert_eq!(Gossip::decode_known(Bytes::new()).unwrap().0, Kind::GossipTick);
+        for bytes in [newer.clone(), newer_inside.encode_to_vec().into()] {
+            let unknown = Control::decode_known(bytes, &mut counters);
+            assert_eq!(unknown.unwrap_err(), MessageError::Unknown);
+        }
+        assert_eq!(Bulk::decode_known(newer, &mut counters).unwrap_err(), MessageError::Unknown);
+        assert_eq!(counters.refused(Refusal::MessageUnknown), 3);
+        assert_eq!(Gossip::decode_known(Bytes::new(), &mut counters).unwrap().0, Kind::GossipTick);
     }
 }

@@ -11,18 +11,26 @@
 //! | unconfirmed | first sealed frame opens | open |
 //! | open | frames | open |
 //! | any | a refusal | closed; it was counted, and nothing is read or written any more |
+//!
+//! Messages can be queued as soon as the lane is known, and wait until the link is open. While answering it is not, and
+//! they are refused.
+
+use std::fmt;
 
 use bytes::Bytes;
 use hyperscale_types::Now;
 
 use crate::class::{Class, Lane};
+use crate::compress::Packed;
 use crate::counters::{Counters, Refusal};
 use crate::domain::Domain;
 use crate::entropy::Entropy;
 use crate::frame::{FrameError, FrameReader, put_frame};
-use crate::mux::{Credit, Event, Mux, MuxError, SendError};
+use crate::kind::{Envelope, Kind, MessageError};
+use crate::mux::{Credit, Event, Mux, MuxError, SendError, Sending};
 use crate::noise::{HandshakeError, Initiator, OpenError, Opened, Session, answer};
 use crate::secret::{SecretChoice, Secrets};
+use crate::speak::class_of;
 
 /// Why a connection ended. It must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,12 +71,11 @@ pub struct Keys {
 }
 
 /// One end of one connection.
-#[derive(Debug)]
 pub struct Link {
     reader: FrameReader,
     state: State,
-    mux: Mux,
-    lane: Lane,
+    /// The one the handshake was made with.
+    secret: Option<SecretChoice>,
     /// Bytes of the handshake to be written; at most one frame.
     handshake: Vec<u8>,
     /// The chunk to be sealed; kept to save allocations.
@@ -76,13 +83,31 @@ pub struct Link {
     counters: Counters,
 }
 
-#[derive(Debug)]
 enum State {
-    Initiating(Initiator),
+    Initiating(Initiator, Box<Mux>),
+    /// The peer says which lane it is: there are no streams yet.
     Answering,
-    Sealed(Box<Session>),
-    Plain,
+    Sealed(Box<Session>, Box<Mux>),
+    Plain(Box<Mux>),
     Closed(LinkError),
+}
+
+/// Buffers may hold secrets: only their sizes are shown.
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (state, mux): (&dyn fmt::Debug, _) = match &self.state {
+            State::Initiating(_, mux) => (&"initiating", Some(mux)),
+            State::Answering => (&"answering", None),
+            State::Sealed(session, mux) => (session, Some(mux)),
+            State::Plain(mux) => (&"over TLS", Some(mux)),
+            State::Closed(error) => (error, None),
+        };
+        f.debug_struct("Link")
+            .field("state", state)
+            .field("mux", &mux)
+            .field("reader", &self.reader)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Link {
@@ -95,43 +120,54 @@ impl Link {
     ) -> Result<Self, HandshakeError> {
         let mut handshake = Vec::new();
         let initiator = Initiator::start(&keys.domain, lane, &keys.secrets, choice, entropy, &mut handshake)?;
-        Ok(Self { handshake, ..Self::new(State::Initiating(initiator), lane) })
+        Ok(Self {
+            handshake,
+            secret: Some(choice),
+            ..Self::new(State::Initiating(initiator, Box::new(Mux::new(lane))))
+        })
     }
 
     /// The side that was connected to. The other one says which lane it is.
     pub fn accept() -> Self {
-        Self::new(State::Answering, Lane::Control)
+        Self::new(State::Answering)
     }
 
     /// Either side, over mutual TLS.
     pub fn over_tls(lane: Lane) -> Self {
-        Self::new(State::Plain, lane)
+        Self::new(State::Plain(Box::new(Mux::new(lane))))
     }
 
-    fn new(state: State, lane: Lane) -> Self {
+    fn new(state: State) -> Self {
         Self {
             reader: FrameReader::default(),
             state,
-            mux: Mux::new(lane),
-            lane,
+            secret: None,
             handshake: Vec::new(),
             chunk: Vec::new(),
             counters: Counters::default(),
         }
     }
 
-    /// What the connection is for. On the accepting side only known when it [is open](Link::is_open).
-    pub const fn lane(&self) -> Lane {
-        self.lane
+    /// What the connection is for. `None`: the peer has not said it yet, or the link is closed.
+    pub fn lane(&self) -> Option<Lane> {
+        match &self.state {
+            State::Initiating(_, mux) | State::Sealed(_, mux) | State::Plain(mux) => Some(mux.lane()),
+            State::Answering | State::Closed(_) => None,
+        }
     }
 
     /// Whether the peer has shown the secret (or TLS did) and messages may go both ways.
     pub fn is_open(&self) -> bool {
         match &self.state {
-            State::Sealed(session) => session.is_confirmed(),
-            State::Plain => true,
-            State::Initiating(_) | State::Answering | State::Closed(_) => false,
+            State::Sealed(session, _) => session.is_confirmed(),
+            State::Plain(_) => true,
+            State::Initiating(..) | State::Answering | State::Closed(_) => false,
         }
+    }
+
+    /// Which secret both sides have shown, for the log of the host. `None`: the link is not open, or over TLS.
+    pub fn secret(&self) -> Option<SecretChoice> {
+        self.secret.filter(|_| self.is_open())
     }
 
     /// What was refused on this connection.
@@ -167,33 +203,58 @@ impl Link {
             out.append(&mut self.handshake);
             return true;
         }
-        if !self.is_open() {
-            return false;
-        }
         self.chunk.clear();
-        if !self.mux.next_chunk(&mut self.chunk) {
+        let (session, mux) = match &mut self.state {
+            State::Sealed(session, mux) if session.is_confirmed() => (Some(session), mux),
+            State::Plain(mux) => (None, mux),
+            _ => return false,
+        };
+        if !mux.next_chunk(&mut self.chunk) {
             return false;
         }
-        match &mut self.state {
-            State::Sealed(session) => session.seal(now, &self.chunk, out),
-            _ => put_frame(&self.chunk, out),
+        match session {
+            Some(session) => session.seal(now, &self.chunk, out),
+            None => put_frame(&self.chunk, out),
         }
         true
     }
 
-    /// Queues a message.
-    pub fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
-        self.mux.send(class, message)
+    /// Queues a message, in the class of its kind.
+    pub fn send<M: Envelope>(&mut self, message: &M) -> Result<Sending, SendError> {
+        let (class, bytes) = written(message)?;
+        self.mux().ok_or(SendError::NoLane)?.send(class, bytes)
+    }
+
+    /// Begins a transfer with the message at its head, in the class of its kind; the rest is for the [streams](Link::mux).
+    pub fn begin<M: Envelope>(&mut self, head: &M) -> Result<Sending, SendError> {
+        let (class, bytes) = written(head)?;
+        self.mux().ok_or(SendError::NoLane)?.begin(class, bytes)
+    }
+
+    /// Decodes a message that arrived here. The peer is told of a refusal; the connection may go on.
+    pub fn decode<M: Envelope>(&mut self, data: &Packed) -> Result<(Kind, M), MessageError> {
+        let plain = data.open(&mut self.counters)?;
+        let (kind, message) = M::decode_known(plain, &mut self.counters)?;
+        if data.class() != class_of(kind) {
+            self.counters.refuse(Refusal::WrongClass);
+            return Err(MessageError::WrongClass(kind));
+        }
+        Ok((kind, message))
     }
 
     /// Gives back the credit of something that was dealt with.
     pub fn release(&mut self, credit: Credit) {
-        self.mux.release(credit);
+        if let Some(mux) = self.mux() {
+            mux.release(credit);
+        }
     }
 
-    /// The streams, for transfers.
-    pub const fn mux(&mut self) -> &mut Mux {
-        &mut self.mux
+    /// The streams, for transfers. `None`: there are none [before the lane is known](Link::lane), nor after the end.
+    pub fn mux(&mut self) -> Option<&mut Mux> {
+        match &mut self.state {
+            State::Initiating(_, mux) | State::Sealed(_, mux) | State::Plain(mux) => Some(mux),
+            State::Answering | State::Closed(_) => None,
+        }
     }
 
     fn take_frame(
@@ -209,19 +270,25 @@ impl Link {
         }
         let Some(frame) = self.reader.next(input)? else { return Ok(()) };
         match std::mem::replace(&mut self.state, State::Answering) {
-            State::Initiating(initiator) => {
-                self.state = State::Sealed(Box::new(initiator.finish(now, &frame)?));
+            State::Initiating(initiator, mux) => {
+                self.state = State::Sealed(Box::new(initiator.finish(now, &frame)?), mux);
+                self.count_secret();
             }
             State::Answering => self.answer(now, keys, &frame, entropy)?,
-            State::Sealed(mut session) => {
-                if let Opened::Chunk(chunk) = session.open(now, &frame)? {
-                    self.mux.handle(chunk, events)?;
+            State::Sealed(mut session, mut mux) => {
+                let was_confirmed = session.is_confirmed();
+                let opened = session.open(now, &frame)?;
+                if !was_confirmed {
+                    self.count_secret();
                 }
-                self.state = State::Sealed(session);
+                if let Opened::Chunk(chunk) = opened {
+                    mux.handle(chunk, events)?;
+                }
+                self.state = State::Sealed(session, mux);
             }
-            State::Plain => {
-                self.state = State::Plain;
-                self.mux.handle(&frame, events)?;
+            State::Plain(mut mux) => {
+                mux.handle(&frame, events)?;
+                self.state = State::Plain(mux);
             }
             State::Closed(error) => return Err(error),
         }
@@ -236,13 +303,16 @@ impl Link {
         entropy: &mut dyn Entropy,
     ) -> Result<(), HandshakeError> {
         let answer = answer(&keys.domain, &keys.secrets, now, frame, entropy, &mut self.handshake)?;
-        if answer.choice == SecretChoice::Previous {
+        self.secret = Some(answer.choice);
+        self.state = State::Sealed(Box::new(answer.session), Box::new(Mux::new(answer.lane)));
+        Ok(())
+    }
+
+    /// Once per link, when the peer has shown the secret: a first frame alone may be a replay.
+    fn count_secret(&mut self) {
+        if self.secret == Some(SecretChoice::Previous) {
             self.counters.use_previous_secret();
         }
-        self.lane = answer.lane;
-        self.mux = Mux::new(answer.lane);
-        self.state = State::Sealed(Box::new(answer.session));
-        Ok(())
     }
 
     /// Counts a refusal once and closes.
@@ -255,4 +325,9 @@ impl Link {
         }
         Err(error)
     }
+}
+
+fn written<M: Envelope>(message: &M) -> Result<(Class, Bytes), SendError> {
+    let kind = message.kind().ok_or(SendError::NoBody)?;
+    Ok((class_of(kind), message.encode_to_vec().into()))
 }

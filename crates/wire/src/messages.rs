@@ -27,6 +27,22 @@ impl fmt::Debug for ContextValues {
     }
 }
 
+/// Without the callback, whose address may carry a password.
+impl fmt::Debug for JobOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobOptions")
+            .field("on_isolation", &self.on_isolation())
+            .field("on_worker_loss", &self.on_worker_loss())
+            .field("timeout_ms", &self.timeout_ms)
+            .field("max_retries", &self.max_retries)
+            .field("datacenters", &self.datacenters)
+            .field("split", &self.split())
+            .field("callback_bytes", &self.callback.len())
+            .field("retain_ms", &self.retain_ms)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A command may hold values of a context: only its size is shown.
 impl fmt::Debug for LogEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,9 +70,17 @@ impl fmt::Debug for RaftSnapshot {
 
 #[cfg(test)]
 mod tests {
+    use hyperscale_types::Now;
     use prost::Message;
 
     use super::*;
+    use crate::chunk::Chunk;
+    use crate::class::{Class, Lane};
+    use crate::domain::Domain;
+    use crate::entropy::SeededEntropy;
+    use crate::link::{Keys, Link};
+    use crate::noise::Opened;
+    use crate::secret::{Secret, Secrets};
 
     fn secret_context() -> ContextValues {
         ContextValues { inline: bytes::Bytes::from_static(b"hunter2"), ..ContextValues::default() }
@@ -74,6 +98,40 @@ mod tests {
         assert_hidden(&format!("{dispatch:?}"), "inline_bytes: 7");
         let command = Command { body: Some(command::Body::Context(secret_context())), ..Command::default() };
         assert_hidden(&format!("{command:?}"), "inline_bytes: 7");
+    }
+
+    #[test]
+    fn callbacks_of_jobs_are_not_shown() {
+        let options = JobOptions { callback: "hunter2".to_owned(), ..JobOptions::default() };
+        let submit = JobSubmit { options: Some(options.clone()), ..JobSubmit::default() };
+        let accept = JobAccept { options: Some(options), ..JobAccept::default() };
+        assert_hidden(&format!("{submit:?}"), "callback_bytes: 7");
+        assert_hidden(&format!("{accept:?}"), "callback_bytes: 7");
+    }
+
+    #[test]
+    fn bytes_of_messages_are_not_shown_on_their_way() {
+        let mut sender = Link::over_tls(Lane::Bulk);
+        let mux = sender.mux().unwrap();
+        mux.send(Class::Data, "hunter2".into()).unwrap();
+        let transfer = mux.begin(Class::Data, "hunter2".into()).unwrap();
+        mux.push(transfer, "hunter2".into()).unwrap();
+        assert_hidden(&format!("{sender:?}"), "queued_bytes: 21");
+        let mut bytes = Vec::new();
+        while sender.transmit(Now::ZERO, &mut bytes) {}
+        assert_hidden(&format!("{sender:?}"), "queued_bytes: 0");
+
+        let (domain, current) = (Domain::new("default", "").unwrap(), Secret::development());
+        let keys = Keys { domain, secrets: Secrets { current, previous: None } };
+        let (mut receiver, mut events) = (Link::over_tls(Lane::Bulk), Vec::new());
+        let (whole, cut) = bytes.split_at(bytes.len() - 1);
+        for part in [whole, cut] {
+            receiver.receive(Now::ZERO, &keys, part, &mut SeededEntropy::new(1), &mut events).unwrap();
+            assert_hidden(&format!("{receiver:?} {events:?}"), "bytes: 7");
+        }
+        assert_eq!(events.len(), 3, "a message, a head and a piece");
+        let chunk = Chunk::Data { stream: 1, first: None, last: false, payload: b"hunter2" };
+        assert_hidden(&format!("{chunk:?} {:?}", Opened::Chunk(b"hunter2")), "payload_bytes: 7");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Who may say what to whom: one table for both modes of authentication.
 //!
 //! With the shared secret a role is claimed and checked against the committed membership; with certificates it is proven.
-//! Either way this table decides what it may say. It also gives every kind its class.
+//! Either way this table decides what it may say. It also gives every kind its class, in which it is sent and outside of
+//! which it is refused: nobody makes progress as urgent as a lease.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

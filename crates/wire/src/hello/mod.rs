@@ -14,7 +14,7 @@ mod tests;
 use hyperscale_types::{BootEpoch, NodeId, Role};
 
 use crate::class::Lane;
-use crate::counters::Refusal;
+use crate::counters::{Counters, Refusal};
 use crate::domain::Domain;
 use crate::identity::Identity;
 use crate::kind::Kind;
@@ -171,7 +171,17 @@ impl Admission {
     }
 
     /// Takes the peer's hello.
-    pub fn admit(&mut self, local: &Local, hello: &Hello) -> Result<&Peer, HelloError> {
+    pub fn admit(
+        &mut self,
+        local: &Local,
+        hello: &Hello,
+        counters: &mut Counters,
+    ) -> Result<&Peer, HelloError> {
+        self.take(local, hello).inspect_err(|error| counters.refuse(error.refusal()))?;
+        Ok(self.peer().expect("it was admitted just now"))
+    }
+
+    fn take(&mut self, local: &Local, hello: &Hello) -> Result<(), HelloError> {
         if matches!(self.state, State::Admitted { .. }) {
             return Err(HelloError::OutOfOrder);
         }
@@ -180,7 +190,7 @@ impl Admission {
         let our_role = role_of(&local.node).ok_or(HelloError::Invalid("our own role is unknown"))?;
         permit(peer.role, our_role, Kind::Hello)?;
         self.state = State::Admitted { peer, our_role };
-        Ok(self.peer().expect("it was admitted just now"))
+        Ok(())
     }
 
     /// The peer, once it was admitted.
@@ -192,12 +202,15 @@ impl Admission {
     }
 
     /// Whether a message may be looked at. A `hello` is for [`Admission::admit`].
-    pub fn check(&self, kind: Kind) -> Result<(), HelloError> {
-        match (&self.state, kind) {
+    pub fn check(&self, kind: Kind, counters: &mut Counters) -> Result<(), HelloError> {
+        let outcome = match (&self.state, kind) {
             (State::Greeting, Kind::Hello | Kind::Error) => Ok(()),
             (State::Greeting, _) | (State::Admitted { .. }, Kind::Hello) => Err(HelloError::OutOfOrder),
-            (State::Admitted { peer, our_role }, kind) => Ok(permit(peer.role, *our_role, kind)?),
-        }
+            (State::Admitted { peer, our_role }, kind) => {
+                permit(peer.role, *our_role, kind).map_err(HelloError::from)
+            }
+        };
+        outcome.inspect_err(|error| counters.refuse(error.refusal()))
     }
 
     fn check_place(&self, local: &Local, hello: &Hello) -> Result<(), HelloError> {

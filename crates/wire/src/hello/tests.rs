@@ -30,7 +30,7 @@ fn the_highest_common_version_and_the_common_features_are_agreed_on() {
     worker.versions = (2, 9);
     worker.features = vec!["blobs".to_owned(), "telepathy".to_owned()];
     let mut admission = control();
-    let peer = admission.admit(&manager, &hello_of(&worker)).unwrap();
+    let peer = admission.admit(&manager, &hello_of(&worker), &mut Counters::default()).unwrap();
     let expected = Peer {
         node: NodeId::new(2).unwrap(),
         boot: BootEpoch(5),
@@ -62,7 +62,7 @@ fn versions_agree_by_a_table() {
 fn no_common_version_is_a_named_refusal_that_says_what_we_speak() {
     let (manager, mut worker) = (local(1, Role::Manager), local(2, Role::Worker));
     worker.versions = (7, 9);
-    let error = control().admit(&manager, &hello_of(&worker)).unwrap_err();
+    let error = control().admit(&manager, &hello_of(&worker), &mut Counters::default()).unwrap_err();
     let told = error.to_message();
     assert_eq!(told.code(), ErrorCode::VersionMismatch);
     assert_eq!(told.details.unwrap().version, Some(VersionRange { min: 1, max: 3, current: 0 }));
@@ -89,7 +89,9 @@ fn a_hello_for_somebody_or_something_else_is_refused() {
     for (change, expected) in cases {
         let mut hello = hello_of(&worker);
         change(&mut hello);
-        assert_eq!(control().admit(&manager, &hello).unwrap_err().refusal(), expected);
+        let mut counters = Counters::default();
+        assert!(control().admit(&manager, &hello, &mut counters).is_err());
+        assert_eq!(counters.refused(expected), 1, "{expected}");
     }
 }
 
@@ -99,28 +101,34 @@ fn a_workers_certificate_cannot_be_used_as_a_manager() {
     let manager = local(1, Role::Manager);
     let claims_manager = hello_of(&local(2, Role::Manager));
     let mut admission = Admission::new(Lane::Control, Some(proven(Role::Worker)));
-    assert_eq!(admission.admit(&manager, &claims_manager).unwrap_err().refusal(), Refusal::HelloInvalid);
+    let mut counters = Counters::default();
+    assert!(admission.admit(&manager, &claims_manager, &mut counters).is_err());
+    assert_eq!(counters.refused(Refusal::HelloInvalid), 1);
     let mut admission = Admission::new(Lane::Control, Some(proven(Role::Manager)));
-    assert!(admission.admit(&manager, &claims_manager).is_ok());
+    assert!(admission.admit(&manager, &claims_manager, &mut counters).is_ok());
 }
 
 #[test]
 fn workers_and_gates_do_not_connect() {
     let mut admission = control();
-    let refused = admission.admit(&local(1, Role::Gate), &hello_of(&local(2, Role::Worker)));
-    assert_eq!(refused.unwrap_err().refusal(), Refusal::NotPermitted);
+    let mut counters = Counters::default();
+    let (gate, worker) = (local(1, Role::Gate), local(2, Role::Worker));
+    assert!(admission.admit(&gate, &hello_of(&worker), &mut counters).is_err());
+    assert_eq!(counters.refused(Refusal::NotPermitted), 1);
 }
 
 #[test]
 fn hello_comes_once_and_first_and_then_the_role_decides() {
     let (manager, worker) = (local(1, Role::Manager), local(2, Role::Worker));
-    let mut admission = control();
-    assert_eq!(admission.check(Kind::Ping), Err(HelloError::OutOfOrder));
-    assert_eq!(admission.check(Kind::Hello), Ok(()));
-    assert_eq!(admission.check(Kind::Error), Ok(()));
-    admission.admit(&manager, &hello_of(&worker)).unwrap();
-    assert_eq!(admission.check(Kind::Ping), Ok(()));
-    assert_eq!(admission.check(Kind::Hello), Err(HelloError::OutOfOrder));
-    assert_eq!(admission.check(Kind::Raft).unwrap_err().refusal(), Refusal::NotPermitted);
-    assert_eq!(admission.admit(&manager, &hello_of(&worker)), Err(HelloError::OutOfOrder));
+    let (mut admission, mut counters) = (control(), Counters::default());
+    assert_eq!(admission.check(Kind::Ping, &mut counters), Err(HelloError::OutOfOrder));
+    assert_eq!(admission.check(Kind::Hello, &mut counters), Ok(()));
+    assert_eq!(admission.check(Kind::Error, &mut counters), Ok(()));
+    admission.admit(&manager, &hello_of(&worker), &mut counters).unwrap();
+    assert_eq!(admission.check(Kind::Ping, &mut counters), Ok(()));
+    assert_eq!(admission.check(Kind::Hello, &mut counters), Err(HelloError::OutOfOrder));
+    assert!(admission.check(Kind::Raft, &mut counters).is_err());
+    assert_eq!(counters.refused(Refusal::NotPermitted), 1);
+    assert_eq!(admission.admit(&manager, &hello_of(&worker), &mut counters), Err(HelloError::OutOfOrder));
+    assert_eq!(counters.refused(Refusal::HelloOutOfOrder), 3);
 }

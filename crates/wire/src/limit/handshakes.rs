@@ -5,12 +5,17 @@ use std::collections::BTreeMap;
 use hyperscale_types::Now;
 
 use super::rates::Source;
-use crate::counters::Refusal;
+use crate::counters::{Counters, Refusal};
 use crate::limits::{HANDSHAKE_TIMEOUT, HANDSHAKES_MAX, HANDSHAKES_PER_SOURCE_MAX};
 
 /// A handshake in progress. Given back with [`Handshakes::end`], whatever became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HandshakeSlot(u64);
+
+/// Too many handshakes are in progress, of all or of this source. The connection must be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many handshakes in progress")]
+pub struct HandshakesFull;
 
 /// All handshakes in progress of a node.
 #[derive(Debug, Default)]
@@ -22,13 +27,19 @@ pub struct Handshakes {
 
 impl Handshakes {
     /// Asks for a slot, before anything is read from the connection.
-    pub fn begin(&mut self, now: Now, source: Source) -> Result<HandshakeSlot, Refusal> {
+    pub fn begin(
+        &mut self,
+        now: Now,
+        source: Source,
+        counters: &mut Counters,
+    ) -> Result<HandshakeSlot, HandshakesFull> {
         let from_source = self.per_source.entry(source).or_default();
         if self.slots.len() >= HANDSHAKES_MAX || *from_source >= HANDSHAKES_PER_SOURCE_MAX {
             if *from_source == 0 {
                 self.per_source.remove(&source);
             }
-            return Err(Refusal::HandshakesFull);
+            counters.refuse(Refusal::HandshakesFull);
+            return Err(HandshakesFull);
         }
         *from_source += 1;
         self.next += 1;
@@ -48,9 +59,8 @@ impl Handshakes {
         }
     }
 
-    /// Takes back the slots of those that took too long; their connections must be closed, each counted as
-    /// [`Refusal::HandshakeTimeout`].
-    pub fn expire(&mut self, now: Now) -> Vec<HandshakeSlot> {
+    /// Takes back the slots of those that took too long; their connections must be closed.
+    pub fn expire(&mut self, now: Now, counters: &mut Counters) -> Vec<HandshakeSlot> {
         // Slots are numbered in the order of their begin, so the old ones come first.
         let late = |(slot, (since, _)): (&HandshakeSlot, &(Now, Source))| {
             (now.since(*since) >= HANDSHAKE_TIMEOUT).then_some(*slot)
@@ -58,6 +68,7 @@ impl Handshakes {
         let expired: Vec<_> = self.slots.iter().map_while(late).collect();
         for slot in &expired {
             self.end(*slot);
+            counters.refuse(Refusal::HandshakeTimeout);
         }
         expired
     }
@@ -83,15 +94,17 @@ mod tests {
 
     #[test]
     fn neither_one_source_nor_many_can_take_all_there_is() {
-        let mut handshakes = Handshakes::default();
+        let (mut handshakes, mut counters) = (Handshakes::default(), Counters::default());
+        let mut begin = |number| handshakes.begin(Now::ZERO, source(number), &mut counters);
         for _ in 0..HANDSHAKES_PER_SOURCE_MAX {
-            handshakes.begin(Now::ZERO, source(0)).unwrap();
+            begin(0).unwrap();
         }
-        assert_eq!(handshakes.begin(Now::ZERO, source(0)), Err(Refusal::HandshakesFull));
+        assert_eq!(begin(0), Err(HandshakesFull));
         for number in HANDSHAKES_PER_SOURCE_MAX..HANDSHAKES_MAX {
-            handshakes.begin(Now::ZERO, source(number)).unwrap();
+            begin(number).unwrap();
         }
-        assert_eq!(handshakes.begin(Now::ZERO, source(9_999)), Err(Refusal::HandshakesFull));
+        assert_eq!(begin(9_999), Err(HandshakesFull));
+        assert_eq!(counters.refused(Refusal::HandshakesFull), 2);
         assert_eq!(handshakes.len(), HANDSHAKES_MAX);
         assert!(
             !handshakes.per_source.contains_key(&source(9_999)),
@@ -101,12 +114,13 @@ mod tests {
 
     #[test]
     fn a_slot_is_free_again_after_its_end_and_after_its_time() {
-        let mut handshakes = Handshakes::default();
-        let first = handshakes.begin(Now::ZERO, source(1)).unwrap();
+        let (mut handshakes, mut counters) = (Handshakes::default(), Counters::default());
+        let first = handshakes.begin(Now::ZERO, source(1), &mut counters).unwrap();
         let later = Now::after_start(HANDSHAKE_TIMEOUT);
-        let second = handshakes.begin(Now(later.0 / 2), source(1)).unwrap();
-        assert_eq!(handshakes.expire(Now(later.0 - 1)), []);
-        assert_eq!(handshakes.expire(later), [first]);
+        let second = handshakes.begin(Now(later.0 / 2), source(1), &mut counters).unwrap();
+        assert_eq!(handshakes.expire(Now(later.0 - 1), &mut counters), []);
+        assert_eq!(handshakes.expire(later, &mut counters), [first]);
+        assert_eq!(counters.refused(Refusal::HandshakeTimeout), 1);
         handshakes.end(second);
         handshakes.end(second);
         assert!(handshakes.is_empty() && handshakes.per_source.is_empty());

@@ -8,5 +8,5 @@ pub mod handshakes;
 pub mod rates;
 
 pub use self::bucket::{Rate, RateLimited, TokenBucket};
-pub use self::handshakes::{HandshakeSlot, Handshakes};
+pub use self::handshakes::{HandshakeSlot, Handshakes, HandshakesFull};
 pub use self::rates::{PeerRates, SourceRates};

@@ -6,7 +6,7 @@ use hyperscale_types::{NodeId, Now};
 
 use super::bucket::{Rate, RateLimited, TokenBucket};
 use crate::class::Class;
-use crate::counters::Refusal;
+use crate::counters::{Counters, Refusal};
 use crate::limits::{RATED_PEERS_MAX, SOURCES_MAX};
 use crate::table::BoundedMap;
 
@@ -36,20 +36,23 @@ impl Default for PeerRates {
 }
 
 impl PeerRates {
-    /// Where a refusal is counted.
-    pub const REFUSAL: Refusal = Refusal::RateLimitedPeer;
-
     /// With other rates than the usual ones, in the order of [`Class::ALL`].
     pub fn new(rates: [Rate; Class::ALL.len()]) -> Self {
         Self { rates, peers: BoundedMap::new(RATED_PEERS_MAX) }
     }
 
-    /// Counts one message of a peer.
-    pub fn take(&mut self, now: Now, peer: NodeId, class: Class) -> Result<(), RateLimited> {
+    /// Takes one message of a peer.
+    pub fn take(
+        &mut self,
+        now: Now,
+        peer: NodeId,
+        class: Class,
+        counters: &mut Counters,
+    ) -> Result<(), RateLimited> {
         let rates = self.rates;
         let (buckets, _) =
             self.peers.get_or_insert_with(&peer, || rates.map(|rate| TokenBucket::new(rate, now)));
-        buckets[class as usize].take(now, 1)
+        buckets[class as usize].take(now, 1).inspect_err(|_| counters.refuse(Refusal::RateLimitedPeer))
     }
 }
 
@@ -88,19 +91,16 @@ impl Default for SourceRates {
 }
 
 impl SourceRates {
-    /// Where a refusal is counted.
-    pub const REFUSAL: Refusal = Refusal::RateLimitedSource;
-
     /// With another rate than the usual one.
     pub fn new(rate: Rate) -> Self {
         Self { rate, sources: BoundedMap::new(SOURCES_MAX) }
     }
 
-    /// Counts one connection or datagram of a source.
-    pub fn take(&mut self, now: Now, source: Source) -> Result<(), RateLimited> {
+    /// Takes one connection or datagram of a source.
+    pub fn take(&mut self, now: Now, source: Source, counters: &mut Counters) -> Result<(), RateLimited> {
         let rate = self.rate;
         let (bucket, _) = self.sources.get_or_insert_with(&source, || TokenBucket::new(rate, now));
-        bucket.take(now, 1)
+        bucket.take(now, 1).inspect_err(|_| counters.refuse(Refusal::RateLimitedSource))
     }
 
     /// Sources that are remembered.
@@ -124,11 +124,13 @@ mod tests {
     fn classes_and_peers_do_not_take_from_each_other() {
         let mut rates = PeerRates::new([Rate { per_second: 1, burst: 1 }; 4]);
         let (a, b) = (NodeId::new(1).unwrap(), NodeId::new(2).unwrap());
-        rates.take(Now::ZERO, a, Class::Telemetry).unwrap();
-        let limited = rates.take(Now::ZERO, a, Class::Telemetry).unwrap_err();
-        assert_eq!(limited.retry_after, Duration::from_secs(1));
-        assert_eq!(rates.take(Now::ZERO, a, Class::Control), Ok(()));
-        assert_eq!(rates.take(Now::ZERO, b, Class::Telemetry), Ok(()));
+        let mut counters = Counters::default();
+        let mut take = |peer, class| rates.take(Now::ZERO, peer, class, &mut counters);
+        take(a, Class::Telemetry).unwrap();
+        assert_eq!(take(a, Class::Telemetry).unwrap_err().retry_after, Duration::from_secs(1));
+        assert_eq!(take(a, Class::Control), Ok(()));
+        assert_eq!(take(b, Class::Telemetry), Ok(()));
+        assert_eq!(counters.refused(Refusal::RateLimitedPeer), 1);
     }
 
     #[test]
@@ -141,10 +143,19 @@ mod tests {
 
     #[test]
     fn a_flood_of_addresses_takes_bounded_memory() {
-        let mut rates = SourceRates::default();
+        let (mut rates, mut counters) = (SourceRates::default(), Counters::default());
         for number in 0..SOURCES_MAX as u32 + 1_000 {
-            rates.take(Now::ZERO, Source::V4(number.to_be_bytes())).unwrap();
+            rates.take(Now::ZERO, Source::V4(number.to_be_bytes()), &mut counters).unwrap();
         }
         assert_eq!(rates.len(), SOURCES_MAX);
+    }
+
+    #[test]
+    fn a_source_that_sends_too_much_is_refused_and_counted() {
+        let (mut rates, mut counters) = (SourceRates::default(), Counters::default());
+        let refused = (0..SOURCE.burst + 3)
+            .filter(|_| rates.take(Now::ZERO, Source::V4([1; 4]), &mut counters).is_err());
+        assert_eq!(refused.count(), 3);
+        assert_eq!(counters.refused(Refusal::RateLimitedSource), 3);
     }
 }

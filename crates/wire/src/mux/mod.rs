@@ -18,15 +18,17 @@
 //! # Streams
 //! | half | state | event | next |
 //! | --- | --- | --- | --- |
-//! | send | queued | credit for it, turn | in progress: first chunk |
+//! | send | queued | credit for it, turn | in progress: next number, first chunk |
 //! | send | in progress | turn, stream has credit | chunk; after the last one: gone |
-//! | send | queued, in progress | `stop` from the peer | gone, answered with `abort`, event `Stopped` |
-//! | send | transfer | [`Mux::abort`] | gone, `abort` sent |
-//! | receive | unknown | first chunk, number above all before of its class | in progress |
+//! | send | in progress | `stop` from the peer | gone, answered with `abort`, event `Stopped` |
+//! | send | gone | `stop` or credit from the peer | ignored: it was under way when the stream ended |
+//! | send | transfer, queued | [`Mux::abort`] | gone; the peer never heard of it |
+//! | send | transfer, in progress | [`Mux::abort`] | gone, `abort` sent |
+//! | receive | unknown | first chunk, number above all before | in progress |
 //! | receive | in progress | chunk within credit and size | in progress; after the last one: gone |
 //! | receive | in progress | [`Mux::stop`] | discarding, `stop` sent |
 //! | receive | in progress, discarding | `abort` | gone; of a transfer: event `Aborted` (not when discarding) |
-//! | receive | any | anything else | refused; the connection must be closed |
+//! | both | any | anything else, also for a number that never began | refused; the connection must be closed |
 
 pub mod receive;
 pub mod send;
@@ -34,10 +36,12 @@ pub mod send;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use bytes::Bytes;
 
 pub use self::receive::{Credit, MuxError};
-pub use self::send::SendError;
+pub use self::send::{SendError, Sending};
 
 use self::receive::Receiver;
 use self::send::Sender;
@@ -46,22 +50,30 @@ use crate::class::{Class, Lane};
 use crate::compress::Packed;
 
 /// One end of one lane.
-#[derive(Debug)]
 pub struct Mux {
     sender: Sender,
     receiver: Receiver,
 }
 
+/// Messages may hold secrets: only the sizes of what is queued and held are shown.
+impl fmt::Debug for Mux {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mux")
+            .field("lane", &self.lane())
+            .field("queued_bytes", &self.queued_bytes())
+            .field("received_bytes", &self.received_bytes())
+            .finish_non_exhaustive()
+    }
+}
+
 /// What arrived.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub enum Event {
     /// A whole message.
     Message {
         /// Its stream.
         stream: u64,
-        /// Its urgency.
-        class: Class,
-        /// Its bytes, still packed: what waits in a queue takes no more memory than its credit.
+        /// Its class and its bytes, still packed: what waits in a queue takes no more memory than its credit.
         data: Packed,
         /// To be released when it was dealt with.
         credit: Credit,
@@ -70,10 +82,8 @@ pub enum Event {
     Begin {
         /// Its stream.
         stream: u64,
-        /// Its urgency.
-        class: Class,
-        /// The message at its head.
-        head: Bytes,
+        /// The message at its head, never compressed.
+        head: Packed,
         /// To be released when the head was dealt with.
         credit: Credit,
     },
@@ -98,9 +108,27 @@ pub enum Event {
     },
     /// The peer wants no more of one of our messages or transfers.
     Stopped {
-        /// Our stream.
-        stream: u64,
+        /// Which.
+        sending: Sending,
     },
+}
+
+/// A piece of a transfer may hold secrets: only its size is shown.
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Message { stream, data, .. } => {
+                write!(f, "Message {{ stream: {stream}, data: {data:?} }}")
+            }
+            Event::Begin { stream, head, .. } => write!(f, "Begin {{ stream: {stream}, head: {head:?} }}"),
+            Event::Data { stream, data, .. } => {
+                write!(f, "Data {{ stream: {stream}, bytes: {} }}", data.len())
+            }
+            Event::End { stream } => write!(f, "End {{ stream: {stream} }}"),
+            Event::Aborted { stream } => write!(f, "Aborted {{ stream: {stream} }}"),
+            Event::Stopped { sending } => write!(f, "Stopped {{ sending: {sending:?} }}"),
+        }
+    }
 }
 
 impl Mux {
@@ -109,35 +137,41 @@ impl Mux {
         Self { sender: Sender::new(lane), receiver: Receiver::new(lane) }
     }
 
+    /// Which lane.
+    pub const fn lane(&self) -> Lane {
+        self.sender.lane()
+    }
+
     /// Queues a message of at most [`MESSAGE_PLAIN_MAX`](crate::limits::MESSAGE_PLAIN_MAX) bytes, and
     /// [`MESSAGE_MAX`](crate::limits::MESSAGE_MAX) as it travels. On the bulk lane it is compressed when that pays.
-    pub fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
+    /// [`Link::send`](crate::link::Link::send) knows the class.
+    pub fn send(&mut self, class: Class, message: Bytes) -> Result<Sending, SendError> {
         self.sender.send(class, message)
     }
 
-    /// Begins a transfer with the message at its head.
-    pub fn begin(&mut self, class: Class, head: Bytes) -> Result<u64, SendError> {
+    /// Begins a transfer with the message at its head, on the bulk lane.
+    pub fn begin(&mut self, class: Class, head: Bytes) -> Result<Sending, SendError> {
         self.sender.begin(class, head)
     }
 
     /// Adds bytes to a transfer. [`SendError::Full`]: wait until [`Mux::room`] says there is some.
-    pub fn push(&mut self, stream: u64, data: Bytes) -> Result<(), SendError> {
-        self.sender.push(stream, data)
+    pub fn push(&mut self, sending: Sending, data: Bytes) -> Result<(), SendError> {
+        self.sender.push(sending, data)
     }
 
     /// Bytes that a transfer can take now.
-    pub fn room(&self, stream: u64) -> usize {
-        self.sender.room(stream)
+    pub fn room(&self, sending: Sending) -> usize {
+        self.sender.room(sending)
     }
 
     /// Says that a transfer is complete.
-    pub fn finish(&mut self, stream: u64) -> Result<(), SendError> {
-        self.sender.finish(stream)
+    pub fn finish(&mut self, sending: Sending) -> Result<(), SendError> {
+        self.sender.finish(sending)
     }
 
     /// Gives a transfer up.
-    pub fn abort(&mut self, stream: u64) -> Result<(), SendError> {
-        self.sender.abort(stream)
+    pub fn abort(&mut self, sending: Sending) -> Result<(), SendError> {
+        self.sender.abort(sending)
     }
 
     /// Tells the peer that no more of its stream is wanted.
@@ -159,9 +193,8 @@ impl Mux {
             Chunk::Abort { stream } => self.receiver.aborted(stream, events),
             Chunk::Credit { stream, bytes } => self.sender.credited(stream, bytes),
             Chunk::Stop { stream } => {
-                if self.sender.stopped(stream) {
-                    events.push(Event::Stopped { stream });
-                }
+                let stopped = self.sender.stopped(stream)?;
+                events.extend(stopped.map(|sending| Event::Stopped { sending }));
                 Ok(())
             }
         }

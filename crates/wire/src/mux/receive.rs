@@ -20,7 +20,7 @@ pub enum MuxError {
     /// A piece of a stream that was never begun or has ended.
     #[error("stream {0} is not in progress")]
     StreamUnknown(u64),
-    /// A stream that begins with a number not above all before of its class.
+    /// A stream that begins with a number not above all before.
     #[error("stream {0} was used before")]
     StreamReused(u64),
     /// More than [`STREAMS_MAX`] in progress.
@@ -41,6 +41,9 @@ pub enum MuxError {
     /// Compression on the control lane.
     #[error("nothing may be compressed on the control lane")]
     CompressionForbidden,
+    /// A transfer on the control lane.
+    #[error("transfers are for the bulk lane")]
+    TransferForbidden,
 }
 
 impl MuxError {
@@ -56,6 +59,7 @@ impl MuxError {
             MuxError::MessageTooLarge => Refusal::MessageTooLarge,
             MuxError::TransferTooLarge => Refusal::TransferTooLarge,
             MuxError::CompressionForbidden => Refusal::CompressionForbidden,
+            MuxError::TransferForbidden => Refusal::TransferForbidden,
         }
     }
 }
@@ -78,11 +82,11 @@ impl Credit {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct Receiver {
     lane: Lane,
-    /// Highest number that began, per class: streams of a class begin in the order of their numbers.
-    last_streams: [u64; Class::ALL.len()],
+    /// Highest number that began. Streams begin in the order of their numbers, whatever their class, so that credit that
+    /// is released late never meets another stream than its own.
+    last_stream: u64,
     streams: BTreeMap<u64, Incoming>,
     /// What the peer may still send on the lane.
     credit: u32,
@@ -93,7 +97,6 @@ pub(super) struct Receiver {
     stops: BTreeSet<u64>,
 }
 
-#[derive(Debug)]
 struct Incoming {
     body: Body,
     /// What the peer may still send on the stream.
@@ -102,7 +105,6 @@ struct Incoming {
     owed: u32,
 }
 
-#[derive(Debug)]
 enum Body {
     Message {
         class: Class,
@@ -122,7 +124,7 @@ impl Receiver {
     pub(super) fn new(lane: Lane) -> Self {
         Self {
             lane,
-            last_streams: [0; Class::ALL.len()],
+            last_stream: 0,
             streams: BTreeMap::new(),
             credit: lane.credit(),
             owed: 0,
@@ -178,8 +180,7 @@ impl Receiver {
     }
 
     fn begin(&mut self, stream: u64, first: First) -> Result<(), MuxError> {
-        let last_stream = &mut self.last_streams[first.class as usize];
-        if stream <= *last_stream || self.streams.contains_key(&stream) {
+        if stream <= self.last_stream {
             return Err(MuxError::StreamReused(stream));
         }
         if self.streams.len() >= STREAMS_MAX {
@@ -188,12 +189,15 @@ impl Receiver {
         if first.zstd && self.lane == Lane::Control {
             return Err(MuxError::CompressionForbidden);
         }
+        if first.transfer && self.lane == Lane::Control {
+            return Err(MuxError::TransferForbidden);
+        }
         let body = if first.transfer {
             Body::Transfer { received: 0 }
         } else {
             Body::Message { class: first.class, zstd: first.zstd, bytes: Vec::new(), cost: 0 }
         };
-        *last_stream = stream;
+        self.last_stream = stream;
         self.streams.insert(stream, Incoming { body, credit: STREAM_CREDIT, owed: 0 });
         Ok(())
     }
@@ -220,7 +224,7 @@ impl Receiver {
             unreachable!("the caller matched a message");
         };
         let credit = Credit { stream: 0, bytes: cost };
-        events.push(Event::Message { stream, class, data: Packed::new(bytes.into(), zstd), credit });
+        events.push(Event::Message { stream, data: Packed::new(class, bytes.into(), zstd), credit });
     }
 
     fn transfer_piece(
@@ -234,7 +238,9 @@ impl Receiver {
         let credit = Credit { stream, bytes: payload.len() as u32 + CHUNK_COST };
         let data = Bytes::copy_from_slice(payload);
         match class {
-            Some(class) => events.push(Event::Begin { stream, class, head: data, credit }),
+            Some(class) => {
+                events.push(Event::Begin { stream, head: Packed::new(class, data, false), credit })
+            }
             // It only ends the transfer.
             None if payload.is_empty() => self.release(credit),
             None => events.push(Event::Data { stream, data, credit }),

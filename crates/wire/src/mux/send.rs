@@ -22,26 +22,41 @@ pub enum SendError {
     /// A message beyond [`MESSAGE_MAX`] or, before compression, [`MESSAGE_PLAIN_MAX`]; a head beyond [`CHUNK_MAX`] or a transfer beyond [`TRANSFER_MAX`].
     #[error("too large for the wire")]
     TooLarge,
+    /// The link was accepted and has not heard which lane it is, or it is closed.
+    #[error("the link has no lane yet, or is closed")]
+    NoLane,
+    /// A transfer on the control lane.
+    #[error("transfers are for the bulk lane")]
+    TransferForbidden,
+    /// A message without a body: nobody could tell what it is.
+    #[error("the message has no body")]
+    NoBody,
     /// No such transfer: it ended, was stopped by the peer, or never was.
     #[error("no such transfer")]
     NoTransfer,
 }
 
-#[derive(Debug)]
+/// One of our messages or transfers, as this side calls it. Its stream gets a number when it begins: by then more urgent
+/// ones may have overtaken it, and numbers of streams only rise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sending(u64);
+
 pub(super) struct Sender {
     lane: Lane,
+    last: Sending,
+    outgoing: BTreeMap<Sending, Outgoing>,
+    /// Highest number of a stream that began.
     last_stream: u64,
-    streams: BTreeMap<u64, Outgoing>,
+    /// Streams in progress.
+    streams: BTreeMap<u64, Sending>,
     queues: [Queue; Class::ALL.len()],
     /// Credit of the lane.
     credit: u32,
     /// Part of `credit` that messages in progress will need.
     reserved: u32,
-    started: usize,
     aborts: BTreeSet<u64>,
 }
 
-#[derive(Debug)]
 struct Outgoing {
     class: Class,
     body: Body,
@@ -52,20 +67,19 @@ struct Outgoing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Queued,
-    InProgress,
+    InProgress { stream: u64 },
 }
 
-#[derive(Debug)]
 enum Body {
     Message { rest: Bytes, zstd: bool },
     Transfer { head: Bytes, pieces: VecDeque<Bytes>, buffered: usize, pushed: u64, finished: bool },
 }
 
 /// Streams of one class: those that have not begun, those in progress, and whose turn it is.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Queue {
-    fresh: VecDeque<u64>,
-    running: VecDeque<u64>,
+    fresh: VecDeque<Sending>,
+    running: VecDeque<Sending>,
     bytes: usize,
     fresh_went_last: bool,
 }
@@ -74,17 +88,22 @@ impl Sender {
     pub(super) fn new(lane: Lane) -> Self {
         Self {
             lane,
+            last: Sending(0),
+            outgoing: BTreeMap::new(),
             last_stream: 0,
             streams: BTreeMap::new(),
             queues: Default::default(),
             credit: lane.credit(),
             reserved: 0,
-            started: 0,
             aborts: BTreeSet::new(),
         }
     }
 
-    pub(super) fn send(&mut self, class: Class, message: Bytes) -> Result<u64, SendError> {
+    pub(super) const fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    pub(super) fn send(&mut self, class: Class, message: Bytes) -> Result<Sending, SendError> {
         // However well it compresses: receivers would take it for a bomb.
         if message.len() > MESSAGE_PLAIN_MAX {
             return Err(SendError::TooLarge);
@@ -98,7 +117,10 @@ impl Sender {
         self.enqueue(class, rest.len(), Body::Message { rest, zstd })
     }
 
-    pub(super) fn begin(&mut self, class: Class, head: Bytes) -> Result<u64, SendError> {
+    pub(super) fn begin(&mut self, class: Class, head: Bytes) -> Result<Sending, SendError> {
+        if self.lane == Lane::Control {
+            return Err(SendError::TransferForbidden);
+        }
         if head.len() > CHUNK_MAX {
             return Err(SendError::TooLarge);
         }
@@ -107,22 +129,22 @@ impl Sender {
         self.enqueue(class, size, Body::Transfer { head, pieces, buffered: 0, pushed: 0, finished: false })
     }
 
-    fn enqueue(&mut self, class: Class, bytes: usize, body: Body) -> Result<u64, SendError> {
+    fn enqueue(&mut self, class: Class, bytes: usize, body: Body) -> Result<Sending, SendError> {
         let queue = &mut self.queues[class as usize];
         if queue.fresh.len() >= QUEUE_MESSAGES_MAX || queue.bytes + bytes > QUEUE_BYTES_MAX {
             return Err(SendError::Full);
         }
-        self.last_stream += 1;
+        self.last.0 += 1;
         queue.bytes += bytes;
-        queue.fresh.push_back(self.last_stream);
+        queue.fresh.push_back(self.last);
         let outgoing = Outgoing { class, body, phase: Phase::Queued, credit: STREAM_CREDIT };
-        self.streams.insert(self.last_stream, outgoing);
-        Ok(self.last_stream)
+        self.outgoing.insert(self.last, outgoing);
+        Ok(self.last)
     }
 
-    pub(super) fn push(&mut self, stream: u64, data: Bytes) -> Result<(), SendError> {
+    pub(super) fn push(&mut self, sending: Sending, data: Bytes) -> Result<(), SendError> {
         let Some(Outgoing { body: Body::Transfer { pieces, buffered, pushed, finished: false, .. }, .. }) =
-            self.streams.get_mut(&stream)
+            self.outgoing.get_mut(&sending)
         else {
             return Err(SendError::NoTransfer);
         };
@@ -140,15 +162,15 @@ impl Sender {
         Ok(())
     }
 
-    pub(super) fn room(&self, stream: u64) -> usize {
-        match self.streams.get(&stream).map(|outgoing| &outgoing.body) {
+    pub(super) fn room(&self, sending: Sending) -> usize {
+        match self.outgoing.get(&sending).map(|outgoing| &outgoing.body) {
             Some(Body::Transfer { buffered, finished: false, .. }) => TRANSFER_BUFFER_MAX - buffered,
             _ => 0,
         }
     }
 
-    pub(super) fn finish(&mut self, stream: u64) -> Result<(), SendError> {
-        match self.streams.get_mut(&stream).map(|outgoing| &mut outgoing.body) {
+    pub(super) fn finish(&mut self, sending: Sending) -> Result<(), SendError> {
+        match self.outgoing.get_mut(&sending).map(|outgoing| &mut outgoing.body) {
             Some(Body::Transfer { finished, .. }) if !*finished => {
                 *finished = true;
                 Ok(())
@@ -157,38 +179,48 @@ impl Sender {
         }
     }
 
-    pub(super) fn abort(&mut self, stream: u64) -> Result<(), SendError> {
-        match self.streams.get(&stream).map(|outgoing| &outgoing.body) {
+    pub(super) fn abort(&mut self, sending: Sending) -> Result<(), SendError> {
+        match self.outgoing.get(&sending).map(|outgoing| &outgoing.body) {
             Some(Body::Transfer { .. }) => {
-                self.give_up(stream);
+                self.give_up(sending);
                 Ok(())
             }
             _ => Err(SendError::NoTransfer),
         }
     }
 
-    /// The peer wants no more of it. `false`: it had ended already, which the peer could not know.
-    pub(super) fn stopped(&mut self, stream: u64) -> bool {
-        self.give_up(stream)
+    /// The peer wants no more of a stream. `None`: it had ended already, which the peer could not know.
+    pub(super) fn stopped(&mut self, stream: u64) -> Result<Option<Sending>, MuxError> {
+        let sending = self.in_progress(stream)?;
+        if let Some(sending) = sending {
+            self.give_up(sending);
+        }
+        Ok(sending)
     }
 
-    fn give_up(&mut self, stream: u64) -> bool {
-        let Some(outgoing) = self.remove(stream) else { return false };
-        if outgoing.phase == Phase::InProgress {
+    /// What has this number. `None`: it has ended.
+    fn in_progress(&self, stream: u64) -> Result<Option<Sending>, MuxError> {
+        if stream > self.last_stream {
+            return Err(MuxError::StreamUnknown(stream));
+        }
+        Ok(self.streams.get(&stream).copied())
+    }
+
+    fn give_up(&mut self, sending: Sending) {
+        if let Some(Phase::InProgress { stream }) = self.remove(sending).map(|outgoing| outgoing.phase) {
             self.aborts.insert(stream);
         }
-        true
     }
 
-    /// Takes a stream out of everything that knows it.
-    fn remove(&mut self, stream: u64) -> Option<Outgoing> {
-        let outgoing = self.streams.remove(&stream)?;
+    /// Takes something out of everything that knows it.
+    fn remove(&mut self, sending: Sending) -> Option<Outgoing> {
+        let outgoing = self.outgoing.remove(&sending)?;
         let queue = &mut self.queues[outgoing.class as usize];
-        queue.fresh.retain(|other| *other != stream);
-        queue.running.retain(|other| *other != stream);
+        queue.fresh.retain(|other| *other != sending);
+        queue.running.retain(|other| *other != sending);
         queue.bytes -= outgoing.body.queued();
-        if outgoing.phase == Phase::InProgress {
-            self.started -= 1;
+        if let Phase::InProgress { stream } = outgoing.phase {
+            self.streams.remove(&stream);
             self.reserved -= outgoing.body.reservation();
         }
         Some(outgoing)
@@ -198,12 +230,10 @@ impl Sender {
         let (credit, most) = if stream == 0 {
             (&mut self.credit, self.lane.credit())
         } else {
-            match self.streams.get_mut(&stream) {
-                Some(outgoing) => (&mut outgoing.credit, STREAM_CREDIT),
-                // It ended while the credit was under way.
-                None if stream <= self.last_stream => return Ok(()),
-                None => return Err(MuxError::StreamUnknown(stream)),
-            }
+            // It may have ended while the credit was under way.
+            let Some(sending) = self.in_progress(stream)? else { return Ok(()) };
+            let outgoing = self.outgoing.get_mut(&sending).expect("a stream in progress is being sent");
+            (&mut outgoing.credit, STREAM_CREDIT)
         };
         *credit = credit.checked_add(bytes).filter(|sum| *sum <= most).ok_or(MuxError::CreditOverflow)?;
         Ok(())
@@ -215,8 +245,8 @@ impl Sender {
 
     pub(super) fn next_data(&mut self, out: &mut Vec<u8>) -> bool {
         Class::ALL.into_iter().any(|class| match self.pick(class) {
-            Some(stream) => {
-                self.put_chunk(stream, out);
+            Some(sending) => {
+                self.put_chunk(sending, out);
                 true
             }
             None => false,
@@ -224,23 +254,22 @@ impl Sender {
     }
 
     /// Whose turn it is in a class: one that begins and one in progress, alternately.
-    fn pick(&mut self, class: Class) -> Option<u64> {
-        let fresh =
-            self.queues[class as usize].fresh.front().copied().filter(|&stream| self.may_begin(stream));
-        let running = self.queues[class as usize].running.iter().position(|&stream| self.may_go_on(stream));
+    fn pick(&mut self, class: Class) -> Option<Sending> {
+        let fresh = self.queues[class as usize].fresh.front().is_some_and(|&fresh| self.may_begin(fresh));
+        let running = self.queues[class as usize].running.iter().position(|&sending| self.may_go_on(sending));
         let queue = &mut self.queues[class as usize];
-        let take_fresh = fresh.is_some() && (running.is_none() || !queue.fresh_went_last);
+        let take_fresh = fresh && (running.is_none() || !queue.fresh_went_last);
         queue.fresh_went_last = take_fresh;
         if take_fresh { queue.fresh.pop_front() } else { queue.running.remove(running?) }
     }
 
-    fn may_begin(&self, stream: u64) -> bool {
-        let outgoing = &self.streams[&stream];
-        self.started < STREAMS_MAX && self.spare(outgoing.class) >= outgoing.body.first_cost()
+    fn may_begin(&self, sending: Sending) -> bool {
+        let outgoing = &self.outgoing[&sending];
+        self.streams.len() < STREAMS_MAX && self.spare(outgoing.class) >= outgoing.body.first_cost()
     }
 
-    fn may_go_on(&self, stream: u64) -> bool {
-        let outgoing = &self.streams[&stream];
+    fn may_go_on(&self, sending: Sending) -> bool {
+        let outgoing = &self.outgoing[&sending];
         match &outgoing.body {
             // Never less than a whole chunk: so it costs what was reserved for it.
             Body::Message { rest, .. } => outgoing.credit >= chunk_cost(rest.len().min(CHUNK_MAX)),
@@ -258,11 +287,18 @@ impl Sender {
         self.credit.saturating_sub(self.reserved).saturating_sub(headroom)
     }
 
-    /// Writes the next chunk of a stream that [`Sender::pick`] took out of its queue, and puts it back if it goes on.
-    fn put_chunk(&mut self, stream: u64, out: &mut Vec<u8>) {
-        let spare = self.spare(self.streams[&stream].class);
-        let outgoing = self.streams.get_mut(&stream).expect("queues name only streams that exist");
-        let begins = outgoing.phase == Phase::Queued;
+    /// Writes the next chunk of what [`Sender::pick`] took out of its queue, and puts it back if it goes on.
+    fn put_chunk(&mut self, sending: Sending, out: &mut Vec<u8>) {
+        let spare = self.spare(self.outgoing[&sending].class);
+        let outgoing = self.outgoing.get_mut(&sending).expect("queues name only what exists");
+        let (stream, begins) = match outgoing.phase {
+            Phase::InProgress { stream } => (stream, false),
+            Phase::Queued => {
+                self.last_stream += 1;
+                self.streams.insert(self.last_stream, sending);
+                (self.last_stream, true)
+            }
+        };
         let first = begins.then(|| outgoing.first());
         let reserved_before = if begins { 0 } else { outgoing.body.reservation() };
         let (payload, last) = outgoing.body.take(outgoing.credit, spare, begins);
@@ -270,20 +306,19 @@ impl Sender {
 
         let cost = chunk_cost(payload.len());
         outgoing.credit -= cost;
-        outgoing.phase = Phase::InProgress;
+        outgoing.phase = Phase::InProgress { stream };
         self.credit -= cost;
         self.reserved = self.reserved - reserved_before + outgoing.body.reservation();
-        self.started += usize::from(begins);
         let queue = &mut self.queues[outgoing.class as usize];
         queue.bytes -= if begins || outgoing.body.is_message() { payload.len() } else { 0 };
-        queue.running.push_back(stream);
+        queue.running.push_back(sending);
         if last {
-            self.remove(stream);
+            self.remove(sending);
         }
     }
 
     pub(super) fn queued_bytes(&self) -> usize {
-        let transfers: usize = self.streams.values().map(|outgoing| outgoing.body.buffered()).sum();
+        let transfers: usize = self.outgoing.values().map(|outgoing| outgoing.body.buffered()).sum();
         transfers + self.queues.iter().map(|queue| queue.bytes).sum::<usize>()
     }
 }

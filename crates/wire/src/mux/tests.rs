@@ -1,11 +1,9 @@
 mod credit;
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::counters::Refusal;
+use crate::counters::{Counters, Refusal};
 use crate::limits::{
     CHUNK_MAX, CONTROL_CREDIT, MESSAGE_MAX, MESSAGE_PLAIN_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX,
     STREAM_CREDIT, STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
@@ -60,13 +58,13 @@ fn settle(a: &mut Mux, b: &mut Mux) -> Vec<Event> {
 fn taken(mux: &mut Mux, event: Event) -> Event {
     let none = || Credit::none();
     match event {
-        Event::Message { stream, class, data, credit } => {
+        Event::Message { stream, data, credit } => {
             mux.release(credit);
-            Event::Message { stream, class, data, credit: none() }
+            Event::Message { stream, data, credit: none() }
         }
-        Event::Begin { stream, class, head, credit } => {
+        Event::Begin { stream, head, credit } => {
             mux.release(credit);
-            Event::Begin { stream, class, head, credit: none() }
+            Event::Begin { stream, head, credit: none() }
         }
         Event::Data { stream, data, credit } => {
             mux.release(credit);
@@ -78,7 +76,7 @@ fn taken(mux: &mut Mux, event: Event) -> Event {
 
 fn messages(events: &[Event]) -> Vec<Bytes> {
     let open = |event: &Event| match event {
-        Event::Message { data, .. } => Some(data.open().unwrap()),
+        Event::Message { data, .. } => Some(data.open(&mut Counters::default()).unwrap()),
         _ => None,
     };
     events.iter().filter_map(open).collect()
@@ -86,18 +84,19 @@ fn messages(events: &[Event]) -> Vec<Bytes> {
 
 #[test]
 fn a_control_message_waits_behind_one_chunk_at_most() {
+    let (large, urgent) = (1, 2);
     let mut mux = Mux::new(Lane::Bulk);
-    let large = mux.send(Class::Data, body(MESSAGE_MAX, 1)).unwrap();
+    mux.send(Class::Data, body(MESSAGE_MAX, 1)).unwrap();
     assert_eq!(stream_of(&next(&mut mux).unwrap()), large);
-    let urgent = mux.send(Class::Control, body(10, 2)).unwrap();
+    mux.send(Class::Control, body(10, 2)).unwrap();
     assert_eq!(stream_of(&next(&mut mux).unwrap()), urgent);
 
     // Also behind another control message, however large.
     let mut mux = Mux::new(Lane::Control);
-    let large = mux.send(Class::Control, body(MESSAGE_MAX, 1)).unwrap();
+    mux.send(Class::Control, body(MESSAGE_MAX, 1)).unwrap();
     assert_eq!(stream_of(&next(&mut mux).unwrap()), large);
     assert_eq!(stream_of(&next(&mut mux).unwrap()), large);
-    let urgent = mux.send(Class::Control, body(10, 2)).unwrap();
+    mux.send(Class::Control, body(10, 2)).unwrap();
     assert_eq!(stream_of(&next(&mut mux).unwrap()), urgent);
     assert_eq!(stream_of(&next(&mut mux).unwrap()), large, "and the large one goes on");
 }
@@ -113,8 +112,8 @@ fn an_urgent_message_that_was_queued_later_begins_first_and_both_arrive() {
 #[test]
 fn a_stream_of_small_messages_does_not_starve_a_large_one() {
     let mut mux = Mux::new(Lane::Control);
-    let large = mux.send(Class::Control, body(3 * CHUNK_MAX, 1)).unwrap();
-    let mut turns = Vec::new();
+    mux.send(Class::Control, body(3 * CHUNK_MAX, 1)).unwrap();
+    let (large, mut turns) = (1, Vec::new());
     for _ in 0..6 {
         mux.send(Class::Control, body(10, 2)).unwrap();
         turns.push(stream_of(&next(&mut mux).unwrap()) == large);
@@ -222,7 +221,9 @@ fn transfer(total: usize) -> (Mux, Mux, Vec<u8>) {
         let mut ended = false;
         for event in settle(&mut a, &mut b) {
             match event {
-                Event::Begin { head, .. } => assert_eq!(&head[..], b"head"),
+                Event::Begin { head, .. } => {
+                    assert_eq!(&head.open(&mut Counters::default()).unwrap()[..], b"head")
+                }
                 Event::Data { data, .. } => arrived.extend_from_slice(&data),
                 Event::End { .. } => ended = true,
                 other => panic!("unexpected {other:?}"),
@@ -251,9 +252,21 @@ fn a_transfer_ends_at_its_limit_on_both_sides() {
     let mut a = Mux::new(Lane::Bulk);
     let stream = a.begin(Class::Data, Bytes::new()).unwrap();
     assert_eq!(a.push(stream, body(TRANSFER_BUFFER_MAX + 1, 1)), Err(SendError::Full));
-    assert_eq!(a.push(99, Bytes::new()), Err(SendError::NoTransfer));
+    let message = a.send(Class::Data, Bytes::new()).unwrap();
+    assert_eq!(a.push(message, Bytes::new()), Err(SendError::NoTransfer));
     a.finish(stream).unwrap();
     assert_eq!(a.push(stream, Bytes::new()), Err(SendError::NoTransfer), "it is complete");
+
+    let (mut a, mut b) = (Mux::new(Lane::Bulk), Mux::new(Lane::Bulk));
+    let stream = a.begin(Class::Data, Bytes::new()).unwrap();
+    let piece = body(TRANSFER_BUFFER_MAX, 1);
+    for _ in 0..TRANSFER_MAX / TRANSFER_BUFFER_MAX as u64 {
+        a.push(stream, piece.clone()).unwrap();
+        settle(&mut a, &mut b);
+    }
+    assert_eq!(a.push(stream, Bytes::from_static(b"x")), Err(SendError::TooLarge));
+    a.finish(stream).unwrap();
+    assert_eq!(settle(&mut a, &mut b), [Event::End { stream: 1 }], "up to there it is a transfer");
 
     // A peer that ignores the limit of its side.
     let mut b = Mux::new(Lane::Bulk);
@@ -274,21 +287,33 @@ fn a_transfer_ends_at_its_limit_on_both_sides() {
 }
 
 #[test]
+fn the_head_of_a_transfer_is_one_chunk_at_most() {
+    let (mut a, mut b) = (Mux::new(Lane::Bulk), Mux::new(Lane::Bulk));
+    assert_eq!(a.begin(Class::Data, body(CHUNK_MAX + 1, 1)), Err(SendError::TooLarge));
+    a.begin(Class::Data, body(CHUNK_MAX, 1)).unwrap();
+    assert!(matches!(settle(&mut a, &mut b)[..], [Event::Begin { .. }]));
+}
+
+#[test]
 fn either_side_can_give_a_transfer_up() {
     let (mut a, mut b) = (Mux::new(Lane::Bulk), Mux::new(Lane::Bulk));
-    let stream = a.begin(Class::Data, Bytes::from_static(b"head")).unwrap();
-    settle(&mut a, &mut b);
-    a.abort(stream).unwrap();
-    assert_eq!(settle(&mut a, &mut b), [Event::Aborted { stream }]);
+    let never_sent = a.begin(Class::Data, Bytes::from_static(b"head")).unwrap();
+    a.abort(never_sent).unwrap();
+    assert_eq!(next(&mut a), None, "the peer never heard of it");
 
-    let stream = a.begin(Class::Data, Bytes::from_static(b"head")).unwrap();
-    a.push(stream, body(1_000, 1)).unwrap();
+    let sending = a.begin(Class::Data, Bytes::from_static(b"head")).unwrap();
     settle(&mut a, &mut b);
-    b.stop(stream);
+    a.abort(sending).unwrap();
+    assert_eq!(settle(&mut a, &mut b), [Event::Aborted { stream: 1 }]);
+
+    let sending = a.begin(Class::Data, Bytes::from_static(b"head")).unwrap();
+    a.push(sending, body(1_000, 1)).unwrap();
+    settle(&mut a, &mut b);
+    b.stop(2);
     let mut events = Vec::new();
     a.handle(&next(&mut b).unwrap(), &mut events).unwrap();
-    assert_eq!(events, [Event::Stopped { stream }]);
-    assert_eq!(a.push(stream, Bytes::new()), Err(SendError::NoTransfer));
+    assert_eq!(events, [Event::Stopped { sending }]);
+    assert_eq!(a.push(sending, Bytes::new()), Err(SendError::NoTransfer));
     assert_eq!(settle(&mut a, &mut b), [], "the abort that answers it is no news");
     assert_eq!((a.queued_bytes(), b.received_bytes()), (0, 0));
 }
@@ -297,9 +322,10 @@ fn either_side_can_give_a_transfer_up() {
 fn a_stopped_message_gives_its_credit_back() {
     let (mut a, mut b) = (Mux::new(Lane::Control), Mux::new(Lane::Control));
     for round in 0..20u8 {
-        let stream = a.send(Class::Data, body(3 * CHUNK_MAX, round)).unwrap();
-        b.handle(&next(&mut a).unwrap(), &mut Vec::new()).unwrap();
-        b.stop(stream);
+        a.send(Class::Data, body(3 * CHUNK_MAX, round)).unwrap();
+        let chunk = next(&mut a).unwrap();
+        b.handle(&chunk, &mut Vec::new()).unwrap();
+        b.stop(stream_of(&chunk));
         settle(&mut a, &mut b);
     }
     a.send(Class::Data, body(MESSAGE_MAX, 1)).unwrap();
@@ -325,6 +351,7 @@ fn peers_that_break_the_rules_are_refused_by_name() {
     assert_eq!(handle(&mut mux(), data(1, false, false, b"x")), Err(MuxError::StreamUnknown(1)));
     assert_eq!(handle(&mut mux(), Chunk::Abort { stream: 1 }), Err(MuxError::StreamUnknown(1)));
     assert_eq!(handle(&mut mux(), Chunk::Credit { stream: 1, bytes: 1 }), Err(MuxError::StreamUnknown(1)));
+    assert_eq!(handle(&mut mux(), Chunk::Stop { stream: 1 }), Err(MuxError::StreamUnknown(1)));
     assert_eq!(handle(&mut mux(), Chunk::Credit { stream: 0, bytes: 1 }), Err(MuxError::CreditOverflow));
 
     let mut twice = mux();
@@ -359,10 +386,21 @@ fn peers_that_break_the_rules_are_refused_by_name() {
 }
 
 #[test]
+fn transfers_are_for_the_bulk_lane_only() {
+    let transfer = crate::chunk::First { class: Class::Data, transfer: true, zstd: false };
+    let head = Chunk::Data { stream: 1, first: Some(transfer), last: false, payload: b"head" };
+    let mut control = Mux::new(Lane::Control);
+    assert_eq!(control.begin(Class::Data, Bytes::new()), Err(SendError::TransferForbidden));
+    assert_eq!(handle(&mut control, head), Err(MuxError::TransferForbidden));
+    assert_eq!(MuxError::TransferForbidden.refusal(), Refusal::TransferForbidden);
+    assert_eq!(handle(&mut Mux::new(Lane::Bulk), head).unwrap().len(), 1);
+}
+
+#[test]
 fn credit_for_a_stream_that_has_just_ended_is_no_offence() {
     let mut mux = Mux::new(Lane::Control);
-    let stream = mux.send(Class::Data, body(10, 1)).unwrap();
-    next(&mut mux).unwrap();
+    mux.send(Class::Data, body(10, 1)).unwrap();
+    let stream = stream_of(&next(&mut mux).unwrap());
     assert_eq!(handle(&mut mux, Chunk::Credit { stream, bytes: 10 }), Ok(vec![]));
     assert_eq!(handle(&mut mux, Chunk::Stop { stream }), Ok(vec![]));
 }
@@ -394,11 +432,10 @@ proptest! {
     fn any_interleaving_reassembles_exactly_and_stays_within_its_limits(steps in steps(), bulk in any::<bool>()) {
         let lane = if bulk { Lane::Bulk } else { Lane::Control };
         let (mut a, mut b) = (Mux::new(lane), Mux::new(lane));
-        let (mut sent, mut held) = (BTreeMap::new(), Vec::new());
-        let mut received = BTreeMap::new();
-        let take = |b: &mut Mux, event: Event, received: &mut BTreeMap<u64, Bytes>| {
-            if let Event::Message { stream, data, credit, .. } = event {
-                received.insert(stream, data.open().unwrap());
+        let (mut sent, mut received, mut held) = (Vec::new(), Vec::new(), Vec::new());
+        let take = |b: &mut Mux, event: Event, received: &mut Vec<Bytes>| {
+            if let Event::Message { data, credit, .. } = event {
+                received.push(data.open(&mut Counters::default()).unwrap());
                 b.release(credit);
             }
         };
@@ -406,8 +443,8 @@ proptest! {
             match step {
                 Step::Send { class, size } => {
                     let message = body(size, salt as u8);
-                    if let Ok(stream) = a.send(Class::ALL[class], message.clone()) {
-                        sent.insert(stream, message);
+                    if a.send(Class::ALL[class], message.clone()).is_ok() {
+                        sent.push(message);
                     }
                 }
                 Step::There => if let Some(chunk) = next(&mut a) {
@@ -430,7 +467,9 @@ proptest! {
         for event in settle(&mut a, &mut b) {
             take(&mut b, event, &mut received);
         }
-        prop_assert_eq!(received, sent, "everything arrives, nothing is stuck");
+        received.sort();
+        sent.sort();
+        prop_assert!(received == sent, "everything arrives, nothing is stuck");
         prop_assert_eq!((a.queued_bytes(), b.received_bytes()), (0, 0));
     }
 }

@@ -51,12 +51,22 @@ impl OpenError {
 }
 
 /// What a frame was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Opened<'a> {
     /// A chunk.
     Chunk(&'a [u8]),
     /// The peer changed its key.
     Rekeyed,
+}
+
+/// A chunk may hold secrets: only its size is shown.
+impl fmt::Debug for Opened<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Opened::Chunk(chunk) => write!(f, "Chunk({} bytes)", chunk.len()),
+            Opened::Rekeyed => f.write_str("Rekeyed"),
+        }
+    }
 }
 
 /// Whether the peer has shown that it has the keys of the session.
@@ -125,7 +135,7 @@ impl Session {
         self.put(CHUNK, chunk, out);
     }
 
-    fn put(&mut self, kind: u8, chunk: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn put(&mut self, kind: u8, chunk: &[u8], out: &mut Vec<u8>) {
         let sealed = chunk.len() + SESSION_OVERHEAD;
         assert!(sealed <= FRAME_MAX, "a chunk fits a frame");
         self.scratch.clear();

@@ -247,3 +247,16 @@ fn a_peer_that_was_silent_for_long_changes_its_key_and_goes_on() {
         assert_eq!(b.open(now, &frames[1]), Ok(Opened::Chunk(text)));
     }
 }
+
+#[test]
+fn sealed_frames_that_are_neither_chunk_nor_change_of_key_end_the_session() {
+    for (kind, content) in [(2, &b"chunk"[..]), (0xff, b""), (0, b"a change of key says nothing else")] {
+        let (mut a, mut b) = pair();
+        let mut out = Vec::new();
+        a.put(kind, content, &mut out);
+        assert_eq!(b.open(Now::ZERO, &frames(&out)[0]), Err(OpenError::Malformed), "kind {kind}");
+        let honest = sealed(&mut a, Now::ZERO, b"chunk").remove(0);
+        assert_eq!(b.open(Now::ZERO, &honest), Err(OpenError::Malformed), "nothing opens any more");
+        assert!(!b.is_confirmed());
+    }
+}

@@ -4,6 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use bytes::Bytes;
+use hyperscale_wire::counters::Counters;
 use hyperscale_wire::kind::{Envelope, MessageError};
 use hyperscale_wire::limits::{DECODED_MAX, MESSAGE_MAX, MESSAGE_PLAIN_MAX};
 use hyperscale_wire::messages::{
@@ -125,10 +126,13 @@ fn lists_of_empty_entries_are_refused_before_they_are_decoded() {
     for bytes in [counters, voters].map(Bytes::from) {
         assert!(bytes.len() <= MESSAGE_PLAIN_MAX);
         PEAK.set(LIVE.get());
-        assert_eq!(Bulk::decode_known(bytes).unwrap_err(), MessageError::Bloated);
+        assert_eq!(Bulk::decode_known(bytes, &mut Counters::default()).unwrap_err(), MessageError::Bloated);
         assert!(PEAK.get() - LIVE.get() < MESSAGE_PLAIN_MAX.cast_signed() + 4_096, "nothing was decoded");
     }
-    assert_eq!(Control::decode_known(entries.into()).unwrap_err(), MessageError::Bloated);
+    assert_eq!(
+        Control::decode_known(entries.into(), &mut Counters::default()).unwrap_err(),
+        MessageError::Bloated
+    );
     // Short texts in a list: large, but within the limit.
     check::<Control>(&warnings.into()).unwrap();
 }
@@ -141,7 +145,7 @@ fn messages_inside_each_other_without_end_are_refused() {
         nested = field(4, &field(6, &field(3, &nested)));
     }
     let bytes = Bytes::from(field(4, &nested));
-    assert_eq!(Control::decode_known(bytes).unwrap_err(), MessageError::Malformed);
+    assert_eq!(Control::decode_known(bytes, &mut Counters::default()).unwrap_err(), MessageError::Malformed);
 }
 
 /// So many of what `make` makes that a message of this size is full.
@@ -184,7 +188,7 @@ fn the_largest_messages_of_the_bulk_plane_pass() {
         let bytes = bulk(body);
         assert!(bytes.len() > MESSAGE_PLAIN_MAX / 2 && bytes.len() <= MESSAGE_PLAIN_MAX);
         check::<Bulk>(&bytes).unwrap();
-        assert!(Bulk::decode_known(bytes).is_ok());
+        assert!(Bulk::decode_known(bytes, &mut Counters::default()).is_ok());
     }
 }
 
@@ -242,6 +246,6 @@ fn the_largest_messages_of_the_control_plane_pass() {
             Bytes::from(Control { call_id: 1, body: Some(body), ..Control::default() }.encode_to_vec());
         assert!(bytes.len() <= MESSAGE_MAX, "{} bytes", bytes.len());
         check::<Control>(&bytes).unwrap();
-        assert!(Control::decode_known(bytes).is_ok());
+        assert!(Control::decode_known(bytes, &mut Counters::default()).is_ok());
     }
 }

@@ -1,8 +1,8 @@
 //! Golden bytes: what version 1 wrote must be read for ever, and is still written the same.
 //!
-//! `tests/golden/v1/PLANE/MESSAGE.hex`. Files of older versions stay when messages grow: they are decoded, and a new folder
-//! gets the new bytes. `HYPERSCALE_GOLDEN=write cargo test -p hyperscale-wire golden` writes files that are missing; it
-//! never changes one.
+//! `tests/golden/v1/PLANE/MESSAGE.hex`. `HYPERSCALE_GOLDEN=write cargo test -p hyperscale-wire golden` writes files that are
+//! missing; it never changes one. There is one version yet. The first message that grows fails here: then its old file has
+//! to move beside a new folder, and be decoded only.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use hyperscale_wire::kind::{Envelope, Kind};
 use hyperscale_wire::messages::{
-    AttemptRef, Bulk, Command, Control, ErrorCode, Gossip, HardState, Hello, JobRef, NodeRef, RaftMessage,
-    Role, command,
+    AttemptRef, Bulk, Command, Control, ErrorCode, Gossip, HardState, Hello, NodeRef, RaftMessage, Role,
+    command,
 };
 use prost::Message;
 
@@ -147,12 +147,10 @@ fn words_of_a_newer_version_are_read_as_unspecified() {
     assert_eq!(ErrorCode::try_from(9_999).unwrap_or_default(), ErrorCode::Unspecified);
 }
 
-/// What tells a request that changes something from its repetition.
+/// What tells something that changes its receiver from its repetition; `None`: answers, questions, and what may be said
+/// twice. Every body is named: a new one does not compile before it is decided.
 fn identity_of(message: &Control) -> Option<usize> {
     use hyperscale_wire::messages::control::Body;
-    let attempt =
-        |attempt: &Option<AttemptRef>| attempt.as_ref().map_or(0, |attempt| attempt.attempt as usize);
-    let part = |job: &Option<JobRef>| job.as_ref().map_or(0, |job| job.job_id.len());
     Some(match message.body.as_ref()? {
         Body::Register(request) => request.request_id.len(),
         Body::Propose(request) => request.request_id.len(),
@@ -161,18 +159,75 @@ fn identity_of(message: &Control) -> Option<usize> {
         Body::Drain(request) => request.request_id.len(),
         Body::JobControl(request) => request.control.as_ref().map_or(0, |control| control.request_id.len()),
         Body::JobSubmit(request) => request.idempotency_key.len(),
-        Body::Dispatch(request) => attempt(&request.attempt),
-        Body::JobPartEnd(request) => part(&request.job),
+        Body::Dispatch(request) => attempt_of(request.attempt.as_ref()),
+        Body::JobPartEnd(request) => request.job.as_ref().map_or(0, |job| job.job_id.len()),
         Body::JobLeaderChanged(request) => request.job_leader_token as usize,
-        _ => return None,
+        Body::JobEvent(event) => event.sequence as usize,
+        // Terms, indices and incarnations tell the first two from what came before; a claim of the same lease is the same
+        // claim. The next four ask, the rest answers.
+        Body::Raft(_)
+        | Body::Membership(_)
+        | Body::LeaseRenew(_)
+        | Body::Ping(_)
+        | Body::ReadIndex(_)
+        | Body::StateRequest(_)
+        | Body::BootstrapQuery(_)
+        | Body::Error(_)
+        | Body::Hello(_)
+        | Body::Welcome(_)
+        | Body::Pong(_)
+        | Body::Registered(_)
+        | Body::LeaseRenewed(_)
+        | Body::Proposed(_)
+        | Body::ReadIndexAnswer(_)
+        | Body::DispatchAnswer(_)
+        | Body::CancelAnswer(_)
+        | Body::CancelCompletionAnswer(_)
+        | Body::JobLeaderChangedAnswer(_)
+        | Body::StateSnapshot(_)
+        | Body::DrainAnswer(_)
+        | Body::JobAccepted(_)
+        | Body::JobPartEndAnswer(_)
+        | Body::JobControlAnswer(_)
+        | Body::BootstrapAnswer(_) => return None,
     })
+}
+
+/// The same for the bulk plane.
+fn bulk_identity_of(message: &Bulk) -> Option<usize> {
+    use hyperscale_wire::messages::bulk::Body;
+    Some(match message.body.as_ref()? {
+        Body::Progress(progress) => attempt_of(progress.attempt.as_ref()),
+        Body::AttemptResult(result) => attempt_of(result.attempt.as_ref()),
+        Body::BlobPut(request) => request.request_id.len(),
+        // Sums and windows of a whole are the same when they are said twice, and a snapshot has its index. The next one
+        // asks, the rest answers.
+        Body::Statistics(_)
+        | Body::JobProgress(_)
+        | Body::Snapshot(_)
+        | Body::BlobGet(_)
+        | Body::Error(_)
+        | Body::Hello(_)
+        | Body::Welcome(_)
+        | Body::ProgressAnswer(_)
+        | Body::AttemptResultAnswer(_)
+        | Body::BlobPutAnswer(_)
+        | Body::BlobData(_)
+        | Body::SnapshotAnswer(_) => return None,
+    })
+}
+
+fn attempt_of(attempt: Option<&AttemptRef>) -> usize {
+    attempt.map_or(0, |attempt| attempt.attempt as usize)
 }
 
 #[test]
 fn requests_that_change_something_carry_an_id_and_requests_a_deadline() {
-    let samples = samples::control();
-    assert!(samples.iter().all(|sample| sample.deadline_ms > 0), "the envelope has a deadline");
-    assert!(samples::bulk().iter().all(|sample| sample.deadline_ms > 0));
-    let ids: Vec<usize> = samples.iter().filter_map(identity_of).collect();
-    assert!(ids.len() >= 10 && ids.iter().all(|id| *id > 0), "{ids:?}");
+    let (control, bulk) = (samples::control(), samples::bulk());
+    assert!(control.iter().all(|sample| sample.deadline_ms > 0), "the envelope has a deadline");
+    assert!(bulk.iter().all(|sample| sample.deadline_ms > 0));
+    let ids: Vec<usize> = control.iter().filter_map(identity_of).collect();
+    assert!(ids.len() == 11 && ids.iter().all(|id| *id > 0), "{ids:?}");
+    let ids: Vec<usize> = bulk.iter().filter_map(bulk_identity_of).collect();
+    assert!(ids.len() == 3 && ids.iter().all(|id| *id > 0), "{ids:?}");
 }

@@ -6,6 +6,7 @@ use hyperscale_types::{NodeId, Now};
 use hyperscale_wire::chunk::{Chunk, First};
 use hyperscale_wire::class::{Class, Lane};
 use hyperscale_wire::compress::{compress, decompress};
+use hyperscale_wire::counters::Counters;
 use hyperscale_wire::datagram::{BootId, Datagrams, Received};
 use hyperscale_wire::domain::Domain;
 use hyperscale_wire::entropy::SeededEntropy;
@@ -59,11 +60,11 @@ fn handshake_and_sealed_frames_are_read_and_written_as_their_golden_bytes() {
     assert!(receive(&mut theirs, &first).is_empty());
     let second = kept("layout", "handshake_second", &transmitted(&mut theirs));
     assert!(receive(&mut ours, &second).is_empty());
-    ours.send(Class::Data, Bytes::from_static(b"message")).unwrap();
+    ours.mux().unwrap().send(Class::Data, Bytes::from_static(b"message")).unwrap();
     let sealed = kept("layout", "sealed_frame", &transmitted(&mut ours));
     let events = receive(&mut theirs, &sealed);
     let [Event::Message { data, .. }] = &events[..] else { panic!("{events:?}") };
-    assert_eq!(data.open().unwrap(), &b"message"[..]);
+    assert_eq!(data.open(&mut Counters::default()).unwrap(), &b"message"[..]);
 }
 
 #[test]

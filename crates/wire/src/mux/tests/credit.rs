@@ -50,6 +50,28 @@ fn messages_that_are_given_up_leave_no_events() {
 }
 
 #[test]
+fn a_number_that_another_class_used_is_refused_and_late_credit_meets_no_other_stream() {
+    let mut mux = Mux::new(Lane::Bulk);
+    let payload = vec![7; CHUNK_MAX];
+    let first = |class, transfer| Some(crate::chunk::First { class, transfer, zstd: false });
+    let begin = Chunk::Data { stream: 5, first: first(Class::Data, true), last: false, payload: &payload };
+    let mut held = handle(&mut mux, begin).unwrap();
+    held.extend(handle(&mut mux, data(5, false, true, &payload)).unwrap());
+    for class in Class::ALL {
+        let again = Chunk::Data { stream: 5, first: first(class, false), last: false, payload: &payload };
+        assert_eq!(handle(&mut mux, again), Err(MuxError::StreamReused(5)));
+    }
+    for event in held {
+        taken(&mut mux, event);
+    }
+    assert_eq!(mux.received_bytes(), 0);
+    let note = next(&mut mux).unwrap();
+    let bytes = 2 * (CHUNK_MAX as u32 + CHUNK_COST);
+    assert_eq!(Chunk::decode(&note), Ok(Chunk::Credit { stream: 0, bytes }), "of the lane only");
+    assert_eq!(next(&mut mux), None);
+}
+
+#[test]
 fn both_sides_count_the_same_credit() {
     let (mut a, mut b) = (Mux::new(Lane::Bulk), Mux::new(Lane::Bulk));
     for round in 0..5_000usize {
