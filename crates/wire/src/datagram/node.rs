@@ -250,20 +250,32 @@ impl Datagrams {
         if pending.choice == SecretChoice::Previous {
             self.counters.use_previous_secret();
         }
-        if self.peers.peek(&sender).is_none_or(|peer| peer.boot != boot) {
-            let (key, choice, window) = (pending.key, pending.choice, ReplayWindow::default());
-            let peer = Peer { boot, key, choice, window, unheard: 0 };
-            if self.peers.insert(sender, peer).is_some() {
-                self.counters.refuse(Refusal::PeersFull);
-            }
-        }
         self.guesses.remove(&sender);
-        let peer = self.peers.get_mut(&sender).expect("it was there or has just been inserted");
-        peer.window.accept(counter)?;
-        peer.unheard = 0;
-        let held =
-            pending.held.and_then(|(counter, data)| peer.window.accept(counter).is_ok().then_some(data));
+        if open.is_known {
+            let peer = self.peers.get_mut(&sender).expect("its key opened the datagram");
+            peer.window.accept(counter)?;
+            peer.unheard = 0;
+            return Ok(Received::Confirmed { from: sender, boot, held: None });
+        }
+        let held = self.meet(open.header, pending);
         Ok(Received::Confirmed { from: sender, boot, held })
+    }
+
+    /// Remembers a boot that was not known, and gives what was held of it. That one may be a repetition, once: nothing
+    /// tells whether an earlier life of ours got it.
+    fn meet(&mut self, answer: Header, challenged: Challenged) -> Option<Vec<u8>> {
+        let Challenged { key, choice, held, .. } = challenged;
+        let mut window = ReplayWindow::met_with(answer.counter);
+        let held = held.map(|(counter, data)| {
+            // If it overtook the answer it is not seen yet.
+            window.accept(counter).ok();
+            data
+        });
+        let peer = Peer { boot: answer.boot, key, choice, window, unheard: 0 };
+        if self.peers.insert(answer.sender, peer).is_some() {
+            self.counters.refuse(Refusal::PeersFull);
+        }
+        held
     }
 
     /// A node has one life at a time: no other boot of this sender may be confirmed by an answer from before.

@@ -122,6 +122,35 @@ fn the_held_datagram_and_the_answer_cannot_be_replayed_either() {
 }
 
 #[test]
+fn receiver_that_restarted_takes_nothing_again_that_was_sent_before_it_met_the_sender() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    introduce(&mut a, &mut b);
+    let delivered: Vec<_> = (0..20u8).map(|i| sealed(&mut a, 2, &[i])).collect();
+    for datagram in &delivered {
+        open(&mut b, datagram).unwrap();
+    }
+    let mut restarted = node(2, 3);
+    introduce(&mut a, &mut restarted);
+    for datagram in &delivered {
+        assert_eq!(open(&mut restarted, datagram), Err(DatagramError::Replayed));
+    }
+    assert_eq!(open(&mut restarted, &sealed(&mut a, 2, b"new")), Ok(payload(b"new", 1, 1)));
+}
+
+#[test]
+fn held_datagram_that_overtook_the_answer_counts_once_and_hides_nothing() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    let challenge = reply(open(&mut b, &sealed(&mut a, 2, b"first")));
+    let answer = reply(open(&mut a, &challenge));
+    let [between, overtakes] = [b"between", b"overtak"].map(|data| sealed(&mut a, 2, data));
+    assert_eq!(open(&mut b, &overtakes), Ok(Received::Held));
+    let confirmed = open(&mut b, &answer).unwrap();
+    assert!(matches!(confirmed, Received::Confirmed { held: Some(data), .. } if data == b"overtak"));
+    assert_eq!(open(&mut b, &overtakes), Err(DatagramError::Replayed));
+    assert_eq!(open(&mut b, &between), Ok(payload(b"between", 1, 1)));
+}
+
+#[test]
 fn a_datagram_for_another_node_or_cluster_is_refused() {
     let (mut a, mut b, mut c) = (node(1, 1), node(2, 2), node(3, 3));
     introduce(&mut a, &mut b);
