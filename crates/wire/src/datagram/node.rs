@@ -102,6 +102,11 @@ impl Datagrams {
         &self.counters
     }
 
+    /// For whoever reads what datagrams carry, to count what is refused there.
+    pub fn counters_mut(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
+
     /// Senders that are known and boots that wait for their answer.
     pub fn table_sizes(&self) -> (usize, usize) {
         (self.peers.len(), self.challenged.len())
