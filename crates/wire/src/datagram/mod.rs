@@ -37,6 +37,7 @@ pub use self::header::{DATAGRAM_OVERHEAD, DATAGRAM_PAYLOAD_MAX};
 pub use self::node::Datagrams;
 use crate::counters::Refusal;
 use crate::entropy::{Entropy, draw};
+use crate::secret::SecretChoice;
 
 /// Drawn at random by every process when it starts. Only tells boots apart; which one is newer is the business of
 /// [`BootEpoch`](hyperscale_types::BootEpoch).
@@ -101,6 +102,8 @@ pub enum Received {
         from: NodeId,
         /// In which life.
         boot: BootId,
+        /// Under which secret; the previous one is counted, and worth a line in the host's log.
+        secret: SecretChoice,
         /// What.
         data: Vec<u8>,
     },
@@ -110,6 +113,8 @@ pub enum Received {
         from: NodeId,
         /// In which life.
         boot: BootId,
+        /// Under which secret it answered; the previous one is counted as with payloads.
+        secret: SecretChoice,
         /// Its newest datagram from before, which counts now.
         held: Option<Vec<u8>>,
     },

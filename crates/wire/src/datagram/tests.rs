@@ -57,15 +57,16 @@ fn introduce(a: &mut Datagrams, b: &mut Datagrams) -> Received {
 }
 
 fn payload(data: &[u8], from: u64, boot: u8) -> Received {
-    Received::Payload { from: id(from), boot: BootId([boot; 16]), data: data.to_vec() }
+    let secret = SecretChoice::Current;
+    Received::Payload { from: id(from), boot: BootId([boot; 16]), secret, data: data.to_vec() }
 }
 
 #[test]
 fn a_new_boot_answers_a_challenge_and_its_first_datagram_is_not_lost() {
     let (mut a, mut b) = (node(1, 1), node(2, 2));
     let confirmed = introduce(&mut a, &mut b);
-    let held = Some(b"first".to_vec());
-    assert_eq!(confirmed, Received::Confirmed { from: id(1), boot: BootId([1; 16]), held });
+    let (secret, held) = (SecretChoice::Current, Some(b"first".to_vec()));
+    assert_eq!(confirmed, Received::Confirmed { from: id(1), boot: BootId([1; 16]), secret, held });
     assert_eq!(open(&mut b, &sealed(&mut a, 2, b"second")), Ok(payload(b"second", 1, 1)));
     assert_eq!(b.counters().refused(Refusal::DatagramUnconfirmed), 1);
 }
@@ -277,7 +278,7 @@ fn a_hail_introduces_two_nodes_that_know_only_addresses() {
     let Ok(Received::Reply { to, datagram }) = open(&mut a, &challenge) else { panic!("no answer") };
     assert_eq!(to, id(2), "now we know who lives there");
     let confirmed = open(&mut b, &datagram);
-    assert_eq!(confirmed, Ok(Received::Confirmed { from: id(1), boot: BootId([1; 16]), held: None }));
+    assert!(matches!(confirmed, Ok(Received::Confirmed { held: None, .. })));
     open(&mut b, &sealed(&mut a, 2, b"x")).unwrap();
 
     // Hailing again (we forgot the other side) must not open the window for old datagrams.
@@ -308,6 +309,38 @@ fn rotating_nodes_understand_old_and_new_ones() {
     introduce(&mut upgraded, &mut between);
     assert_eq!(between.counters().previous_secret(), 1, "the previous secret is not used any more");
     assert_eq!(open(&mut old, &sealed(&mut between, 1, b"new")), Err(DatagramError::Forged));
+}
+
+/// Under which secret a datagram was accepted.
+fn secret_of(received: Result<Received, DatagramError>) -> SecretChoice {
+    match received {
+        Ok(Received::Payload { secret, .. } | Received::Confirmed { secret, .. }) => secret,
+        other => panic!("expected to be told something, got {other:?}"),
+    }
+}
+
+#[test]
+fn every_accepted_datagram_under_the_previous_secret_is_said_and_counted_and_no_other() {
+    let new = Secret::parse(OTHER, "default").unwrap();
+    let rotating = Secrets { current: new, previous: Some(Secret::development()) };
+    let (mut old, mut between) = (node(1, 1), node_with(2, 2, "default", rotating.clone()));
+    assert_eq!(secret_of(Ok(introduce(&mut old, &mut between))), SecretChoice::Previous);
+    for count in 2..10 {
+        let datagram = sealed(&mut old, 2, b"x");
+        assert_eq!(secret_of(open(&mut between, &datagram)), SecretChoice::Previous);
+        assert_eq!(open(&mut between, &datagram), Err(DatagramError::Replayed));
+        assert_eq!(between.counters().previous_secret(), count);
+    }
+
+    // A boot that is known under the current secret and tries both in turn, as it is not answered.
+    let (mut a, mut b) = (node_with(3, 3, "default", rotating.clone()), node_with(2, 2, "default", rotating));
+    assert_eq!(secret_of(Ok(introduce(&mut a, &mut b))), SecretChoice::Current);
+    for _ in 0..UNHEARD_MAX {
+        open(&mut b, &sealed(&mut a, 2, b"x")).unwrap();
+    }
+    let secrets = [b"1", b"2", b"3", b"4"].map(|data| secret_of(open(&mut b, &sealed(&mut a, 2, data))));
+    let previous = secrets.iter().filter(|secret| **secret == SecretChoice::Previous).count();
+    assert_eq!((previous, b.counters().previous_secret()), (2, 2));
 }
 
 #[test]
