@@ -2,8 +2,9 @@
 //!
 //! A secret is 32 bytes or more, written in hexadecimal digits or base64, or a passphrase, which is stretched with
 //! Argon2id (salted with the cluster's name, so that all nodes of a cluster get the same key). What a text is meant to be
-//! follows from how it looks; a prefix `hex:`, `base64:` or `passphrase:` says it instead. Text that could be base64 but
-//! does not look random is taken for a passphrase, which is the safe side.
+//! follows from how it looks; a prefix `hex:`, `base64:` or `passphrase:` says it instead. Words can look like base64
+//! (letters and digits are enough), so base64 is a key only with its prefix or its padding; anything else is stretched,
+//! which is the safe side and costs a random key nothing but the time.
 
 #[cfg(test)]
 mod tests;
@@ -271,9 +272,7 @@ fn classify(text: &str) -> Result<Written<'_>, SecretError> {
         return Ok(Written::Key(bytes));
     }
     match decode_base64(text) {
-        Some(bytes) if text.ends_with('=') || (bytes.len() >= SECRET_BYTES_MIN && looks_random(text)) => {
-            Ok(Written::Key(bytes))
-        }
+        Some(bytes) if text.ends_with('=') => Ok(Written::Key(bytes)),
         _ => Ok(Written::Passphrase(text)),
     }
 }
@@ -289,13 +288,6 @@ fn decode_hex(text: &str) -> Option<Zeroizing<Vec<u8>>> {
 
 fn decode_base64(text: &str) -> Option<Zeroizing<Vec<u8>>> {
     BASE64.decode(text).or_else(|_| BASE64_URL.decode(text)).ok().map(Zeroizing::new)
-}
-
-/// Upper case, lower case and digits: less than one random key in a thousand lacks one of them, and no phrase of words
-/// has them all.
-fn looks_random(text: &str) -> bool {
-    let has = |class: fn(&u8) -> bool| text.as_bytes().iter().any(class);
-    has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit)
 }
 
 /// Whether the whole is a repetition of at most half of it.
