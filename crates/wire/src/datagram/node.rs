@@ -125,13 +125,6 @@ impl Datagrams {
         (self.peers.len(), self.challenged.len())
     }
 
-    /// Whether the clear part names a sender that is known. It may lie; it only says which rate limit applies.
-    pub fn claims_known_sender(&self, datagram: &[u8]) -> bool {
-        Header::decode(datagram).is_ok_and(|(header, ..)| {
-            self.peers.peek(&header.sender).is_some_and(|peer| peer.boot == header.boot)
-        })
-    }
-
     /// Seals a payload for a node and appends the datagram.
     pub fn seal(&mut self, to: NodeId, payload: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadTooLarge> {
         if payload.len() > DATAGRAM_PAYLOAD_MAX {
@@ -171,6 +164,10 @@ impl Datagrams {
     }
 
     /// Takes a datagram. The caller sends a [`Received::Reply`] back to where it came from.
+    ///
+    /// Before this nothing a datagram says about its sender can be believed: the caller charges every datagram to the
+    /// source address, and only what was accepted to the peer it is from. Otherwise whoever names somebody else would
+    /// pass without limit, or use up what that one may send.
     pub fn open(
         &mut self,
         now: Now,

@@ -394,13 +394,3 @@ fn tables_stay_within_their_limits() {
     assert_eq!(b.table_sizes(), (0, CHALLENGES_MAX));
     assert_eq!(b.counters().refused(Refusal::ChallengesFull), 50);
 }
-
-#[test]
-fn the_clear_part_only_chooses_the_rate_limit() {
-    let (mut a, mut b) = (node(1, 1), node(2, 2));
-    let first = sealed(&mut a, 2, b"x");
-    assert!(!b.claims_known_sender(&first));
-    introduce(&mut a, &mut b);
-    assert!(b.claims_known_sender(&sealed(&mut a, 2, b"x")));
-    assert!(!b.claims_known_sender(b"short"));
-}
