@@ -29,6 +29,8 @@ mod node;
 mod replay;
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;
 
 use hyperscale_types::NodeId;

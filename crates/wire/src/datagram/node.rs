@@ -311,7 +311,7 @@ impl Datagrams {
         Received::Reply { to, datagram }
     }
 
-    fn put(
+    pub(super) fn put(
         &mut self,
         kind: Kind,
         to: Option<NodeId>,

@@ -5,7 +5,7 @@ use hyperscale_types::{NodeId, Now};
 use super::*;
 use crate::domain::Domain;
 use crate::entropy::SeededEntropy;
-use crate::limits::{CHALLENGES_MAX, UNHEARD_MAX};
+use crate::limits::{CHALLENGES_MAX, DATAGRAM_PEERS_MAX, UNHEARD_MAX};
 use crate::secret::{Secret, SecretChoice, Secrets};
 
 const OTHER: &str = "8f1c2d3b4a5968778695a4b3c2d1e0f00112a3344c5566d788f9aabbccddee0e";
@@ -152,15 +152,21 @@ fn held_datagram_that_overtook_the_answer_counts_once_and_hides_nothing() {
 }
 
 #[test]
-fn a_datagram_for_another_node_or_cluster_is_refused() {
+fn a_datagram_for_another_node_cluster_or_environment_is_refused() {
     let (mut a, mut b, mut c) = (node(1, 1), node(2, 2), node(3, 3));
     introduce(&mut a, &mut b);
     introduce(&mut a, &mut c);
     let for_b = sealed(&mut a, 2, b"x");
     assert_eq!(open(&mut c, &for_b), Err(DatagramError::Forged));
-    let mut foreign = node_with(2, 2, "other", secrets());
-    assert_eq!(open(&mut foreign, &for_b), Err(DatagramError::Forged));
-    assert_eq!(foreign.counters().refused(Refusal::DatagramForged), 1);
+    for (cluster, environment) in [("other", ""), ("default", "staging")] {
+        let domain = Domain::new(cluster, environment).unwrap();
+        let mut foreign = Datagrams::new(id(2), BootId([2; 16]), domain, secrets());
+        assert_eq!(open(&mut foreign, &for_b), Err(DatagramError::Forged), "{cluster}/{environment}");
+        assert_eq!(foreign.counters().refused(Refusal::DatagramForged), 1);
+        let mut hail = Vec::new();
+        a.hail(SecretChoice::Current, &mut hail);
+        assert_eq!(open(&mut foreign, &hail), Err(DatagramError::Forged), "nor is a hail answered");
+    }
     assert_eq!(open(&mut a, &for_b), Err(DatagramError::Forged), "reflected to its sender");
 }
 
@@ -393,4 +399,20 @@ fn tables_stay_within_their_limits() {
     }
     assert_eq!(b.table_sizes(), (0, CHALLENGES_MAX));
     assert_eq!(b.counters().refused(Refusal::ChallengesFull), 50);
+}
+
+#[test]
+fn known_sender_that_was_not_heard_for_the_longest_time_makes_room_and_is_challenged_again() {
+    let (mut b, mut busy, mut silent) = (node(2, 2), node(1_000, 1), node(1_001, 1));
+    introduce(&mut busy, &mut b);
+    introduce(&mut silent, &mut b);
+    for number in 2..DATAGRAM_PEERS_MAX as u64 {
+        introduce(&mut node(1_000 + number, 1), &mut b);
+    }
+    open(&mut b, &sealed(&mut busy, 2, b"still here")).unwrap();
+    assert_eq!((b.table_sizes(), b.counters().refused(Refusal::PeersFull)), ((DATAGRAM_PEERS_MAX, 0), 0));
+    introduce(&mut node(3, 1), &mut b);
+    assert_eq!((b.table_sizes(), b.counters().refused(Refusal::PeersFull)), ((DATAGRAM_PEERS_MAX, 0), 1));
+    assert_eq!(open(&mut b, &sealed(&mut busy, 2, b"x")), Ok(payload(b"x", 1_000, 1)));
+    reply(open(&mut b, &sealed(&mut silent, 2, b"x")));
 }
