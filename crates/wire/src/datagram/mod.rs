@@ -53,7 +53,7 @@ impl BootId {
     }
 }
 
-/// Why a datagram was dropped. Nothing was changed by it.
+/// Why a datagram was dropped. Beside its counter nothing was changed by it: who is known and what was asked stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatagramError {
     /// Too short, too long, of another version or kind.

@@ -299,6 +299,23 @@ fn a_hail_introduces_two_nodes_that_know_only_addresses() {
 }
 
 #[test]
+fn answer_that_is_too_old_leaves_its_challenge_open() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    introduce(&mut a, &mut b);
+    let mut hail = Vec::new();
+    a.hail(SecretChoice::Current, &mut hail);
+    let challenge = reply(open(&mut b, &hail));
+    let late = reply(open(&mut a, &challenge));
+    for _ in 0..REPLAYED_LATER {
+        open(&mut b, &sealed(&mut a, 2, b"overtakes the answer")).unwrap();
+    }
+    assert_eq!(open(&mut b, &late), Err(DatagramError::TooOld));
+    assert_eq!(b.table_sizes(), (1, 1), "nothing was changed by it");
+    let again = reply(open(&mut a, &challenge));
+    assert!(matches!(open(&mut b, &again), Ok(Received::Confirmed { .. })));
+}
+
+#[test]
 fn rotating_nodes_understand_old_and_new_ones() {
     let new = Secret::parse(OTHER, "default").unwrap();
     let rotating = Secrets { current: new, previous: Some(Secret::development()) };
