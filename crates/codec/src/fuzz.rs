@@ -1,7 +1,8 @@
 //! Fuzz harnesses: whatever bytes a member sends, the answer is a value or a reason, and a value is written and read back
 //! the same.
 
-use hyperscale_types::NodeId;
+use hyperscale_types::{NodeId, Role};
+use hyperscale_wire::counters::Counters;
 use hyperscale_wire::messages::{Gossip, Membership, Sender};
 use prost::Message;
 
@@ -18,16 +19,18 @@ fn fuzz_datagrams() {
     let ours = Versions::OF_THIS_BUILD;
     bolero::check!(name = "datagrams").for_each(|bytes: &[u8]| {
         let node = claimed(Gossip::decode(bytes).unwrap_or_default().from.as_ref());
-        match gossip::decode(bytes, node, ours) {
-            Ok(Heard::Member(datagram)) => {
-                let again = gossip::decode(&gossip::encode(&datagram, ours), node, ours);
-                assert_eq!(again, Ok(Heard::Member(datagram)));
-            }
-            Ok(Heard::Cross(message, role)) => {
-                let again = gossip::decode(&gossip::encode_cross(&message, role, ours), node, ours);
-                assert_eq!(again, Ok(Heard::Cross(message, role)));
-            }
-            Err(_) => {}
+        for role in Role::ALL {
+            let mut counters = Counters::default();
+            let mut read = |bytes: &[u8]| gossip::decode(bytes, node, role, ours, &mut counters);
+            let heard = read(bytes);
+            let again = match &heard {
+                Ok(Heard::Member(datagram)) => read(&gossip::encode(datagram, ours)),
+                Ok(Heard::Cross(message, sender)) => read(&gossip::encode_cross(message, *sender, ours)),
+                Err(error) => Err(*error),
+            };
+            assert_eq!(again, heard);
+            let refused: u64 = counters.iter().map(|(_, count)| count).sum();
+            assert_eq!(refused, u64::from(heard.is_err()), "every refusal is counted once");
         }
     });
 }

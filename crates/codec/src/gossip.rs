@@ -6,7 +6,10 @@ use std::time::Duration;
 use hyperscale_swim::federation::{ClusterName, CrossBody, CrossMessage, CrossSender};
 use hyperscale_swim::{Datagram, Message, Sender};
 use hyperscale_types::{NodeId, Role};
+use hyperscale_wire::counters::Counters;
+use hyperscale_wire::kind::Envelope;
 use hyperscale_wire::messages::{Ack, Gossip, Nack, PingReq, Probe, XAck, XProbe, gossip};
+use hyperscale_wire::speak::permit;
 use prost::Message as _;
 
 use crate::field::{address, address_out, name, node};
@@ -74,11 +77,23 @@ pub fn encode_cross(message: &CrossMessage, role: Role, versions: Versions) -> V
     message.encode_to_vec()
 }
 
-/// Reads the payload of a datagram that `sealed_by` has sealed.
-pub fn decode(payload: &[u8], sealed_by: NodeId, versions: Versions) -> Result<Heard, Unreadable> {
+/// Reads the payload of a datagram that `sealed_by` has sealed, as a node with the role `ours`. What is refused is counted.
+pub fn decode(
+    payload: &[u8],
+    sealed_by: NodeId,
+    ours: Role,
+    versions: Versions,
+    counters: &mut Counters,
+) -> Result<Heard, Unreadable> {
+    read(payload, sealed_by, ours, versions).inspect_err(|error| counters.refuse(error.refusal()))
+}
+
+fn read(payload: &[u8], sealed_by: NodeId, ours: Role, versions: Versions) -> Result<Heard, Unreadable> {
     let message = Gossip::decode(payload).map_err(|_| Unreadable::Malformed)?;
     versions.check(message.version.unwrap_or_default())?;
+    let kind = message.kind().ok_or(Unreadable::Unknown("body"))?;
     let from = sender(message.from, sealed_by)?;
+    permit(from.peer.role, ours, kind)?;
     let said = match message.body {
         Some(gossip::Body::Xprobe(probe)) => return xprobe(from, probe),
         Some(gossip::Body::Xack(ack)) => return xack(from, ack),

@@ -25,6 +25,9 @@ mod fuzz;
 #[cfg(test)]
 mod tests;
 
+use hyperscale_wire::counters::Refusal;
+use hyperscale_wire::speak::NotPermitted;
+
 pub use self::version::Versions;
 
 /// Why a message is not something a core can be told. Nothing of it is used.
@@ -51,4 +54,23 @@ pub enum Unreadable {
     /// Written in a version of the protocol that is not among ours.
     #[error("the message is of protocol version {0}")]
     Version(u32),
+    /// The role of its sender may not say this to ours.
+    #[error(transparent)]
+    NotPermitted(#[from] NotPermitted),
+}
+
+impl Unreadable {
+    /// The counter it belongs to.
+    pub const fn refusal(self) -> Refusal {
+        match self {
+            Unreadable::Malformed
+            | Unreadable::Missing(_)
+            | Unreadable::OutOfRange(_)
+            | Unreadable::BadAddress(_) => Refusal::MessageMalformed,
+            Unreadable::Unknown(_) => Refusal::MessageUnknown,
+            Unreadable::Impersonated => Refusal::DatagramForged,
+            Unreadable::Version(_) => Refusal::VersionMismatch,
+            Unreadable::NotPermitted(refused) => refused.refusal(),
+        }
+    }
 }

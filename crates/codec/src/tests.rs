@@ -1,3 +1,5 @@
+mod permit;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +14,7 @@ use hyperscale_swim::{
     WorkerMembership, WorkerState, WorkerUpdate, WorkerVersion,
 };
 use hyperscale_types::{BootEpoch, NodeId, Role, Token};
+use hyperscale_wire::counters::Counters;
 use hyperscale_wire::datagram::DATAGRAM_PAYLOAD_MAX;
 use hyperscale_wire::limits::{MESSAGE_MAX, WORD_MAX};
 use hyperscale_wire::messages::{Control, Gossip, Membership, control, membership};
@@ -253,19 +256,30 @@ fn cross() -> impl Strategy<Value = CrossMessage> {
     })
 }
 
+/// Reads as a member of the sender's failure detector.
+fn read(bytes: &[u8], from: &Sender) -> Result<Heard, Unreadable> {
+    let ours = if from.peer.role == Role::Gate { Role::Gate } else { Role::Manager };
+    read_as(ours, bytes, from.peer.node)
+}
+
+fn read_as(ours: Role, bytes: &[u8], sealed_by: NodeId) -> Result<Heard, Unreadable> {
+    gossip::decode(bytes, sealed_by, ours, OURS, &mut Counters::default())
+}
+
 proptest! {
     #[test]
     fn datagrams_are_read_back_and_never_larger_than_the_core_reckons(datagram in datagram()) {
         let bytes = gossip::encode(&datagram, OURS);
         prop_assert!(bytes.len() <= datagram_len(&datagram), "{} bytes", bytes.len());
-        prop_assert_eq!(gossip::decode(&bytes, datagram.from.peer.node, OURS), Ok(Heard::Member(datagram)));
+        prop_assert_eq!(read(&bytes, &datagram.from), Ok(Heard::Member(datagram)));
     }
 
     #[test]
-    fn probes_between_clusters_are_read_back_and_fit_a_datagram(message in cross(), role in role()) {
+    fn probes_between_clusters_are_read_back_and_fit_a_datagram(message in cross(), is_gate in any::<bool>()) {
+        let (role, ours) = if is_gate { (Role::Gate, Role::Manager) } else { (Role::Manager, Role::Gate) };
         let bytes = gossip::encode_cross(&message, role, OURS);
         prop_assert!(bytes.len() <= DATAGRAM_PAYLOAD_MAX);
-        prop_assert_eq!(gossip::decode(&bytes, message.from.node, OURS), Ok(Heard::Cross(message, role)));
+        prop_assert_eq!(read_as(ours, &bytes, message.from.node), Ok(Heard::Cross(message, role)));
     }
 
     #[test]
@@ -280,7 +294,7 @@ proptest! {
     fn a_message_in_another_nodes_name_is_refused(datagram in datagram(), other in node()) {
         prop_assume!(other != datagram.from.peer.node);
         let bytes = gossip::encode(&datagram, OURS);
-        prop_assert_eq!(gossip::decode(&bytes, other, OURS), Err(Unreadable::Impersonated));
+        prop_assert_eq!(read_as(Role::Manager, &bytes, other), Err(Unreadable::Impersonated));
         let message = StreamMessage { from: datagram.from, body: StreamBody::Join };
         prop_assert_eq!(stream::from_message(stream::to_message(&message), other), Err(Unreadable::Impersonated));
     }
@@ -315,7 +329,7 @@ fn example() -> Datagram {
 fn altered(change: impl FnOnce(&mut Gossip)) -> Result<Heard, Unreadable> {
     let mut message = Gossip::decode(&gossip::encode(&example(), OURS)[..]).unwrap();
     change(&mut message);
-    gossip::decode(&message.encode_to_vec(), id(1), OURS)
+    read(&message.encode_to_vec(), &example_sender())
 }
 
 /// Makes a good message a bad one.
@@ -336,7 +350,7 @@ fn broken_fields_are_named() {
     for (change, why) in broken {
         assert_eq!(altered(change), Err(why));
     }
-    assert_eq!(gossip::decode(&[0xff], id(1), OURS), Err(Unreadable::Malformed));
+    assert_eq!(read(&[0xff], &example_sender()), Err(Unreadable::Malformed));
 }
 
 #[test]
@@ -392,16 +406,17 @@ fn the_largest_page_fits_a_control_message() {
 fn the_scope_of_a_link_local_address_stays_at_home() {
     let mut datagram = example();
     datagram.from.peer.addr = "[fe80::1%3]:7000".parse().unwrap();
-    let Ok(Heard::Member(read)) = gossip::decode(&gossip::encode(&datagram, OURS), id(1), OURS) else {
-        panic!()
-    };
+    let Ok(Heard::Member(read)) = read(&gossip::encode(&datagram, OURS), &datagram.from) else { panic!() };
     assert_eq!(read.from.peer.addr, "[fe80::1]:7000".parse().unwrap());
 }
 
 #[test]
 fn builds_of_two_versions_understand_each_other_in_the_older_one() {
     let (old, new) = (Versions::new(1, 1).unwrap(), Versions::new(1, 2).unwrap());
-    let said = |writer, reader| gossip::decode(&gossip::encode(&example(), writer), id(1), reader);
+    let said = |writer, reader| {
+        let bytes = gossip::encode(&example(), writer);
+        gossip::decode(&bytes, id(1), Role::Manager, reader, &mut Counters::default())
+    };
     assert_eq!(said(new, old), Err(Unreadable::Version(2)), "before the host knows who is there");
     let careful = new.writing(1).unwrap();
     for (writer, reader) in [(careful, old), (careful, new), (old, careful), (old, new), (new, careful)] {
@@ -419,7 +434,10 @@ fn probes_between_clusters_are_written_in_the_older_version_too() {
     let cluster = ClusterName::new("eu-west-1");
     let from = CrossSender { cluster, node: peer.node, addr: peer.addr, boot, incarnation };
     let message = CrossMessage { from, body: CrossBody::XProbe { seq: 1, target: None } };
-    let said = |writer| gossip::decode(&gossip::encode_cross(&message, peer.role, writer), id(1), old);
+    let said = |writer| {
+        let bytes = gossip::encode_cross(&message, peer.role, writer);
+        gossip::decode(&bytes, id(1), Role::Gate, old, &mut Counters::default())
+    };
     assert_eq!(said(new), Err(Unreadable::Version(2)));
     assert_eq!(said(new.writing(1).unwrap()), Ok(Heard::Cross(message.clone(), peer.role)));
 }

@@ -1,4 +1,4 @@
-//! Fuzz harnesses of every decoder of bytes from outside.
+//! Fuzz harnesses of every decoder of bytes from outside; `datagram` has one more, for what only it can seal.
 //!
 //! As tests they replay `__fuzz__/<name>/corpus` and make a short random run; `cargo bolero test <test>` runs the same
 //! harness for long. Beyond "no panic" each checks what must hold for any input.
@@ -144,7 +144,7 @@ fn fuzz_datagrams_of_a_stranger() {
         assert!(receiver.open(Now::ZERO, bytes, &mut SeededEntropy::new(1)).is_err());
         assert_eq!(receiver.table_sizes(), (0, 0), "a stranger leaves nothing behind");
     });
-    // The same with bytes that are sealed rightly: the payload is not looked at.
+    // Sealed rightly it is answered. What is inside of such ones has a harness of its own, beside the datagrams.
     let mut out = Vec::new();
     node(1).seal(NodeId::new(2).unwrap(), b"x", &mut out).unwrap();
     let opened = node(2).open(Now::ZERO, &out, &mut SeededEntropy::new(1));

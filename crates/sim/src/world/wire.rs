@@ -150,7 +150,9 @@ impl World {
     }
 
     fn read(&mut self, to: usize, from: NodeId, payload: &[u8]) {
-        match gossip::decode(payload, from, self.versions(to)) {
+        let (role, versions) = (self.truth.nodes[to].role, self.versions(to));
+        let Some(wire) = &mut self.nodes[to].wire else { return };
+        match gossip::decode(payload, from, role, versions, wire.datagrams.counters_mut()) {
             Ok(Heard::Member(datagram)) => self.datagram(to, datagram),
             Ok(Heard::Cross(message, _)) => self.cross_message(to, message),
             Err(error) => self.judges.object(PROMISE, self.kernel.now(), Some(to), error.to_string()),

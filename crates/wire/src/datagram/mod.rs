@@ -4,13 +4,16 @@
 //! that boot. The receiver is authenticated, so that a datagram for one node cannot be shown to another. A boot that the
 //! receiver does not know changes nothing until it has answered a challenge: recordings of an earlier boot stay without
 //! effect. The newest datagram of such a boot is held back and delivered with the answer, so that a first probe is not
-//! lost.
+//! lost. Whatever else it sealed before the answer is refused: a receiver that restarted or had forgotten the sender cannot
+//! know whether it was delivered once before. Datagrams of one burst may be lost by that, as datagrams may. Of the held one
+//! it cannot be known either; it is the only one that can be shown twice, once per life of the receiver or time that it
+//! forgot the sender, and the cores bear it as they bear any datagram that the network doubled.
 //!
 //! | state of (sender, boot) | datagram | effect |
 //! | --- | --- | --- |
 //! | unknown | data, hail | challenge sent, data held, → challenged |
 //! | challenged | data | newest held; challenge repeated at most every 100 ms |
-//! | challenged | answer with our nonce within 5 s | → known, held data delivered; other boots of the sender → unknown |
+//! | challenged | answer with our nonce within 5 s | → known, held data delivered, other data from before the answer refused from now on; other boots of the sender → unknown |
 //! | challenged | answer after 5 s | refused |
 //! | challenged | data, hail after 5 s | as unknown: a new challenge |
 //! | known | data, counter new and within the window | delivered |
@@ -19,12 +22,14 @@
 //! | any | challenge for our boot | answered |
 //! | any | anything that does not open | refused |
 //!
-//! All tables are bounded: a sender that is forgotten to make room has to answer a challenge again, nothing more.
+//! All tables are bounded: a sender that is forgotten to make room has to answer a challenge again.
 
 mod header;
 mod node;
 mod replay;
 
+#[cfg(test)]
+mod fuzz;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +39,7 @@ pub use self::header::{DATAGRAM_OVERHEAD, DATAGRAM_PAYLOAD_MAX};
 pub use self::node::Datagrams;
 use crate::counters::Refusal;
 use crate::entropy::{Entropy, draw};
+use crate::secret::SecretChoice;
 
 /// Drawn at random by every process when it starts. Only tells boots apart; which one is newer is the business of
 /// [`BootEpoch`](hyperscale_types::BootEpoch).
@@ -47,7 +53,7 @@ impl BootId {
     }
 }
 
-/// Why a datagram was dropped. Nothing was changed by it.
+/// Why a datagram was dropped. Beside its counter nothing was changed by it: who is known and what was asked stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatagramError {
     /// Too short, too long, of another version or kind.
@@ -56,7 +62,7 @@ pub enum DatagramError {
     /// Not sealed by its sender, for us, in our cluster, with our secret.
     #[error("a datagram is forged or foreign")]
     Forged,
-    /// Received before.
+    /// Received before, or sealed before its boot was met, which may be the same.
     #[error("a datagram was received before")]
     Replayed,
     /// From before the window.
@@ -98,6 +104,8 @@ pub enum Received {
         from: NodeId,
         /// In which life.
         boot: BootId,
+        /// Under which secret; the previous one is counted, and worth a line in the host's log.
+        secret: SecretChoice,
         /// What.
         data: Vec<u8>,
     },
@@ -107,6 +115,8 @@ pub enum Received {
         from: NodeId,
         /// In which life.
         boot: BootId,
+        /// Under which secret it answered; the previous one is counted as with payloads.
+        secret: SecretChoice,
         /// Its newest datagram from before, which counts now.
         held: Option<Vec<u8>>,
     },

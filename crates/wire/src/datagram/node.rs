@@ -41,13 +41,19 @@ struct Peer {
     unheard: u32,
 }
 
+impl Peer {
+    /// A boot that has just answered a challenge.
+    fn met(boot: BootId, key: aead::LessSafeKey, choice: SecretChoice, answer: u64) -> Self {
+        Self { boot, key, choice, window: ReplayWindow::met_with(answer), unheard: 0 }
+    }
+}
+
 struct Challenged {
     nonce: [u8; 16],
     since: Now,
     repeated: Now,
+    /// Counter and payload of its newest datagram.
     held: Option<(u64, Vec<u8>)>,
-    key: aead::LessSafeKey,
-    choice: SecretChoice,
 }
 
 impl Challenged {
@@ -60,11 +66,18 @@ impl Challenged {
 struct Open {
     header: Header,
     data: Vec<u8>,
-    /// The key that opened it, if that is not the one its boot is known with.
-    key: Option<aead::LessSafeKey>,
-    /// Whether its boot is known.
-    is_known: bool,
-    choice: SecretChoice,
+    standing: Standing,
+    secret: SecretChoice,
+}
+
+/// What is known of the boot that sealed a datagram.
+enum Standing {
+    /// It is known, with the key that opened the datagram.
+    Known,
+    /// It is known with its key of the other secret; this is the one that opened the datagram.
+    Changed(aead::LessSafeKey),
+    /// It is not known; this is its key.
+    New(aead::LessSafeKey),
 }
 
 impl fmt::Debug for Datagrams {
@@ -102,16 +115,14 @@ impl Datagrams {
         &self.counters
     }
 
+    /// For whoever reads what datagrams carry, to count what is refused there.
+    pub fn counters_mut(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
+
     /// Senders that are known and boots that wait for their answer.
     pub fn table_sizes(&self) -> (usize, usize) {
         (self.peers.len(), self.challenged.len())
-    }
-
-    /// Whether the clear part names a sender that is known. It may lie; it only says which rate limit applies.
-    pub fn claims_known_sender(&self, datagram: &[u8]) -> bool {
-        Header::decode(datagram).is_ok_and(|(header, ..)| {
-            self.peers.peek(&header.sender).is_some_and(|peer| peer.boot == header.boot)
-        })
     }
 
     /// Seals a payload for a node and appends the datagram.
@@ -153,6 +164,10 @@ impl Datagrams {
     }
 
     /// Takes a datagram. The caller sends a [`Received::Reply`] back to where it came from.
+    ///
+    /// Before this nothing a datagram says about its sender can be believed: the caller charges every datagram to the
+    /// source address, and only what was accepted to the peer it is from. Otherwise whoever names somebody else would
+    /// pass without limit, or use up what that one may send.
     pub fn open(
         &mut self,
         now: Now,
@@ -160,8 +175,13 @@ impl Datagrams {
         entropy: &mut dyn Entropy,
     ) -> Result<Received, DatagramError> {
         let received = self.unseal(datagram).and_then(|open| self.dispatch(now, open, entropy));
-        if let Err(error) = received {
-            self.counters.refuse(error.refusal());
+        match &received {
+            Ok(
+                Received::Payload { secret: SecretChoice::Previous, .. }
+                | Received::Confirmed { secret: SecretChoice::Previous, .. },
+            ) => self.counters.use_previous_secret(),
+            Ok(_) => {}
+            Err(error) => self.counters.refuse(error.refusal()),
         }
         received
     }
@@ -175,41 +195,51 @@ impl Datagrams {
         match open.header.kind {
             Kind::Data => self.data(now, open, entropy),
             Kind::Challenge => self.answer(&open),
-            Kind::Answer => self.confirm(now, &open),
+            Kind::Answer => self.confirm(now, open),
             Kind::Hail => Ok(self.challenge(now, open, entropy)),
         }
     }
 
     fn data(&mut self, now: Now, open: Open, entropy: &mut dyn Entropy) -> Result<Received, DatagramError> {
-        if !open.is_known {
+        if let Standing::New(_) = open.standing {
             self.counters.refuse(Refusal::DatagramUnconfirmed);
             return Ok(self.challenge(now, open, entropy));
         }
-        let peer = self.peers.get_mut(&open.header.sender).expect("its key opened the datagram");
-        peer.window.accept(open.header.counter)?;
+        let Open { header: Header { sender, boot, counter, .. }, data, standing, secret } = open;
+        self.hear(sender, counter, standing, secret)?;
+        Ok(Received::Payload { from: sender, boot, secret, data })
+    }
+
+    /// A known boot said something new. From now on it is spoken to under the secret it uses now.
+    fn hear(
+        &mut self,
+        sender: NodeId,
+        counter: u64,
+        standing: Standing,
+        secret: SecretChoice,
+    ) -> Result<(), DatagramError> {
+        let peer = self.peers.get_mut(&sender).expect("its boot is known");
+        peer.window.accept(counter)?;
         peer.unheard = 0;
-        if let Some(key) = open.key {
-            (peer.key, peer.choice) = (key, open.choice);
+        if let Standing::Changed(key) = standing {
+            (peer.key, peer.choice) = (key, secret);
         }
-        Ok(Received::Payload { from: open.header.sender, boot: open.header.boot, data: open.data })
+        Ok(())
     }
 
     /// Challenges the boot that sent a datagram, and holds the datagram if it is the newest one.
     fn challenge(&mut self, now: Now, open: Open, entropy: &mut dyn Entropy) -> Received {
-        let Open { header, data, key, choice, .. } = open;
+        let Open { header, data, secret, .. } = open;
         let id = (header.sender, header.boot);
         if self.challenged.peek(&id).is_some_and(|pending| pending.is_over(now)) {
             self.challenged.remove(&id);
         }
         let begins = self.challenged.peek(&id).is_none();
-        let key = key.unwrap_or_else(|| self.receiver_key(header, choice));
         let (pending, evicted) = self.challenged.get_or_insert_with(&id, || Challenged {
             nonce: draw(entropy),
             since: now,
             repeated: now,
             held: None,
-            key,
-            choice,
         });
         if header.kind == Kind::Data
             && pending.held.as_ref().is_none_or(|(counter, _)| *counter < header.counter)
@@ -225,7 +255,7 @@ impl Datagrams {
         if evicted {
             self.counters.refuse(Refusal::ChallengesFull);
         }
-        self.reply(Kind::Challenge, header.sender, choice, &payload)
+        self.reply(Kind::Challenge, header.sender, secret, &payload)
     }
 
     /// Answers a challenge, which proves that this boot is alive now.
@@ -234,36 +264,39 @@ impl Datagrams {
         if boot != self.boot.0 {
             return Err(DatagramError::MisdirectedChallenge);
         }
-        Ok(self.reply(Kind::Answer, open.header.sender, open.choice, nonce))
+        Ok(self.reply(Kind::Answer, open.header.sender, open.secret, nonce))
     }
 
     /// Takes the answer to a challenge. An answer that somebody kept back proves nothing: the boot may have ended since.
-    fn confirm(&mut self, now: Now, open: &Open) -> Result<Received, DatagramError> {
-        let Header { sender, boot, counter, .. } = open.header;
-        let id = (sender, boot);
+    fn confirm(&mut self, now: Now, open: Open) -> Result<Received, DatagramError> {
+        let (Header { sender, boot, counter, .. }, secret) = (open.header, open.secret);
         let asked = |pending: &Challenged| open.data == pending.nonce && !pending.is_over(now);
-        if !self.challenged.peek(&id).is_some_and(asked) {
+        if !self.challenged.peek(&(sender, boot)).is_some_and(asked) {
             return Err(DatagramError::UnexpectedAnswer);
         }
-        let pending = self.challenged.remove(&id).expect("it was there just now");
+        let new = match open.standing {
+            Standing::New(key) => Some(Peer::met(boot, key, secret, counter)),
+            standing => self.hear(sender, counter, standing, secret).map(|()| None)?,
+        };
+        let pending = self.challenged.remove(&(sender, boot)).expect("it was there just now");
         self.forget_challenges(sender);
-        if pending.choice == SecretChoice::Previous {
-            self.counters.use_previous_secret();
-        }
-        if self.peers.peek(&sender).is_none_or(|peer| peer.boot != boot) {
-            let (key, choice, window) = (pending.key, pending.choice, ReplayWindow::default());
-            let peer = Peer { boot, key, choice, window, unheard: 0 };
-            if self.peers.insert(sender, peer).is_some() {
-                self.counters.refuse(Refusal::PeersFull);
-            }
-        }
         self.guesses.remove(&sender);
-        let peer = self.peers.get_mut(&sender).expect("it was there or has just been inserted");
-        peer.window.accept(counter)?;
-        peer.unheard = 0;
-        let held =
-            pending.held.and_then(|(counter, data)| peer.window.accept(counter).is_ok().then_some(data));
-        Ok(Received::Confirmed { from: sender, boot, held })
+        let held = new.and_then(|peer| self.meet(sender, peer, pending.held));
+        Ok(Received::Confirmed { from: sender, boot, secret, held })
+    }
+
+    /// Remembers a boot that was not known, and gives what was held of it. That one may be a repetition, once: nothing
+    /// tells whether an earlier life of ours got it.
+    fn meet(&mut self, sender: NodeId, mut peer: Peer, held: Option<(u64, Vec<u8>)>) -> Option<Vec<u8>> {
+        let held = held.map(|(counter, data)| {
+            // If it overtook the answer it is not seen yet.
+            peer.window.accept(counter).ok();
+            data
+        });
+        if self.peers.insert(sender, peer).is_some() {
+            self.counters.refuse(Refusal::PeersFull);
+        }
+        held
     }
 
     /// A node has one life at a time: no other boot of this sender may be confirmed by an answer from before.
@@ -278,7 +311,7 @@ impl Datagrams {
         Received::Reply { to, datagram }
     }
 
-    fn put(
+    pub(super) fn put(
         &mut self,
         kind: Kind,
         to: Option<NodeId>,
@@ -318,24 +351,20 @@ impl Datagrams {
         if let Some(peer) = known
             && let Some(data) = try_open(&peer.key)
         {
-            return Ok(Open { header, data, key: None, is_known: true, choice: peer.choice });
+            return Ok(Open { header, data, standing: Standing::Known, secret: peer.choice });
         }
-        for choice in [SecretChoice::Current, SecretChoice::Previous] {
+        for secret in [SecretChoice::Current, SecretChoice::Previous] {
             // A boot that is known may change from one secret to the other while keys rotate.
-            if known.is_some_and(|peer| peer.choice == choice) {
+            if known.is_some_and(|peer| peer.choice == secret) {
                 continue;
             }
-            let key = sender_key(&self.secrets, choice, &self.domain, header.sender, header.boot);
+            let key = sender_key(&self.secrets, secret, &self.domain, header.sender, header.boot);
             if let Some((key, data)) = key.and_then(|key| try_open(&key).map(|data| (key, data))) {
-                return Ok(Open { header, data, key: Some(key), is_known: known.is_some(), choice });
+                let standing = if known.is_some() { Standing::Changed(key) } else { Standing::New(key) };
+                return Ok(Open { header, data, standing, secret });
             }
         }
         Err(DatagramError::Forged)
-    }
-
-    fn receiver_key(&self, header: Header, choice: SecretChoice) -> aead::LessSafeKey {
-        sender_key(&self.secrets, choice, &self.domain, header.sender, header.boot)
-            .expect("the choice opened a datagram before")
     }
 }
 

@@ -14,6 +14,12 @@ pub(super) struct ReplayWindow {
 const _: () = assert!(REPLAY_WINDOW == u128::BITS as u64, "the window is one machine word");
 
 impl ReplayWindow {
+    /// The window of a boot that is met with this answer to a challenge. What it sealed before may have been delivered
+    /// already, to an earlier life of the receiver or before that forgot the sender: all of it counts as seen.
+    pub(super) const fn met_with(answer: u64) -> Self {
+        Self { newest: answer, seen: u128::MAX }
+    }
+
     /// Accepts a counter, once.
     pub(super) fn accept(&mut self, counter: u64) -> Result<(), DatagramError> {
         if counter > self.newest {
@@ -52,6 +58,16 @@ mod tests {
         assert_eq!(window.accept(1_000), Err(DatagramError::Replayed));
         window.accept(u64::MAX).unwrap();
         assert_eq!(window.accept(1_000), Err(DatagramError::TooOld));
+    }
+
+    #[test]
+    fn what_was_sealed_before_the_answer_counts_as_seen() {
+        let mut window = ReplayWindow::met_with(1_000);
+        for earlier in [1_000, 999, 1_000 - 127] {
+            assert_eq!(window.accept(earlier), Err(DatagramError::Replayed));
+        }
+        assert_eq!(window.accept(1), Err(DatagramError::TooOld));
+        assert_eq!((window.accept(1_002), window.accept(1_001)), (Ok(()), Ok(())));
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use hyperscale_types::{NodeId, Now};
 use super::*;
 use crate::domain::Domain;
 use crate::entropy::SeededEntropy;
-use crate::limits::{CHALLENGES_MAX, UNHEARD_MAX};
+use crate::limits::{CHALLENGES_MAX, DATAGRAM_PEERS_MAX, UNHEARD_MAX};
 use crate::secret::{Secret, SecretChoice, Secrets};
 
 const OTHER: &str = "8f1c2d3b4a5968778695a4b3c2d1e0f00112a3344c5566d788f9aabbccddee0e";
@@ -57,15 +57,16 @@ fn introduce(a: &mut Datagrams, b: &mut Datagrams) -> Received {
 }
 
 fn payload(data: &[u8], from: u64, boot: u8) -> Received {
-    Received::Payload { from: id(from), boot: BootId([boot; 16]), data: data.to_vec() }
+    let secret = SecretChoice::Current;
+    Received::Payload { from: id(from), boot: BootId([boot; 16]), secret, data: data.to_vec() }
 }
 
 #[test]
 fn a_new_boot_answers_a_challenge_and_its_first_datagram_is_not_lost() {
     let (mut a, mut b) = (node(1, 1), node(2, 2));
     let confirmed = introduce(&mut a, &mut b);
-    let held = Some(b"first".to_vec());
-    assert_eq!(confirmed, Received::Confirmed { from: id(1), boot: BootId([1; 16]), held });
+    let (secret, held) = (SecretChoice::Current, Some(b"first".to_vec()));
+    assert_eq!(confirmed, Received::Confirmed { from: id(1), boot: BootId([1; 16]), secret, held });
     assert_eq!(open(&mut b, &sealed(&mut a, 2, b"second")), Ok(payload(b"second", 1, 1)));
     assert_eq!(b.counters().refused(Refusal::DatagramUnconfirmed), 1);
 }
@@ -122,15 +123,50 @@ fn the_held_datagram_and_the_answer_cannot_be_replayed_either() {
 }
 
 #[test]
-fn a_datagram_for_another_node_or_cluster_is_refused() {
+fn receiver_that_restarted_takes_nothing_again_that_was_sent_before_it_met_the_sender() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    introduce(&mut a, &mut b);
+    let delivered: Vec<_> = (0..20u8).map(|i| sealed(&mut a, 2, &[i])).collect();
+    for datagram in &delivered {
+        open(&mut b, datagram).unwrap();
+    }
+    let mut restarted = node(2, 3);
+    introduce(&mut a, &mut restarted);
+    for datagram in &delivered {
+        assert_eq!(open(&mut restarted, datagram), Err(DatagramError::Replayed));
+    }
+    assert_eq!(open(&mut restarted, &sealed(&mut a, 2, b"new")), Ok(payload(b"new", 1, 1)));
+}
+
+#[test]
+fn held_datagram_that_overtook_the_answer_counts_once_and_hides_nothing() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    let challenge = reply(open(&mut b, &sealed(&mut a, 2, b"first")));
+    let answer = reply(open(&mut a, &challenge));
+    let [between, overtakes] = [b"between", b"overtak"].map(|data| sealed(&mut a, 2, data));
+    assert_eq!(open(&mut b, &overtakes), Ok(Received::Held));
+    let confirmed = open(&mut b, &answer).unwrap();
+    assert!(matches!(confirmed, Received::Confirmed { held: Some(data), .. } if data == b"overtak"));
+    assert_eq!(open(&mut b, &overtakes), Err(DatagramError::Replayed));
+    assert_eq!(open(&mut b, &between), Ok(payload(b"between", 1, 1)));
+}
+
+#[test]
+fn a_datagram_for_another_node_cluster_or_environment_is_refused() {
     let (mut a, mut b, mut c) = (node(1, 1), node(2, 2), node(3, 3));
     introduce(&mut a, &mut b);
     introduce(&mut a, &mut c);
     let for_b = sealed(&mut a, 2, b"x");
     assert_eq!(open(&mut c, &for_b), Err(DatagramError::Forged));
-    let mut foreign = node_with(2, 2, "other", secrets());
-    assert_eq!(open(&mut foreign, &for_b), Err(DatagramError::Forged));
-    assert_eq!(foreign.counters().refused(Refusal::DatagramForged), 1);
+    for (cluster, environment) in [("other", ""), ("default", "staging")] {
+        let domain = Domain::new(cluster, environment).unwrap();
+        let mut foreign = Datagrams::new(id(2), BootId([2; 16]), domain, secrets());
+        assert_eq!(open(&mut foreign, &for_b), Err(DatagramError::Forged), "{cluster}/{environment}");
+        assert_eq!(foreign.counters().refused(Refusal::DatagramForged), 1);
+        let mut hail = Vec::new();
+        a.hail(SecretChoice::Current, &mut hail);
+        assert_eq!(open(&mut foreign, &hail), Err(DatagramError::Forged), "nor is a hail answered");
+    }
     assert_eq!(open(&mut a, &for_b), Err(DatagramError::Forged), "reflected to its sender");
 }
 
@@ -248,7 +284,7 @@ fn a_hail_introduces_two_nodes_that_know_only_addresses() {
     let Ok(Received::Reply { to, datagram }) = open(&mut a, &challenge) else { panic!("no answer") };
     assert_eq!(to, id(2), "now we know who lives there");
     let confirmed = open(&mut b, &datagram);
-    assert_eq!(confirmed, Ok(Received::Confirmed { from: id(1), boot: BootId([1; 16]), held: None }));
+    assert!(matches!(confirmed, Ok(Received::Confirmed { held: None, .. })));
     open(&mut b, &sealed(&mut a, 2, b"x")).unwrap();
 
     // Hailing again (we forgot the other side) must not open the window for old datagrams.
@@ -260,6 +296,23 @@ fn a_hail_introduces_two_nodes_that_know_only_addresses() {
     let answer = reply(open(&mut a, &challenge));
     open(&mut b, &answer).unwrap();
     assert_eq!(open(&mut b, &old), Err(DatagramError::Replayed));
+}
+
+#[test]
+fn answer_that_is_too_old_leaves_its_challenge_open() {
+    let (mut a, mut b) = (node(1, 1), node(2, 2));
+    introduce(&mut a, &mut b);
+    let mut hail = Vec::new();
+    a.hail(SecretChoice::Current, &mut hail);
+    let challenge = reply(open(&mut b, &hail));
+    let late = reply(open(&mut a, &challenge));
+    for _ in 0..REPLAYED_LATER {
+        open(&mut b, &sealed(&mut a, 2, b"overtakes the answer")).unwrap();
+    }
+    assert_eq!(open(&mut b, &late), Err(DatagramError::TooOld));
+    assert_eq!(b.table_sizes(), (1, 1), "nothing was changed by it");
+    let again = reply(open(&mut a, &challenge));
+    assert!(matches!(open(&mut b, &again), Ok(Received::Confirmed { .. })));
 }
 
 #[test]
@@ -279,6 +332,38 @@ fn rotating_nodes_understand_old_and_new_ones() {
     introduce(&mut upgraded, &mut between);
     assert_eq!(between.counters().previous_secret(), 1, "the previous secret is not used any more");
     assert_eq!(open(&mut old, &sealed(&mut between, 1, b"new")), Err(DatagramError::Forged));
+}
+
+/// Under which secret a datagram was accepted.
+fn secret_of(received: Result<Received, DatagramError>) -> SecretChoice {
+    match received {
+        Ok(Received::Payload { secret, .. } | Received::Confirmed { secret, .. }) => secret,
+        other => panic!("expected to be told something, got {other:?}"),
+    }
+}
+
+#[test]
+fn every_accepted_datagram_under_the_previous_secret_is_said_and_counted_and_no_other() {
+    let new = Secret::parse(OTHER, "default").unwrap();
+    let rotating = Secrets { current: new, previous: Some(Secret::development()) };
+    let (mut old, mut between) = (node(1, 1), node_with(2, 2, "default", rotating.clone()));
+    assert_eq!(secret_of(Ok(introduce(&mut old, &mut between))), SecretChoice::Previous);
+    for count in 2..10 {
+        let datagram = sealed(&mut old, 2, b"x");
+        assert_eq!(secret_of(open(&mut between, &datagram)), SecretChoice::Previous);
+        assert_eq!(open(&mut between, &datagram), Err(DatagramError::Replayed));
+        assert_eq!(between.counters().previous_secret(), count);
+    }
+
+    // A boot that is known under the current secret and tries both in turn, as it is not answered.
+    let (mut a, mut b) = (node_with(3, 3, "default", rotating.clone()), node_with(2, 2, "default", rotating));
+    assert_eq!(secret_of(Ok(introduce(&mut a, &mut b))), SecretChoice::Current);
+    for _ in 0..UNHEARD_MAX {
+        open(&mut b, &sealed(&mut a, 2, b"x")).unwrap();
+    }
+    let secrets = [b"1", b"2", b"3", b"4"].map(|data| secret_of(open(&mut b, &sealed(&mut a, 2, data))));
+    let previous = secrets.iter().filter(|secret| **secret == SecretChoice::Previous).count();
+    assert_eq!((previous, b.counters().previous_secret()), (2, 2));
 }
 
 #[test]
@@ -334,11 +419,17 @@ fn tables_stay_within_their_limits() {
 }
 
 #[test]
-fn the_clear_part_only_chooses_the_rate_limit() {
-    let (mut a, mut b) = (node(1, 1), node(2, 2));
-    let first = sealed(&mut a, 2, b"x");
-    assert!(!b.claims_known_sender(&first));
-    introduce(&mut a, &mut b);
-    assert!(b.claims_known_sender(&sealed(&mut a, 2, b"x")));
-    assert!(!b.claims_known_sender(b"short"));
+fn known_sender_that_was_not_heard_for_the_longest_time_makes_room_and_is_challenged_again() {
+    let (mut b, mut busy, mut silent) = (node(2, 2), node(1_000, 1), node(1_001, 1));
+    introduce(&mut busy, &mut b);
+    introduce(&mut silent, &mut b);
+    for number in 2..DATAGRAM_PEERS_MAX as u64 {
+        introduce(&mut node(1_000 + number, 1), &mut b);
+    }
+    open(&mut b, &sealed(&mut busy, 2, b"still here")).unwrap();
+    assert_eq!((b.table_sizes(), b.counters().refused(Refusal::PeersFull)), ((DATAGRAM_PEERS_MAX, 0), 0));
+    introduce(&mut node(3, 1), &mut b);
+    assert_eq!((b.table_sizes(), b.counters().refused(Refusal::PeersFull)), ((DATAGRAM_PEERS_MAX, 0), 1));
+    assert_eq!(open(&mut b, &sealed(&mut busy, 2, b"x")), Ok(payload(b"x", 1_000, 1)));
+    reply(open(&mut b, &sealed(&mut silent, 2, b"x")));
 }

@@ -16,8 +16,8 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    pub(super) fn new(ephemeral: [u8; KEY]) -> Self {
-        Self { ephemeral: Zeroizing::new(ephemeral) }
+    pub(super) const fn new(ephemeral: Zeroizing<[u8; KEY]>) -> Self {
+        Self { ephemeral }
     }
 }
 

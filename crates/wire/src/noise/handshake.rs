@@ -22,13 +22,14 @@
 
 use hyperscale_types::Now;
 use snow::{Builder, HandshakeState};
+use zeroize::Zeroizing;
 
 use super::crypto::Resolver;
 use super::session::{Confirmation, Session};
 use crate::class::Lane;
 use crate::counters::Refusal;
 use crate::domain::Domain;
-use crate::entropy::{Entropy, draw};
+use crate::entropy::Entropy;
 use crate::frame::put_frame;
 use crate::secret::{Secret, SecretChoice, Secrets};
 
@@ -88,7 +89,9 @@ impl Initiator {
     ) -> Result<Self, HandshakeError> {
         let secret = secrets.get(choice).ok_or(HandshakeError::NoSecret)?;
         let preamble = preamble(domain, lane);
-        let mut state = build(domain, &preamble, secret, draw(entropy), Side::Initiator);
+        let mut ephemeral = Zeroizing::new([0; 32]);
+        entropy.fill(&mut *ephemeral);
+        let mut state = build(domain, &preamble, secret, &ephemeral, Side::Initiator);
         let mut content = preamble.to_vec();
         content.resize(PREAMBLE + NOISE_MESSAGE, 0);
         let written =
@@ -132,9 +135,10 @@ pub fn answer(
     if message.len() != NOISE_MESSAGE {
         return Err(HandshakeError::NotOurProtocol);
     }
-    let ephemeral = draw(entropy);
+    let mut ephemeral = Zeroizing::new([0; 32]);
+    entropy.fill(&mut *ephemeral);
     for (choice, secret) in secrets.iter() {
-        let mut state = build(domain, theirs, secret, ephemeral, Side::Responder);
+        let mut state = build(domain, theirs, secret, &ephemeral, Side::Responder);
         if state.read_message(message, &mut []).is_err() {
             continue;
         }
@@ -156,13 +160,13 @@ fn build(
     domain: &Domain,
     preamble: &[u8; PREAMBLE],
     secret: &Secret,
-    ephemeral: [u8; 32],
+    ephemeral: &Zeroizing<[u8; 32]>,
     side: Side,
 ) -> HandshakeState {
     let psk = secret.derive("noise psk", &[domain.cluster().as_bytes(), domain.environment().as_bytes()]);
     let prologue = prologue(domain, preamble);
     let params = PATTERN.parse().expect("the pattern is a valid one");
-    let builder = Builder::with_resolver(params, Box::new(Resolver::new(ephemeral)))
+    let builder = Builder::with_resolver(params, Box::new(Resolver::new(ephemeral.clone())))
         .psk(0, &psk)
         .and_then(|builder| builder.prologue(&prologue))
         .expect("each is given once");

@@ -2,8 +2,9 @@
 //!
 //! A secret is 32 bytes or more, written in hexadecimal digits or base64, or a passphrase, which is stretched with
 //! Argon2id (salted with the cluster's name, so that all nodes of a cluster get the same key). What a text is meant to be
-//! follows from how it looks; a prefix `hex:`, `base64:` or `passphrase:` says it instead. Text that could be base64 but
-//! does not look random is taken for a passphrase, which is the safe side.
+//! follows from how it looks; a prefix `hex:`, `base64:` or `passphrase:` says it instead. Words can look like base64
+//! (letters and digits are enough), so base64 is a key only with its prefix or its padding; anything else is stretched,
+//! which is the safe side and costs a random key nothing but the time.
 
 #[cfg(test)]
 mod tests;
@@ -11,13 +12,13 @@ mod tests;
 use std::fmt;
 
 use argon2::{Algorithm, Argon2, Params, Version};
-use aws_lc_rs::{digest, hkdf, hmac};
+use aws_lc_rs::{constant_time, digest, hkdf, hmac};
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::engine::{DecodePaddingMode, Engine};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
-use crate::entropy::{Entropy, draw};
+use crate::entropy::Entropy;
 
 /// Bytes of randomness that a secret must have.
 pub const SECRET_BYTES_MIN: usize = 32;
@@ -108,8 +109,17 @@ pub enum SecretError {
 }
 
 /// A key that all nodes of a cluster share. Wiped when dropped, never shown.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Secret(Zeroizing<[u8; 32]>);
+
+impl PartialEq for Secret {
+    /// Takes the same time wherever two keys differ.
+    fn eq(&self, other: &Self) -> bool {
+        constant_time::verify_slices_are_equal(&*self.0, &*other.0).is_ok()
+    }
+}
+
+impl Eq for Secret {}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -182,8 +192,8 @@ impl Secret {
         if bytes.len() < SECRET_BYTES_MIN {
             return Err(SecretError::TooShort(bytes.len()));
         }
-        let steps: Vec<u8> = bytes.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
-        if repeats(bytes) || steps.windows(2).all(|pair| pair[0] == pair[1]) {
+        let counts = bytes.windows(3).all(|run| run[1].wrapping_sub(run[0]) == run[2].wrapping_sub(run[1]));
+        if repeats(bytes) || counts {
             return Err(SecretError::Repetitive);
         }
         if bytes == DEVELOPMENT {
@@ -197,8 +207,8 @@ impl Secret {
         if chars < PASSPHRASE_CHARS_MIN {
             return Err(SecretError::PassphraseTooShort(chars));
         }
-        let distinct: std::collections::BTreeSet<char> = phrase.chars().collect();
-        if distinct.len() < PASSPHRASE_DISTINCT_MIN || repeats(phrase.as_bytes()) {
+        let distinct = phrase.char_indices().filter(|(at, char)| !phrase[..*at].contains(*char)).count();
+        if distinct < PASSPHRASE_DISTINCT_MIN || repeats(phrase.as_bytes()) {
             return Err(SecretError::Repetitive);
         }
         if phrase.as_bytes() == DEVELOPMENT {
@@ -241,14 +251,14 @@ impl Secret {
 
 /// A fresh secret, as `hyperscale secret` prints it.
 pub fn make_secret(entropy: &mut dyn Entropy) -> Zeroizing<String> {
-    let mut bytes = draw::<SECRET_BYTES_MIN>(entropy);
+    let mut bytes = Zeroizing::new([0; SECRET_BYTES_MIN]);
+    entropy.fill(&mut *bytes);
     let mut text = Zeroizing::new(String::with_capacity(2 * SECRET_BYTES_MIN));
-    for byte in bytes {
+    for byte in bytes.iter() {
         for digit in [byte >> 4, byte & 15] {
             text.push(char::from_digit(u32::from(digit), 16).expect("a nibble is a hexadecimal digit"));
         }
     }
-    bytes.zeroize();
     text
 }
 
@@ -271,31 +281,31 @@ fn classify(text: &str) -> Result<Written<'_>, SecretError> {
         return Ok(Written::Key(bytes));
     }
     match decode_base64(text) {
-        Some(bytes) if text.ends_with('=') || (bytes.len() >= SECRET_BYTES_MIN && looks_random(text)) => {
-            Ok(Written::Key(bytes))
-        }
+        Some(bytes) if text.ends_with('=') => Ok(Written::Key(bytes)),
         _ => Ok(Written::Passphrase(text)),
     }
 }
 
+// Both decoders fill a buffer that is large enough from the start and wiped whatever happens: one that grows, or one of
+// a decoding that failed half-way, would leave bytes of the key in freed memory.
+
 fn decode_hex(text: &str) -> Option<Zeroizing<Vec<u8>>> {
-    if !text.len().is_multiple_of(2) {
-        return None;
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    let mut bytes = Zeroizing::new(Vec::with_capacity(pairs.len()));
+    for pair in pairs {
+        let [high, low] = pair.map(|digit| char::from(digit).to_digit(16));
+        bytes.push((high? << 4 | low?) as u8);
     }
-    let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
-    let digits = Zeroizing::new(digits?);
-    Some(Zeroizing::new(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()))
+    Some(bytes)
 }
 
 fn decode_base64(text: &str) -> Option<Zeroizing<Vec<u8>>> {
-    BASE64.decode(text).or_else(|_| BASE64_URL.decode(text)).ok().map(Zeroizing::new)
-}
-
-/// Upper case, lower case and digits: less than one random key in a thousand lacks one of them, and no phrase of words
-/// has them all.
-fn looks_random(text: &str) -> bool {
-    let has = |class: fn(&u8) -> bool| text.as_bytes().iter().any(class);
-    has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit)
+    [BASE64, BASE64_URL].iter().find_map(|alphabet| {
+        let mut bytes = Zeroizing::new(vec![0; base64::decoded_len_estimate(text.len())]);
+        let length = alphabet.decode_slice(text, &mut bytes).ok()?;
+        bytes.truncate(length);
+        Some(bytes)
+    })
 }
 
 /// Whether the whole is a repetition of at most half of it.

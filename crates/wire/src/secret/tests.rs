@@ -15,7 +15,8 @@ fn thirty_two_bytes_of_hex_or_base64_are_the_same_secret() {
     assert_eq!(hex, parse(&format!("hex:{HEX}\n")).unwrap());
     assert_eq!(hex, parse(&BASE64.encode(&*bytes)).unwrap());
     assert_eq!(hex, parse(&BASE64_URL.encode(&*bytes)).unwrap());
-    assert_eq!(hex, parse(BASE64.encode(&*bytes).trim_end_matches('=')).unwrap());
+    let unpadded = BASE64.encode(&*bytes).trim_end_matches('=').to_owned();
+    assert_eq!(hex, parse(&format!("base64:{unpadded}")).unwrap());
     assert_ne!(hex, parse(&HEX.replace('8', "7")).unwrap());
 }
 
@@ -82,8 +83,15 @@ fn a_passphrase_is_stretched_and_salted_with_the_cluster() {
 
 #[test]
 fn words_without_spaces_are_a_passphrase_although_they_could_be_base64() {
-    let text = "sevenbrownotterscrosstheriverbeforedawnbreak";
-    assert!(matches!(classify(text), Ok(Written::Passphrase(phrase)) if phrase == text));
+    for text in [
+        "sevenbrownotterscrosstheriverbeforedawnbreak",
+        "SevenBrownOttersCross2RiversBeforeDawnBreaks",
+        "Seven_Brown_Otters_Cross_2_Rivers_Before_Six",
+        "S3v3nBr0wn0tt3rsCr0ss2R1v3rsB3f0r3D4wnBr34ks",
+    ] {
+        assert!(decode_base64(text).is_some_and(|bytes| bytes.len() >= SECRET_BYTES_MIN), "{text}");
+        assert!(matches!(classify(text), Ok(Written::Passphrase(phrase)) if phrase == text), "{text}");
+    }
 }
 
 #[test]
@@ -92,6 +100,12 @@ fn a_made_secret_is_accepted_and_differs_every_time() {
     let (first, second) = (make_secret(&mut entropy), make_secret(&mut entropy));
     assert_eq!(first.len(), 64);
     assert_ne!(parse(&first).unwrap(), parse(&second).unwrap());
+    for _ in 0..1_000 {
+        assert!(
+            matches!(classify(&make_secret(&mut entropy)), Ok(Written::Key(_))),
+            "it needs no stretching"
+        );
+    }
 }
 
 #[test]
