@@ -8,8 +8,9 @@
 //! | ----------------- | ----------------------------- | ------- | ------------------------------------------ |
 //! | any               | kept                          | kept    | replaced                                   |
 //!
-//! Status order for equal identity: `Alive < Suspect < Dead < Left` (SWIM §4.2, with the voluntary leave on top: only
-//! the node itself says it, so nobody's accusation outweighs it).
+//! Status order for equal identity: `Alive < Suspect < Dead < Left` (SWIM §4.2, with the voluntary leave on top: the
+//! node itself says it, so nobody's accusation outweighs it). Whoever is said to have left and did not is told and
+//! contradicts with a higher incarnation, as with an accusation.
 
 use std::fmt;
 

@@ -330,6 +330,26 @@ mod tests {
     }
 
     #[test]
+    fn presets_have_the_times_of_the_rules() {
+        let times = |c: &Config| {
+            [c.probe.period, c.probe.timeout, c.gossip.interval, c.sync_interval, c.contact.retry_min]
+                .map(|time| time.as_millis())
+        };
+        assert_eq!(times(&Config::lan()), [1_000, 500, 200, 30_000, 1_000]);
+        assert_eq!(times(&Config::wan()), [5_000, 3_000, 500, 60_000, 5_000]);
+        for (config, fanout) in [(Config::lan(), 3), (Config::wan(), 4)] {
+            let Config { probe, suspicion, gossip, contact, .. } = &config;
+            assert_eq!((suspicion.alpha.get(), suspicion.beta.get(), probe.helpers.get()), (3, 6, 3));
+            let sends = [gossip.fanout, gossip.lambda, gossip.transmissions_min].map(NonZeroU8::get);
+            assert_eq!(sends, [fanout, 4, 12]);
+            assert_eq!((gossip.datagram_bytes_max, gossip.worker_bytes_max), (1400, 600));
+            let late = [contact.retry_max, contact.warn_after, config.dead_ttl, config.leave_grace];
+            assert_eq!(late.map(|time| time.as_secs()), [60, 60, 3_600, 3]);
+            assert_eq!((contact.spread.as_millis(), config.lag_tick.as_millis()), (20, 200));
+        }
+    }
+
+    #[test]
     fn broken_rungs_are_refused_with_the_rule() {
         type Break = fn(&mut Config);
         let table: [(Break, &str); 9] = [

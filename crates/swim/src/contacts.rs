@@ -100,7 +100,8 @@ impl Contacts {
             .min()
     }
 
-    /// One contact to try now; schedules its next try.
+    /// One contact to try now; schedules its next try. Until it was warned about, that is not later than the warning is
+    /// due: pauses are as long as the time to it.
     pub(crate) fn pop_due(&mut self, now: Now, config: &ContactConfig, rng: &mut Rng) -> Option<Due> {
         let joined = self.joined;
         let contact = self
@@ -108,11 +109,14 @@ impl Contacts {
             .iter_mut()
             .filter(|contact| (!contact.reached || !joined) && contact.next <= now)
             .min_by_key(|contact| contact.next)?;
-        contact.next = now.plus(back_off(config, contact.attempts, rng));
-        contact.attempts += 1;
         let waited = now.since(contact.since);
         let warn = !contact.warned && !contact.reached && waited >= config.warn_after;
         contact.warned |= warn;
+        contact.next = now.plus(back_off(config, contact.attempts, rng));
+        if !contact.warned && !contact.reached {
+            contact.next = contact.next.min(contact.since.plus(config.warn_after));
+        }
+        contact.attempts += 1;
         Some(Due { addr: contact.addr, warn: warn.then_some(waited) })
     }
 
@@ -170,7 +174,7 @@ mod tests {
             .filter(|(_, due)| due.warn.is_some())
             .collect();
         assert_eq!(warnings.len(), 1);
-        assert!(warnings[0].0 >= Now::after_start(Duration::from_mins(1)));
+        assert_eq!(warnings[0].0, Now::after_start(Duration::from_mins(1)));
     }
 
     #[test]

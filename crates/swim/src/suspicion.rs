@@ -10,6 +10,7 @@ use std::time::Duration;
 use hyperscale_types::{NodeId, Now};
 
 use crate::awareness::Lifeguard;
+use crate::claim::Status;
 use crate::config::SuspicionConfig;
 
 /// Confirmations after which the timeout is at its minimum, in clusters large enough to have them.
@@ -59,6 +60,8 @@ pub(crate) struct Suspicion {
     confirmations_needed: usize,
     confirmations: usize,
     witnesses: Witnesses,
+    /// What holds of a subject that does not contradict: dead, or left if somebody said so.
+    verdict: Status,
 }
 
 impl Suspicion {
@@ -79,7 +82,16 @@ impl Suspicion {
             Lifeguard::Off => (timeout_min, 0),
         };
         let witnesses = Witnesses::one(accuser);
-        Self { started: now, timeout_min, timeout_max, confirmations_needed, confirmations: 0, witnesses }
+        let verdict = Status::Dead;
+        Self {
+            started: now,
+            timeout_min,
+            timeout_max,
+            confirmations_needed,
+            confirmations: 0,
+            witnesses,
+            verdict,
+        }
     }
 
     /// Counts an accuser; true if it was new and moved the deadline.
@@ -91,14 +103,20 @@ impl Suspicion {
         true
     }
 
-    /// Somebody already takes the subject for dead: no need to wait for confirmations.
-    pub(crate) fn hasten(&mut self) {
+    /// Somebody already takes the subject for dead, or says that it left: no need to wait for confirmations.
+    pub(crate) fn hasten(&mut self, gone: Status) {
         self.confirmations = self.confirmations_needed;
+        self.verdict = self.verdict.max(gone);
     }
 
-    /// When the subject counts as dead.
+    /// When the subject counts as gone.
     pub(crate) fn deadline(&self) -> Now {
         self.started.plus(self.timeout())
+    }
+
+    /// As what it counts then.
+    pub(crate) fn verdict(&self) -> Status {
+        self.verdict
     }
 
     pub(crate) fn witnesses(&self) -> Witnesses {
@@ -184,7 +202,7 @@ mod tests {
     #[test]
     fn hastened_suspicion_still_leaves_the_minimum() {
         let mut it = suspicion(10);
-        it.hasten();
+        it.hasten(Status::Dead);
         assert_eq!(it.timeout(), Duration::from_secs(3));
         assert!(!it.confirm(node(9)));
     }

@@ -86,6 +86,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn preset_has_the_times_of_the_rule() {
+        let FederationConfig { period, timeout, unreachable_after, mass_window, hold_max, .. } =
+            FederationConfig::wan();
+        let times = [period, timeout, unreachable_after, mass_window, hold_max];
+        assert_eq!(times.map(|time| time.as_secs()), [2, 5, 10, 10, 60]);
+    }
+
+    #[test]
     fn preset_passes_and_broken_rules_are_named() {
         let good = FederationConfig::wan();
         assert_eq!(good.check(), Ok(()));

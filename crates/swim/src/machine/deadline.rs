@@ -6,7 +6,7 @@ use super::{Swim, Turn};
 use crate::audit::Cause;
 use crate::claim::Status;
 use crate::message::MemberUpdate;
-use crate::suspicion::Witnesses;
+use crate::suspicion::{Suspicion, Witnesses};
 use crate::table::Slot;
 
 impl Swim {
@@ -69,8 +69,8 @@ impl Swim {
     fn expire(&mut self, turn: &mut Turn<'_>, slot: Slot) {
         let me: NodeId = self.me.peer().node;
         let member = self.members.get(slot);
-        let update =
-            MemberUpdate { peer: member.peer, claim: member.claim().with(Status::Dead), accuser: me };
+        let verdict = self.suspicions.get(&slot).map_or(Status::Dead, Suspicion::verdict);
+        let update = MemberUpdate { peer: member.peer, claim: member.claim().with(verdict), accuser: me };
         self.merge(turn, &update, Cause::SuspicionExpired, me);
     }
 

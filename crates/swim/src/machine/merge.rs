@@ -8,7 +8,7 @@
 //! | Dead, Left         | Joined             | Joined, Suspected         | –             | –           |
 //!
 //! "Now holds" is the larger of the stored and the heard claim; a claim that is not larger changes nothing, except that
-//! another accuser of the same identity confirms a suspicion, and a stale `alive` is answered with the accusation.
+//! another accuser of the same identity confirms a suspicion, and a stale `alive` is answered with what it contradicts.
 
 use hyperscale_types::{NodeId, Now};
 
@@ -59,7 +59,7 @@ impl Swim {
             && claim <= buried
             && !(spoke && buried.status.is_live() && claim.identity() >= buried.identity())
         {
-            if claim.status == Status::Alive && buried.status == Status::Dead {
+            if claim.status == Status::Alive && !buried.status.is_live() {
                 let to = Destination { node: peer.node, addr: peer.addr };
                 self.tell(turn, to, MemberUpdate { peer, claim: buried, accuser: self.me.peer().node });
             }
@@ -146,7 +146,8 @@ impl Swim {
                     self.gossip_about(slot);
                 }
             }
-            (Status::Alive, Status::Suspect | Status::Dead) => {
+            // Of one that left too: others may have said so by mistake, and one that goes does not contradict.
+            (Status::Alive, Status::Suspect | Status::Dead | Status::Left) => {
                 let accusation = self.update_about(slot);
                 self.tell(turn, self.destination(slot), accusation);
             }

@@ -83,13 +83,14 @@ impl Swim {
         self.manager_gone(turn, peer);
     }
 
-    /// When an unreached member is tried next. First tries are spread, so that a newcomer is not flooded by everybody.
+    /// When an unreached member is tried next. First tries are spread, so that a newcomer is not flooded by everybody;
+    /// later ones wait ever longer, but one is made when the warning is due.
     pub(super) fn next_try(&mut self, now: Now, slot: Slot) -> Now {
-        let config = &self.config.contact;
-        let pause = match self.members.get(slot).attempts {
-            0 => config.spread.mul_f64(self.rng.f64() * self.members.live().len() as f64),
-            attempts => back_off(config, u32::from(attempts) - 1, &mut self.rng),
+        let (config, member) = (&self.config.contact, self.members.get(slot));
+        let Some(vain) = member.attempts.checked_sub(1) else {
+            return now.plus(config.spread.mul_f64(self.rng.f64() * self.members.live().len() as f64));
         };
-        now.plus(pause)
+        let next = now.plus(back_off(config, u32::from(vain), &mut self.rng));
+        if member.warned { next } else { next.min(member.since.plus(config.warn_after)).max(now) }
     }
 }

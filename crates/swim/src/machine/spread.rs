@@ -77,9 +77,9 @@ impl Swim {
         turn.out.push(Action::SendDatagram { to, datagram });
     }
 
-    /// The accusation against the receiver, if there is one: it should contradict at once.
+    /// The accusation against the receiver, if there is one, or that it left: it should contradict at once.
     fn buddy(&self, slot: Slot) -> Option<MemberUpdate> {
-        let accused = matches!(self.members.get(slot).status(), Status::Suspect | Status::Dead);
+        let accused = self.members.get(slot).status() != Status::Alive;
         if bug!(self.config, ForgetBuddy) {
             return None;
         }

@@ -115,18 +115,21 @@ impl Swim {
         let (head, tail) = members.split_at(start.min(members.len()));
         for update in tail.iter().chain(head) {
             match self.members.find(update.peer.node) {
-                Some(slot)
-                    if update.claim.status == Status::Dead && self.members.get(slot).status().is_live() =>
-                {
-                    self.doubt(turn, slot, update, from);
-                }
+                Some(slot) if self.is_doubtful(slot, update, from) => self.doubt(turn, slot, update, from),
                 _ => self.merge(turn, update, Cause::Gossip, from),
             }
         }
     }
 
+    /// Whether another takes for gone who lives in this view. What a node says of itself is no hearsay.
+    fn is_doubtful(&self, slot: Slot, update: &MemberUpdate, from: NodeId) -> bool {
+        let is_gone = !update.claim.status.is_live() && self.members.get(slot).status().is_live();
+        is_gone && update.peer.node != from
+    }
+
     /// The other side takes for dead who lives in this view. After a partition that is true of everybody on the other
-    /// side, and believing it would kill them all: the subject is told and has the shortest suspicion to contradict.
+    /// side, and believing it would kill them all: the subject is told and has the shortest suspicion to contradict. So
+    /// has one that is said to have left: if it did, it does not contradict, and that is no death.
     fn doubt(&mut self, turn: &mut Turn<'_>, slot: Slot, update: &MemberUpdate, from: NodeId) {
         if update.claim <= self.members.get(slot).claim() || !self.tell(turn, self.destination(slot), *update)
         {
@@ -139,7 +142,7 @@ impl Swim {
         if self.members.get(slot).claim() == suspect.claim
             && let Some(suspicion) = self.suspicions.get_mut(&slot)
         {
-            suspicion.hasten();
+            suspicion.hasten(update.claim.status);
             self.schedule(turn.now, slot);
         }
     }

@@ -54,16 +54,20 @@ fn all_managers_see_a_registration_within_a_second() {
 
 #[test]
 fn managers_agree_one_interval_after_a_partition() {
-    for seed in 0..4 {
-        let mut net = settled(seed, Weather::fair());
-        net.partition(|index| u8::from(index < 2));
-        register(&mut net, 0, 10, 1);
-        register(&mut net, 4, 20, 2);
-        // Shorter than any suspicion, so that nobody is missed: what was told is simply lost.
-        net.run(Duration::from_millis(2500));
-        net.partition(|_| 0);
-        let took = net.run_until(31 * SECOND, |net| known_everywhere(net, 2));
-        assert!(took.is_some(), "seed {seed}");
+    // Shorter than any suspicion, so that nobody is missed and what was told is simply lost; and so long that each side
+    // takes the other for dead.
+    for cut in [Duration::from_millis(2500), 90 * SECOND] {
+        for seed in 0..4 {
+            let mut net = settled(seed, Weather::fair());
+            net.partition(|index| u8::from(index < 2));
+            register(&mut net, 0, 10, 1);
+            register(&mut net, 4, 20, 2);
+            net.run(cut);
+            assert!(!known_everywhere(&net, 2), "{cut:?}, seed {seed}");
+            net.partition(|_| 0);
+            let took = net.run_until(31 * SECOND, |net| known_everywhere(net, 2));
+            assert!(took.is_some(), "{cut:?}, seed {seed}");
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod accusing;
 mod forgetting;
 mod gossip;
 mod helping;
+mod leaving;
 mod load;
 mod merging;
 mod pages;
