@@ -15,6 +15,8 @@ mod health;
 mod log;
 mod merge_keeps_newest;
 mod queues;
+#[cfg(test)]
+mod scene;
 mod spread;
 mod suspicion_time;
 mod views_converge;

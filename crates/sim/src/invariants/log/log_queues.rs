@@ -21,3 +21,20 @@ impl Invariant for LogQueues {
         Err(format!("{proposals} proposals and {reads} reads wait"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::scene::Scene;
+
+    fn verdict(proposals: usize, reads: usize) -> Verdict {
+        Scene::of(&[0]).ask(&mut LogQueues, 0, 1, What::Log(Logged::Open { proposals, reads }))
+    }
+
+    #[test]
+    fn full_queues_are_fine_and_one_more_is_objected_to() {
+        assert_eq!(verdict(PROPOSALS_MAX, READS_MAX), Ok(()));
+        assert!(verdict(PROPOSALS_MAX + 1, 0).is_err());
+        assert!(verdict(0, READS_MAX + 1).is_err());
+    }
+}
