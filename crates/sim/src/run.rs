@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use hyperscale_consensus::Config as LogConfig;
+use hyperscale_consensus::{Backlog, Config as LogConfig};
 use hyperscale_swim::{Command, Config, ContactConfig, Limits};
 use hyperscale_types::Role;
 
@@ -157,6 +157,7 @@ fn log_setup(rng: &mut Rng, plan: &FaultPlan, options: Options) -> LogSetup {
         snapshot_entries,
         trailing_entries: snapshot_entries / 4,
         learner_lag_max: 20,
+        backlog_max: backlog_max(rng),
         bugs: Bug::consensus(options.bug),
         ..LogConfig::lan()
     };
@@ -167,6 +168,12 @@ fn log_setup(rng: &mut Rng, plan: &FaultPlan, options: Options) -> LogSetup {
     };
     let ordered = (Moment::ZERO.plus(ORDERS_FROM), safety(options.size).saturating_sub(ORDERS_FROM * 3));
     LogSetup { config, frailty, jobs, ordered }
+}
+
+/// What may wait in a replica. Sometimes little, so that it has to refuse while its disk or its group stalls: whoever asked
+/// asks again.
+fn backlog_max(rng: &mut Rng) -> Backlog {
+    if rng.bool() { Backlog::MAX } else { Backlog { proposals: rng.usize(4..24), reads: rng.usize(2..8) } }
 }
 
 /// Everything heals; how long it took to converge.
