@@ -7,6 +7,7 @@ use hyperscale_swim::{Command, Config, Datagram, Identity, Incarnation, Input, M
 use hyperscale_types::{BootEpoch, Now, Role};
 
 use super::{Invariant, Seen, Verdict, What};
+use crate::clock::Clock;
 use crate::moment::Moment;
 use crate::process::{Process, Version};
 use crate::world::node::peer_of;
@@ -15,6 +16,7 @@ use crate::world::{Fact, Truth};
 /// Nodes that all run in their first life, and the view of the first one, who knows the others.
 pub(super) struct Scene {
     pub(super) truth: Truth,
+    pub(super) clock: Clock,
     swim: Swim,
 }
 
@@ -36,7 +38,7 @@ impl Scene {
         for index in 1..clusters.len() {
             swim.handle(now, Input::Datagram(greeting(index)), &mut out);
         }
-        Self { truth, swim }
+        Self { truth, clock: Clock::exact(), swim }
     }
 
     /// What the judge says about something that happens at a node.
@@ -47,7 +49,8 @@ impl Scene {
         seconds: u64,
         what: What<'_>,
     ) -> Verdict {
-        judge.see(&Seen { at: Moment::seconds(seconds), node, swim: &self.swim, truth: &self.truth, what })
+        let (at, clock, swim) = (Moment::seconds(seconds), &self.clock, &self.swim);
+        judge.see(&Seen { at, node, clock, swim, truth: &self.truth, what })
     }
 }
 
