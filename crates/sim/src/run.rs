@@ -6,6 +6,7 @@
 //! | liveness | everything heals, everybody who may comes back                           | and views converge in time |
 //! | epilogue | newcomers join, up to half of the workers die, one leaves, in calm weather | and converge again       |
 
+use std::ops::Range;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -39,6 +40,8 @@ const JOBS_WITHIN: Duration = Duration::from_mins(3);
 const LOG_TICK: Duration = Duration::from_millis(50);
 /// When the first job is ordered.
 const ORDERS_FROM: Duration = Duration::from_secs(5);
+/// Updates about members and workers that may wait where few may: less than there are of them when many start or die at once.
+const UPDATES_FEW: (Range<usize>, Range<usize>) = (4..12, 2..8);
 /// Nodes of a datacenter.
 const DATACENTER: [Role; 2] = [Role::Manager, Role::Worker];
 /// Quiet before the epilogue: what came from earlier trouble has passed.
@@ -130,8 +133,9 @@ fn setup(rng: &mut Rng, shape: &Shape, plan: &FaultPlan, options: Options) -> Se
     let dead_ttl = Duration::from_secs(if rng.bool() { 3600 } else { rng.u64(80..160) });
     // Sometimes who cannot be reached is given up soon, so that cuts outlast it.
     let warn_after = Duration::from_secs(if rng.bool() { 60 } else { rng.u64(5..20) });
-    let limits = Limits { members, workers: members, audit: 128 };
     let lan = Config::lan();
+    let (member_updates, worker_updates) = updates_max(rng, &lan.limits);
+    let limits = Limits { members, workers: members, member_updates, worker_updates, audit: 128 };
     let contact = ContactConfig { warn_after, ..lan.contact };
     let config = Config { dead_ttl, limits, contact, bugs: Bug::swim(options.bug), ..lan };
     Setup {
@@ -145,6 +149,15 @@ fn setup(rng: &mut Rng, shape: &Shape, plan: &FaultPlan, options: Options) -> Se
         version: if plan.kinds.has(Kind::Upgrade) { Version::Old } else { Version::New },
         start_within: Duration::from_secs(2),
     }
+}
+
+/// Updates about members and workers that may wait. Sometimes few, so that some are dropped: those that were sent most often,
+/// and anti-entropy brings them to whoever missed them.
+fn updates_max(rng: &mut Rng, limits: &Limits) -> (usize, usize) {
+    if rng.bool() {
+        return (limits.member_updates, limits.worker_updates);
+    }
+    (rng.usize(UPDATES_FEW.0), rng.usize(UPDATES_FEW.1))
 }
 
 /// The log of a seed: short ones, so that snapshots are made and sent, and ticks a little longer than in production, as most

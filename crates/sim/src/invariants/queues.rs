@@ -1,8 +1,7 @@
 //! Every table and queue stays within its limit.
 
 use hyperscale_swim::{
-    ASTRAY_MAX, CONTACTS_MAX, DATAGRAM_BYTES_MAX, GRAVES_MAX, Limits, MEMBER_UPDATES_MAX, RELAYS_MAX, Sizes,
-    TOMBS_MAX, WORKER_UPDATES_MAX, size,
+    ASTRAY_MAX, CONTACTS_MAX, DATAGRAM_BYTES_MAX, GRAVES_MAX, Limits, RELAYS_MAX, Sizes, TOMBS_MAX, size,
 };
 
 use super::{Invariant, Seen, Verdict, What};
@@ -41,8 +40,8 @@ impl Invariant for Queues {
 fn is_within(sizes: &Sizes, limits: &Limits) -> bool {
     sizes.members <= limits.members
         && sizes.tombs <= TOMBS_MAX
-        && sizes.member_updates <= MEMBER_UPDATES_MAX
-        && sizes.worker_updates <= WORKER_UPDATES_MAX
+        && sizes.member_updates <= limits.member_updates
+        && sizes.worker_updates <= limits.worker_updates
         && sizes.workers <= limits.workers
         && sizes.graves <= GRAVES_MAX
         && sizes.relays <= RELAYS_MAX
@@ -64,8 +63,8 @@ mod tests {
         Sizes {
             members: limits.members,
             tombs: TOMBS_MAX,
-            member_updates: MEMBER_UPDATES_MAX,
-            worker_updates: WORKER_UPDATES_MAX,
+            member_updates: limits.member_updates,
+            worker_updates: limits.worker_updates,
             workers: limits.workers,
             graves: GRAVES_MAX,
             relays: RELAYS_MAX,
