@@ -20,6 +20,8 @@ pub enum Bug {
     PromoteLearnerByTimeout,
     /// Group: replicas with an odd id leave out every 37th command.
     NonDeterministicApply,
+    /// Group: proposals and reads are taken however many wait.
+    TakeWithoutLimit,
     /// Register: a job's next leader gets the token of the one before.
     ReuseToken,
     /// Register: the end of an attempt that is not the current one counts.
@@ -46,7 +48,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 18] = [
+    pub const ALL: [Bug; 19] = [
         Bug::SkipSyncBeforeVote,
         Bug::DropHardStateOnRestart,
         Bug::CommitWithoutOwnDisk,
@@ -54,6 +56,7 @@ impl Bug {
         Bug::ReadWithoutReadIndex,
         Bug::PromoteLearnerByTimeout,
         Bug::NonDeterministicApply,
+        Bug::TakeWithoutLimit,
         Bug::ReuseToken,
         Bug::AcceptStaleAttempt,
         Bug::ForgetCancelMark,

@@ -50,6 +50,8 @@ pub struct Config {
     pub transfer_gap: Duration,
     /// A proposal or a read without outcome fails after this time.
     pub quorum_timeout: Duration,
+    /// Proposals and reads that may wait; one more is refused. 1 … [`PROPOSALS_MAX`] and [`READS_MAX`].
+    pub backlog_max: Backlog,
     /// Added to the priority from health, ±[`LEADER_PRIORITY_MAX`].
     pub leader_priority: i64,
     /// Seed of the election timeouts.
@@ -57,6 +59,20 @@ pub struct Config {
     /// Deliberate bugs.
     #[cfg(feature = "bugs")]
     pub bugs: Bugs,
+}
+
+/// Proposals and reads of a node that wait, or may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// Proposals without an outcome.
+    pub proposals: usize,
+    /// Reads without an answer.
+    pub reads: usize,
+}
+
+impl Backlog {
+    /// The most that a configuration may allow.
+    pub const MAX: Self = Self { proposals: PROPOSALS_MAX, reads: READS_MAX };
 }
 
 /// Why a configuration is refused.
@@ -80,6 +96,9 @@ pub enum ConfigError {
     /// A follower would be sent a snapshot although it is nearly there.
     #[error("trailing_entries must be less than snapshot_entries")]
     Trailing,
+    /// Nothing could be proposed or read, or too much could wait.
+    #[error("backlog_max must be 1 to 16384 proposals and reads")]
+    Backlog,
     /// Would beat health.
     #[error("leader_priority must be between -99 and 99")]
     LeaderPriority,
@@ -101,6 +120,7 @@ impl Config {
             ill_leader_patience: Duration::from_secs(5),
             transfer_gap: Duration::from_secs(30),
             quorum_timeout: Duration::from_secs(5),
+            backlog_max: Backlog::MAX,
             leader_priority: 0,
             seed: 0,
             #[cfg(feature = "bugs")]
@@ -133,6 +153,10 @@ impl Config {
             self.snapshot_entries > 0 && self.snapshot_bytes > 0 && !self.quorum_timeout.is_zero();
         require(none_zero, ConfigError::Zero)?;
         require(self.trailing_entries < self.snapshot_entries, ConfigError::Trailing)?;
+        let backlog = self.backlog_max;
+        let may_wait =
+            (1..=PROPOSALS_MAX).contains(&backlog.proposals) && (1..=READS_MAX).contains(&backlog.reads);
+        require(may_wait, ConfigError::Backlog)?;
         require(self.leader_priority.abs() <= LEADER_PRIORITY_MAX, ConfigError::LeaderPriority)
     }
 
@@ -178,6 +202,8 @@ mod tests {
         assert_eq!(broken(|c| c.election_max = c.election_min), ConfigError::ElectionMax);
         assert_eq!(broken(|c| c.quorum_timeout = Duration::ZERO), ConfigError::Zero);
         assert_eq!(broken(|c| c.trailing_entries = c.snapshot_entries), ConfigError::Trailing);
+        assert_eq!(broken(|c| c.backlog_max.proposals = 0), ConfigError::Backlog);
+        assert_eq!(broken(|c| c.backlog_max.reads = READS_MAX + 1), ConfigError::Backlog);
         assert_eq!(broken(|c| c.leader_priority = 100), ConfigError::LeaderPriority);
     }
 }

@@ -71,8 +71,8 @@ pub use blob::{BLOB_BYTES_MAX, BlobId, Placement};
 pub use bootstrap::{Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Report, founding};
 pub use check::Refusal;
 pub use config::{
-    APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, COMMAND_BYTES_MAX, Config, ConfigError, LEADER_PRIORITY_MAX,
-    PROPOSALS_MAX, READS_MAX, UNCOMMITTED_BYTES_MAX,
+    APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, Backlog, COMMAND_BYTES_MAX, Config, ConfigError,
+    LEADER_PRIORITY_MAX, PROPOSALS_MAX, READS_MAX, UNCOMMITTED_BYTES_MAX,
 };
 pub use flap::GAP_MAX;
 pub use group::{Change, LogGroup, OpenError, RaftGroup, TransferError};

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use hyperscale_sim::measure::{Bound, Row, Topic, steady};
+use hyperscale_sim::measure::{Bound, Row, Topic, full, membership_only};
+use hyperscale_sim::world::World;
 use serde_json::{Value, json};
 
 use crate::search;
@@ -12,6 +13,8 @@ use crate::search;
 /// Nodes and time whose simulation is timed.
 const SPEED_NODES: usize = 1000;
 const SPEED_SPAN: Duration = Duration::from_mins(1);
+/// Jobs that clients order in that time.
+const SPEED_JOBS: usize = 20;
 /// The topic that is the machine's, not the cores'.
 const SPEED: &str = "speed";
 
@@ -26,7 +29,7 @@ pub(crate) fn run(names: &[String], thorough: bool, jobs: usize) -> Result<()> {
     });
     let mut rows: Vec<Value> = measured.into_iter().flatten().collect();
     if names.is_empty() || names.iter().any(|name| name == SPEED) {
-        rows.push(to_json(&speed(), SPEED));
+        rows.extend(speed().iter().map(|row| to_json(row, SPEED)));
     }
     writeln!(std::io::stdout(), "{:#}", Value::from(rows))?;
     Ok(())
@@ -46,13 +49,19 @@ fn chosen(names: &[String]) -> Result<Vec<Topic>> {
     topics.collect()
 }
 
-fn speed() -> Row {
-    let mut world = steady(SPEED_NODES);
+/// Full nodes under all judges, and what of that is membership.
+fn speed() -> [Row; 2] {
+    let full = full(SPEED_NODES, SPEED_JOBS, SPEED_SPAN);
+    let nodes = format!("full nodes: log, leases, registrations, {SPEED_JOBS} jobs, all judges");
+    [timed(full, &nodes), timed(membership_only(SPEED_NODES), "membership only")]
+}
+
+fn timed(mut world: World, nodes: &str) -> Row {
     let (begin, before) = (Instant::now(), world.kernel.happened());
     world.run(SPEED_SPAN);
     let (took, events) = (begin.elapsed().as_secs_f64(), world.kernel.happened() - before);
     Row {
-        goal: format!("simulated time over real time on one core, n = {SPEED_NODES}, steady"),
+        goal: format!("simulated time over real time on one core, n = {SPEED_NODES}, calm, {nodes}"),
         unit: "×",
         must: Bound::AtLeast(20.0),
         stretch: None,

@@ -6,10 +6,11 @@
 //! | liveness | everything heals, everybody who may comes back                           | and views converge in time |
 //! | epilogue | newcomers join, up to half of the workers die, one leaves, in calm weather | and converge again       |
 
+use std::ops::Range;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hyperscale_consensus::Config as LogConfig;
+use hyperscale_consensus::{Backlog, Config as LogConfig};
 use hyperscale_swim::{Command, Config, ContactConfig, Limits};
 use hyperscale_types::Role;
 
@@ -39,6 +40,8 @@ const JOBS_WITHIN: Duration = Duration::from_mins(3);
 const LOG_TICK: Duration = Duration::from_millis(50);
 /// When the first job is ordered.
 const ORDERS_FROM: Duration = Duration::from_secs(5);
+/// Updates about members and workers that may wait where few may: less than there are of them when many start or die at once.
+const UPDATES_FEW: (Range<usize>, Range<usize>) = (4..12, 2..8);
 /// Nodes of a datacenter.
 const DATACENTER: [Role; 2] = [Role::Manager, Role::Worker];
 /// Quiet before the epilogue: what came from earlier trouble has passed.
@@ -130,8 +133,9 @@ fn setup(rng: &mut Rng, shape: &Shape, plan: &FaultPlan, options: Options) -> Se
     let dead_ttl = Duration::from_secs(if rng.bool() { 3600 } else { rng.u64(80..160) });
     // Sometimes who cannot be reached is given up soon, so that cuts outlast it.
     let warn_after = Duration::from_secs(if rng.bool() { 60 } else { rng.u64(5..20) });
-    let limits = Limits { members, workers: members, audit: 128 };
     let lan = Config::lan();
+    let (member_updates, worker_updates) = updates_max(rng, &lan.limits);
+    let limits = Limits { members, workers: members, member_updates, worker_updates, audit: 128 };
     let contact = ContactConfig { warn_after, ..lan.contact };
     let config = Config { dead_ttl, limits, contact, bugs: Bug::swim(options.bug), ..lan };
     Setup {
@@ -147,6 +151,15 @@ fn setup(rng: &mut Rng, shape: &Shape, plan: &FaultPlan, options: Options) -> Se
     }
 }
 
+/// Updates about members and workers that may wait. Sometimes few, so that some are dropped: those that were sent most often,
+/// and anti-entropy brings them to whoever missed them.
+fn updates_max(rng: &mut Rng, limits: &Limits) -> (usize, usize) {
+    if rng.bool() {
+        return (limits.member_updates, limits.worker_updates);
+    }
+    (rng.usize(UPDATES_FEW.0), rng.usize(UPDATES_FEW.1))
+}
+
 /// The log of a seed: short ones, so that snapshots are made and sent, and ticks a little longer than in production, as most
 /// of them pass without anything to do.
 fn log_setup(rng: &mut Rng, plan: &FaultPlan, options: Options) -> LogSetup {
@@ -157,6 +170,7 @@ fn log_setup(rng: &mut Rng, plan: &FaultPlan, options: Options) -> LogSetup {
         snapshot_entries,
         trailing_entries: snapshot_entries / 4,
         learner_lag_max: 20,
+        backlog_max: backlog_max(rng),
         bugs: Bug::consensus(options.bug),
         ..LogConfig::lan()
     };
@@ -167,6 +181,12 @@ fn log_setup(rng: &mut Rng, plan: &FaultPlan, options: Options) -> LogSetup {
     };
     let ordered = (Moment::ZERO.plus(ORDERS_FROM), safety(options.size).saturating_sub(ORDERS_FROM * 3));
     LogSetup { config, frailty, jobs, ordered }
+}
+
+/// What may wait in a replica. Sometimes little, so that it has to refuse while its disk or its group stalls: whoever asked
+/// asks again.
+fn backlog_max(rng: &mut Rng) -> Backlog {
+    if rng.bool() { Backlog::MAX } else { Backlog { proposals: rng.usize(4..24), reads: rng.usize(2..8) } }
 }
 
 /// Everything heals; how long it took to converge.

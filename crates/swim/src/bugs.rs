@@ -45,6 +45,8 @@ pub enum Bug {
     StaleWorkerVersion,
     /// A manager is active before it has the worker lists of its peers.
     ActiveBeforeLists,
+    /// Updates that wait to be gossiped are never dropped.
+    UpdatesWithoutLimit,
     /// Clusters are given up while judgement is held.
     JudgeWhileHeld,
     /// A cluster that was given up stays so, whatever it answers.
@@ -53,7 +55,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 21] = [
+    pub const ALL: [Bug; 22] = [
         Bug::RestartSuspicion,
         Bug::ShortSuspicion,
         Bug::AcceptStaleIncarnation,
@@ -73,6 +75,7 @@ impl Bug {
         Bug::StaleEmbedded,
         Bug::StaleWorkerVersion,
         Bug::ActiveBeforeLists,
+        Bug::UpdatesWithoutLimit,
         Bug::JudgeWhileHeld,
         Bug::UnreachableForEver,
     ];

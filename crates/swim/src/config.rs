@@ -7,6 +7,8 @@ use std::num::{NonZeroU8, NonZeroU32};
 use std::time::Duration;
 
 use crate::awareness::Lifeguard;
+use crate::gossip::MEMBER_UPDATES_MAX;
+use crate::workers::WORKER_UPDATES_MAX;
 
 /// Largest datagram, whatever is configured: fits an Ethernet frame with room for tunnels.
 pub const DATAGRAM_BYTES_MAX: usize = 1400;
@@ -116,6 +118,11 @@ pub struct Limits {
     /// Workers known to a manager, 1 … [`WORKERS_MAX`]. When the book is full one that is gone makes room, then one
     /// whose owner is gone; without one, the newcomer is refused and counted.
     pub workers: usize,
+    /// Updates about members that wait to be gossiped, 1 … [`MEMBER_UPDATES_MAX`]. Beyond it the most transmitted is dropped
+    /// and counted; anti-entropy carries it then.
+    pub member_updates: usize,
+    /// Updates about workers that wait to be gossiped, 1 … [`WORKER_UPDATES_MAX`]; likewise.
+    pub worker_updates: usize,
     /// Entries of the audit ring, 1 … [`AUDIT_MAX`]; the oldest falls out.
     pub audit: usize,
 }
@@ -175,7 +182,13 @@ impl Config {
             lag_tick: Duration::from_millis(200),
             leave_grace: Duration::from_secs(3),
             lifeguard: Lifeguard::On,
-            limits: Limits { members: MEMBERS_MAX, workers: 10_000, audit: 1024 },
+            limits: Limits {
+                members: MEMBERS_MAX,
+                workers: 10_000,
+                member_updates: MEMBER_UPDATES_MAX,
+                worker_updates: WORKER_UPDATES_MAX,
+                audit: 1024,
+            },
             #[cfg(feature = "bugs")]
             bugs: crate::bugs::Bugs::NONE,
         }
@@ -203,6 +216,14 @@ impl Config {
         self.check_ladder()
     }
 
+    /// Updates about members and about workers that may wait.
+    pub(crate) fn updates_max(&self) -> (usize, usize) {
+        if bug!(self, UpdatesWithoutLimit) {
+            return (usize::MAX, usize::MAX);
+        }
+        (self.limits.member_updates, self.limits.worker_updates)
+    }
+
     fn check_ranges(&self) -> Result<(), ConfigError> {
         self.check_gossip_ranges()?;
         let probe = &self.probe;
@@ -222,6 +243,9 @@ impl Config {
         in_range("leave_grace", self.leave_grace, Duration::ZERO, s(60), "0s", "1m")?;
         in_range("limits.members", self.limits.members, 2, MEMBERS_MAX, "2", "16384")?;
         in_range("limits.workers", self.limits.workers, 1, WORKERS_MAX, "1", "100000")?;
+        let limits = &self.limits;
+        in_range("limits.member_updates", limits.member_updates, 1, MEMBER_UPDATES_MAX, "1", "4096")?;
+        in_range("limits.worker_updates", limits.worker_updates, 1, WORKER_UPDATES_MAX, "1", "500")?;
         in_range("limits.audit", self.limits.audit, 1, AUDIT_MAX, "1", "65536")
     }
 
@@ -421,6 +445,26 @@ mod tests {
             let error = Config { limits, ..Config::lan() }.check().unwrap_err().to_string();
             let name = if audit == 1 { "limits.workers" } else { "limits.audit" };
             assert!(error.starts_with(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn updates_that_may_wait_are_4096_and_500_unless_fewer_are_allowed() {
+        type Set = fn(&mut Limits, usize);
+        let table: [(Set, usize, &str); 2] = [
+            (|limits, value| limits.member_updates = value, 4096, "limits.member_updates"),
+            (|limits, value| limits.worker_updates = value, 500, "limits.worker_updates"),
+        ];
+        assert_eq!(Config::lan().updates_max(), (4096, 500));
+        assert_eq!(Config::wan().updates_max(), (4096, 500));
+        for (set, most, name) in table {
+            for (value, is_fine) in [(0, false), (1, true), (most, true), (most + 1, false)] {
+                let mut config = Config::lan();
+                set(&mut config.limits, value);
+                let refused = config.check().err().map(|error| error.to_string());
+                assert_eq!(refused.is_none(), is_fine, "{name} = {value}");
+                assert!(refused.is_none_or(|error| error.starts_with(name)));
+            }
         }
     }
 

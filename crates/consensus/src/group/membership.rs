@@ -67,7 +67,7 @@ impl<M: Machine> RaftGroup<M> {
             return Err(ChangeError::Pending.into());
         }
         self.applier.roster.check(change, &self.configuration)?;
-        if !self.proposals.has_room() || !self.has_log_room() {
+        if !self.may_propose() || !self.has_log_room() {
             return Err(ProposeError::Overloaded);
         }
         let context = convert::change_bytes(change).to_vec();

@@ -223,6 +223,11 @@ impl<M: Machine> RaftGroup<M> {
         self.is_leader() && self.state.established == Some(self.term())
     }
 
+    /// Its settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Who leads, as far as it knows.
     pub fn leader(&self) -> Option<RaftId> {
         RaftId::new(self.raft.raft.leader_id)

@@ -8,7 +8,7 @@ use hyperscale_types::Now;
 use super::RaftGroup;
 use crate::action::{Action, ProposeError};
 use crate::apply::Machine;
-use crate::config::{COMMAND_BYTES_MAX, PROPOSALS_MAX};
+use crate::config::{Backlog, COMMAND_BYTES_MAX};
 use crate::id::{ProposalId, RaftId};
 use crate::quorum::{QuorumError, Reach};
 
@@ -27,9 +27,8 @@ struct Waiting {
 }
 
 impl Proposals {
-    /// Whether one more may wait.
-    pub(super) fn has_room(&self) -> bool {
-        self.waiting.len() < PROPOSALS_MAX
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
     }
 
     pub(super) fn wait(&mut self, index: u64, term: u64, proposal: ProposalId, since: Now) {
@@ -95,13 +94,28 @@ impl<M: Machine> RaftGroup<M> {
             return Err(ProposeError::Size);
         }
         self.admit(now)?;
-        if !self.proposals.has_room() {
+        if !self.may_propose() {
             return Err(ProposeError::Overloaded);
         }
         self.raft.propose(Vec::new(), command.into()).map_err(|_| ProposeError::Overloaded)?;
         self.settle(now);
         self.proposals.wait(self.last_index(), self.term(), proposal, now);
         Ok(())
+    }
+
+    /// How many proposals and reads wait.
+    pub fn backlog(&self) -> Backlog {
+        Backlog { proposals: self.proposals.len(), reads: self.reads.len() }
+    }
+
+    /// Whether one more proposal may wait.
+    pub(super) fn may_propose(&self) -> bool {
+        self.proposals.len() < self.config.backlog_max.proposals || bug!(self.config.bugs, TakeWithoutLimit)
+    }
+
+    /// Whether one more read may wait.
+    pub(super) fn may_read(&self) -> bool {
+        self.reads.len() < self.config.backlog_max.reads || bug!(self.config.bugs, TakeWithoutLimit)
     }
 
     /// Whether this replica may propose now.

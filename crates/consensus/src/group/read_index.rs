@@ -12,7 +12,6 @@ use hyperscale_types::Now;
 use super::RaftGroup;
 use crate::action::{Action, ProposeError};
 use crate::apply::Machine;
-use crate::config::READS_MAX;
 use crate::id::ReadId;
 
 #[derive(Debug, Default)]
@@ -34,7 +33,7 @@ struct Round {
 }
 
 impl Reads {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         let under_way: usize = self.rounds.iter().map(|round| round.reads.len()).sum();
         let proven: usize = self.proven.iter().map(|(_, reads)| reads.len()).sum();
         self.queued.len() + under_way + proven
@@ -102,7 +101,7 @@ impl Reads {
 impl<M: Machine> RaftGroup<M> {
     pub(super) fn on_read(&mut self, now: Now, read: ReadId) -> Result<(), ProposeError> {
         self.admit(now)?;
-        if self.reads.len() >= READS_MAX {
+        if !self.may_read() {
             return Err(ProposeError::Overloaded);
         }
         if bug!(self.config.bugs, ReadWithoutReadIndex) {

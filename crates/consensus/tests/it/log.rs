@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hyperscale_consensus::storage::{Loss, MemoryDisk};
 use hyperscale_consensus::{
-    Config, Entry, EntryBody, Event, Halt, LogGroup, Message, MessageKind, ProposalId, ProposeError,
+    Backlog, Config, Entry, EntryBody, Event, Halt, LogGroup, Message, MessageKind, ProposalId, ProposeError,
     QuorumError, ReadId, record,
 };
 use hyperscale_wire::limits::MESSAGE_MAX;
@@ -205,6 +205,26 @@ fn answered_read_closes_the_circuit() {
     cluster.work(leader);
     cluster.deliver();
     assert!(cluster.node(leader).reads[&ReadId(1)].is_ok());
+    assert!(cluster.propose(leader, "taken").is_ok());
+}
+
+#[test]
+fn proposals_and_reads_beyond_what_may_wait_are_refused_until_some_are_answered() {
+    let backlog_max = Backlog { proposals: 3, reads: 2 };
+    let mut cluster = Cluster::with(3, Config { backlog_max, ..Config::lan() });
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    let now = cluster.now;
+    let group = cluster.group(leader);
+    for number in 0..10 {
+        let proposed = group.propose(now, ProposalId(1 << 40 | number), Bytes::from_static(b"x"));
+        assert_eq!(proposed, if number < 3 { Ok(()) } else { Err(ProposeError::Overloaded) });
+        let read = group.read_index(now, ReadId(number));
+        assert_eq!(read, if number < 2 { Ok(()) } else { Err(ProposeError::Overloaded) });
+    }
+    assert_eq!(group.backlog(), backlog_max);
+    cluster.run_seconds(1);
+    assert_eq!(cluster.group(leader).backlog(), Backlog { proposals: 0, reads: 0 });
     assert!(cluster.propose(leader, "taken").is_ok());
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hyperscale_consensus::bugs::{Bug, Bugs};
 use hyperscale_consensus::storage::MemoryDisk;
-use hyperscale_consensus::{Change, Config, LogGroup, ProposalId, ReadId};
+use hyperscale_consensus::{Backlog, Change, Config, LogGroup, ProposalId, ReadId};
 use hyperscale_types::NodeId;
 
 use crate::cluster::{Cluster, directory, id};
@@ -76,6 +76,17 @@ fn read_without_a_round_is_answered_by_a_deposed_leader() {
     cluster.group(old).read_index(now, ReadId(1)).unwrap();
     cluster.work(old);
     assert!(cluster.node(old).reads[&ReadId(1)].is_ok());
+}
+
+#[test]
+fn leader_without_limit_lets_more_wait_than_may() {
+    let backlog_max = Backlog { proposals: 1, reads: 1 };
+    let mut cluster = Cluster::with(3, Config { backlog_max, ..with(Bug::TakeWithoutLimit) });
+    let leader = cluster.elect();
+    let now = cluster.now;
+    let reads = (0..3).map(|number| cluster.group(leader).read_index(now, ReadId(number)));
+    assert_eq!(reads.filter(Result::is_ok).count(), 3);
+    assert_eq!(cluster.group(leader).backlog().reads, 3);
 }
 
 #[test]

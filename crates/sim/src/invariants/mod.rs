@@ -15,6 +15,8 @@ mod health;
 mod log;
 mod merge_keeps_newest;
 mod queues;
+#[cfg(test)]
+mod scene;
 mod spread;
 mod suspicion_time;
 mod views_converge;
@@ -28,6 +30,7 @@ pub use cross_judgement::cut_off;
 pub use log::{Logged, jobs_open, replicas_differ};
 pub use views_converge::{ghosts, strangers, workers_differ};
 
+use crate::clock::Clock;
 use crate::moment::Moment;
 use crate::world::Truth;
 
@@ -38,6 +41,8 @@ pub struct Seen<'a> {
     pub at: Moment,
     /// Which node.
     pub node: usize,
+    /// Its own clock.
+    pub clock: &'a Clock,
     /// Its core, after it dealt with the input.
     pub swim: &'a Swim,
     /// What is really so.

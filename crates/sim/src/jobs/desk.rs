@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyperscale_consensus::register::{Body, Command, JobId, Outcome, Segment};
-use hyperscale_consensus::{LogGroup, PROPOSALS_MAX, ProposalId};
+use hyperscale_consensus::{LogGroup, ProposalId};
 use hyperscale_types::{NodeId, Now, Token};
 
 use super::office::{Office, Order};
@@ -53,11 +53,6 @@ impl Desk {
         self.next
     }
 
-    /// Proposals whose outcome is open.
-    pub(super) fn open(&self) -> usize {
-        self.proposed.len()
-    }
-
     fn settle(&mut self, request: u64) -> Option<Purpose> {
         self.waiting.remove(&request).map(|(purpose, _)| purpose)
     }
@@ -92,8 +87,7 @@ impl Office {
         out: &mut Vec<Order>,
     ) {
         let proposal = ProposalId(self.desk.number());
-        let has_room = self.desk.proposed.len() < PROPOSALS_MAX;
-        if has_room && self.group.propose(now, proposal, command.encode()).is_ok() {
+        if self.group.propose(now, proposal, command.encode()).is_ok() {
             self.desk.proposed.insert(proposal, (from, request));
         } else {
             self.answer(now, from, request, None, out);

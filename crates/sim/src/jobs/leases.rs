@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::lease::{Claim, Granter, LeaseError};
 use hyperscale_consensus::register::{Body, Outcome};
-use hyperscale_consensus::{LogGroup, READS_MAX, ReadId};
+use hyperscale_consensus::{LogGroup, ReadId};
 use hyperscale_types::{NodeId, Now, Token};
 
 use super::office::{Office, Order};
@@ -52,11 +52,6 @@ impl Leases {
 
     pub(super) fn renew(&mut self, worker: NodeId, grant: Token, sent: Now) {
         self.gathered.push(Renewal { worker, grant, sent });
-    }
-
-    /// Reads whose round is under way.
-    pub(super) fn open(&self) -> usize {
-        self.rounds.len()
     }
 
     /// An entry was applied that grants or ends a lease.
@@ -113,8 +108,7 @@ impl Office {
         out: &mut Vec<Order>,
     ) {
         let read = ReadId(self.desk.number());
-        let has_room = self.leases.rounds.len() < READS_MAX;
-        if !has_room || self.leases.granter.renew(now, read, claims).is_err() {
+        if self.leases.granter.renew(now, read, claims).is_err() {
             return;
         }
         if self.group.read_index(now, read).is_ok() {

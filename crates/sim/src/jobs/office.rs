@@ -125,11 +125,6 @@ impl Office {
         let _ = self.group.step(now, from, message);
     }
 
-    /// Proposals and reads whose outcome is open.
-    pub fn open(&self) -> (usize, usize) {
-        (self.desk.open(), self.leases.open())
-    }
-
     /// SWIM says that a node is dead, or that it is there.
     pub fn gossip(&mut self, now: Now, node: NodeId, is_dead: bool) {
         if !is_dead {

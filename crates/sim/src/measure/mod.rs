@@ -11,6 +11,7 @@ mod health;
 mod leadership;
 mod ledger;
 mod rounds;
+mod speed;
 mod starvation;
 mod watch;
 
@@ -26,6 +27,7 @@ use crate::process::Version;
 use crate::recorder::Recorder;
 use crate::world::{LogSetup, Node, Setup, Shape, World};
 use ledger::Ledger;
+pub use speed::{full, membership_only};
 use watch::Watch;
 
 /// What can be measured.
@@ -168,11 +170,6 @@ fn with_log(seed: u64, voters: usize, workers: usize) -> (World, Ledger) {
     world.run(Duration::from_millis(seed * 37 % 1000));
     assert!(world.leader_of(0).is_some(), "a calm group has a leader");
     (world, ledger)
-}
-
-/// A cluster in which nothing happens, to see how fast it is simulated.
-pub fn steady(count: usize) -> World {
-    settled(4, count, 0.0, Lifeguard::On).0
 }
 
 /// How long something took, sorted. What of `count` never came took all the time there was, at least.

@@ -262,7 +262,8 @@ impl World {
 
     fn show(&mut self, index: usize, what: What<'_>) {
         let at = self.kernel.now();
-        let seen = Seen { at, node: index, swim: &self.nodes[index].swim, truth: &self.truth, what };
+        let node = &self.nodes[index];
+        let seen = Seen { at, node: index, clock: &node.clock, swim: &node.swim, truth: &self.truth, what };
         self.judges.see(&seen);
     }
 }

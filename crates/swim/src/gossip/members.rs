@@ -6,7 +6,7 @@
 use super::rounds::{Offer, Rounds};
 use crate::table::{Members, NOT_QUEUED, Slot};
 
-/// Updates that may wait. Beyond it the most transmitted is dropped and counted; anti-entropy carries it then.
+/// Updates that may wait at most. Beyond the limit the most transmitted is dropped and counted; anti-entropy carries it then.
 pub const MEMBER_UPDATES_MAX: usize = 4096;
 
 #[derive(Clone, Debug)]
@@ -14,11 +14,13 @@ pub(crate) struct MemberQueue {
     rounds: Rounds<Slot>,
     /// Updates waiting, stale entries not counted.
     waiting: usize,
+    /// How many may.
+    most: usize,
 }
 
 impl MemberQueue {
-    pub(crate) fn new() -> Self {
-        Self { rounds: Rounds::new(), waiting: 0 }
+    pub(crate) fn new(most: usize) -> Self {
+        Self { rounds: Rounds::new(), waiting: 0, most }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -74,7 +76,7 @@ impl MemberQueue {
 
     fn shrink(&mut self, members: &mut Members) -> u64 {
         let mut dropped = 0;
-        while self.rounds.len() > MEMBER_UPDATES_MAX {
+        while self.rounds.len() > self.most {
             let Some((slot, sent)) = self.rounds.drop_most_sent() else { break };
             if members.try_get(slot).is_some_and(|member| member.transmissions == sent) {
                 self.forget(members, slot);
@@ -120,7 +122,7 @@ mod tests {
     #[test]
     fn update_is_sent_exactly_its_number_of_times() {
         let (mut members, slots) = members(3);
-        let mut queue = MemberQueue::new();
+        let mut queue = MemberQueue::new(MEMBER_UPDATES_MAX);
         for slot in &slots {
             assert_eq!(queue.push(&mut members, *slot), 0);
         }
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn update_that_is_not_for_a_receiver_is_sent_as_often_as_any_other() {
         let (mut members, slots) = members(2);
-        let mut queue = MemberQueue::new();
+        let mut queue = MemberQueue::new(MEMBER_UPDATES_MAX);
         for slot in &slots {
             queue.push(&mut members, *slot);
         }
@@ -156,7 +158,7 @@ mod tests {
     #[test]
     fn newer_claim_starts_over() {
         let (mut members, slots) = members(1);
-        let mut queue = MemberQueue::new();
+        let mut queue = MemberQueue::new(MEMBER_UPDATES_MAX);
         queue.push(&mut members, slots[0]);
         for _ in 0..11 {
             assert_eq!(draw(&mut queue, &mut members, 1).len(), 1);
@@ -170,7 +172,7 @@ mod tests {
     #[test]
     fn forgotten_member_is_not_sent() {
         let (mut members, slots) = members(2);
-        let mut queue = MemberQueue::new();
+        let mut queue = MemberQueue::new(MEMBER_UPDATES_MAX);
         for slot in &slots {
             queue.push(&mut members, *slot);
         }
@@ -182,13 +184,13 @@ mod tests {
 
     #[test]
     fn full_queue_drops_the_most_transmitted_and_counts_it() {
-        let (mut members, slots) = members(MEMBER_UPDATES_MAX as u64 + 10);
-        let mut queue = MemberQueue::new();
+        let (mut members, slots) = members(74);
+        let mut queue = MemberQueue::new(64);
         queue.push(&mut members, slots[0]);
         draw(&mut queue, &mut members, 1);
         let dropped: u64 = slots[1..].iter().map(|slot| queue.push(&mut members, *slot)).sum();
         assert_eq!(dropped, 10);
-        assert_eq!(queue.len(), MEMBER_UPDATES_MAX);
+        assert_eq!(queue.len(), 64);
         assert_eq!(members.get(slots[0]).transmissions, NOT_QUEUED);
     }
 }

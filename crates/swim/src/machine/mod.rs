@@ -122,6 +122,7 @@ impl Swim {
     /// A node that knows nobody yet. Until it is told to join it hears nobody and says nothing.
     pub fn new(config: Config, identity: Identity, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
+        let (member_updates, worker_updates) = config.updates_max();
         let prober = Prober {
             order: ProbeOrder::default(),
             round: Round::Idle,
@@ -144,9 +145,9 @@ impl Swim {
             deadlines: Deadlines::default(),
             prober,
             awareness: Awareness::new(config.lifeguard, config.lag_tick),
-            queue: MemberQueue::new(),
+            queue: MemberQueue::new(member_updates),
             contacts: Contacts::default(),
-            workers: WorkerBook::new(config.limits.workers),
+            workers: WorkerBook::new(config.limits.workers, worker_updates),
             alarms: Alarms::default(),
             audit: AuditRing::new(config.limits.audit),
             counters: Counters::default(),

@@ -41,9 +41,9 @@ pub struct Sizes {
     pub members: usize,
     /// At most [`crate::TOMBS_MAX`].
     pub tombs: usize,
-    /// At most [`crate::MEMBER_UPDATES_MAX`].
+    /// At most `limits.member_updates`.
     pub member_updates: usize,
-    /// At most [`crate::WORKER_UPDATES_MAX`].
+    /// At most `limits.worker_updates`.
     pub worker_updates: usize,
     /// At most `limits.workers`.
     pub workers: usize,

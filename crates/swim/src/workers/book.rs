@@ -49,8 +49,8 @@ pub(crate) struct WorkerBook {
 pub const GRAVES_MAX: usize = 4096;
 
 impl WorkerBook {
-    pub(crate) fn new(workers_max: usize) -> Self {
-        let (digest, queue) = (Digest::default(), WorkerQueue::new());
+    pub(crate) fn new(workers_max: usize, updates_max: usize) -> Self {
+        let (digest, queue) = (Digest::default(), WorkerQueue::new(updates_max));
         Self {
             records: BTreeMap::new(),
             digest,

@@ -7,7 +7,7 @@ use hyperscale_types::{NodeId, Now};
 
 use crate::gossip::{Offer, Rounds};
 
-/// Updates that may wait. Beyond it the most transmitted is dropped and counted.
+/// Updates that may wait at most. Beyond the limit the most transmitted is dropped and counted.
 pub const WORKER_UPDATES_MAX: usize = 500;
 /// How long an update may wait; after that it is dropped and counted, anti-entropy carries it.
 pub const WORKER_UPDATE_STALE_AFTER: Duration = Duration::from_mins(1);
@@ -30,11 +30,13 @@ pub(crate) struct WorkerQueue {
     rounds: Rounds<NodeId>,
     waiting: BTreeMap<NodeId, Queued>,
     dropped: Dropped,
+    /// How many may wait.
+    most: usize,
 }
 
 impl WorkerQueue {
-    pub(crate) fn new() -> Self {
-        Self { rounds: Rounds::new(), waiting: BTreeMap::new(), dropped: Dropped::default() }
+    pub(crate) fn new(most: usize) -> Self {
+        Self { rounds: Rounds::new(), waiting: BTreeMap::new(), dropped: Dropped::default(), most }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -55,7 +57,7 @@ impl WorkerQueue {
         if before.is_none_or(|before| before.sent > 0) {
             self.rounds.push(worker);
         }
-        while self.rounds.len() > WORKER_UPDATES_MAX {
+        while self.rounds.len() > self.most {
             let Some((worker, sent)) = self.rounds.drop_most_sent() else { break };
             if self.waiting.get(&worker).is_some_and(|queued| queued.sent == sent) {
                 self.waiting.remove(&worker);
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn five_hundred_updates_are_kept_and_the_rest_is_counted() {
-        let mut queue = WorkerQueue::new();
+        let mut queue = WorkerQueue::new(WORKER_UPDATES_MAX);
         for number in 1..=510 {
             queue.push(node(number), Now::ZERO);
         }
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn update_that_waited_a_minute_is_stale() {
-        let mut queue = WorkerQueue::new();
+        let mut queue = WorkerQueue::new(WORKER_UPDATES_MAX);
         queue.push(node(1), Now::ZERO);
         assert_eq!(draw(&mut queue, Now::after_start(Duration::from_mins(1))), 1);
         assert_eq!(draw(&mut queue, Now::after_start(Duration::from_secs(61))), 0);
@@ -127,7 +129,7 @@ mod tests {
 
     #[test]
     fn newer_update_about_the_same_worker_starts_over() {
-        let mut queue = WorkerQueue::new();
+        let mut queue = WorkerQueue::new(WORKER_UPDATES_MAX);
         queue.push(node(1), Now::ZERO);
         for _ in 0..11 {
             assert_eq!(draw(&mut queue, Now::ZERO), 1);

@@ -31,3 +31,38 @@ impl Invariant for LoadOverlap {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hyperscale_consensus::register::JobId;
+    use hyperscale_types::Token;
+
+    use super::*;
+    use crate::invariants::scene::Scene;
+
+    /// What is said once these nodes have sent load of these attempts, the last of them.
+    fn after(sent: &[(usize, u32)]) -> Verdict {
+        let (scene, mut judge) = (Scene::of(&[0, 0]), LoadOverlap::default());
+        let segment = Segment { job: JobId([1; 16]), workflow: "browse".to_owned(), number: 0 };
+        let said = sent.iter().map(|(node, attempt)| {
+            let load = Logged::Load { segment: &segment, attempt: *attempt, grant: Token(1) };
+            scene.ask(&mut judge, *node, 1, What::Log(load))
+        });
+        said.last().unwrap()
+    }
+
+    #[test]
+    fn attempt_that_sends_after_a_later_one_is_objected_to() {
+        assert!(after(&[(0, 1), (1, 2), (0, 1)]).is_err());
+    }
+
+    #[test]
+    fn two_workers_with_one_attempt_are_objected_to() {
+        assert!(after(&[(0, 1), (1, 1)]).is_err());
+    }
+
+    #[test]
+    fn attempts_one_after_the_other_are_fine() {
+        assert_eq!(after(&[(0, 1), (0, 1), (1, 2), (1, 2), (0, 3)]), Ok(()));
+    }
+}

@@ -1,7 +1,5 @@
 //! Proposals and reads that wait stay within their limits.
 
-use hyperscale_consensus::{PROPOSALS_MAX, READS_MAX};
-
 use super::Logged;
 use crate::invariants::{Invariant, Seen, Verdict, What};
 
@@ -14,10 +12,30 @@ impl Invariant for LogQueues {
     }
 
     fn see(&mut self, seen: &Seen<'_>) -> Verdict {
-        let What::Log(Logged::Open { proposals, reads }) = &seen.what else { return Ok(()) };
-        if *proposals <= PROPOSALS_MAX && *reads <= READS_MAX {
+        let What::Log(Logged::Waiting { waiting, allowed }) = &seen.what else { return Ok(()) };
+        if waiting.proposals <= allowed.proposals && waiting.reads <= allowed.reads {
             return Ok(());
         }
-        Err(format!("{proposals} proposals and {reads} reads wait"))
+        Err(format!("{waiting:?} waits, {allowed:?} is allowed"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyperscale_consensus::Backlog;
+
+    use super::*;
+    use crate::invariants::scene::Scene;
+
+    fn verdict(proposals: usize, reads: usize) -> Verdict {
+        let (waiting, allowed) = (Backlog { proposals, reads }, Backlog { proposals: 8, reads: 4 });
+        Scene::of(&[0]).ask(&mut LogQueues, 0, 1, What::Log(Logged::Waiting { waiting, allowed }))
+    }
+
+    #[test]
+    fn full_queues_are_fine_and_one_more_is_objected_to() {
+        assert_eq!(verdict(8, 4), Ok(()));
+        assert!(verdict(9, 0).is_err());
+        assert!(verdict(0, 5).is_err());
     }
 }

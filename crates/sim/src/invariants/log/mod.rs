@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use hyperscale_consensus::register::{JobEnd, JobId, Outcome, Segment};
 use hyperscale_consensus::storage::{Batch, Loaded};
-use hyperscale_consensus::{Configuration, Halt, Message, RaftId, ReadId, StateHash};
+use hyperscale_consensus::{Backlog, Configuration, Halt, Message, RaftId, ReadId, StateHash};
 use hyperscale_types::Token;
 
 use super::Invariant;
@@ -103,12 +103,12 @@ pub enum Logged<'a> {
     },
     /// The replica has stopped.
     Halted(&'a Halt),
-    /// Proposals and reads of the replica whose outcome is open.
-    Open {
-        /// Proposals.
-        proposals: usize,
-        /// Reads.
-        reads: usize,
+    /// Proposals and reads wait in the replica.
+    Waiting {
+        /// So many.
+        waiting: Backlog,
+        /// So many may.
+        allowed: Backlog,
     },
     /// A worker obeyed a job leader.
     Obeyed {

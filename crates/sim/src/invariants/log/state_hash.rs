@@ -32,3 +32,37 @@ impl Invariant for StateHashes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hyperscale_consensus::Halt;
+
+    use super::*;
+    use crate::invariants::scene::Scene;
+
+    fn state(index: u64, hash: u64) -> What<'static> {
+        What::Log(Logged::State { index, hash: StateHash(hash) })
+    }
+
+    #[test]
+    fn two_states_after_one_entry_are_objected_to() {
+        let (scene, mut judge) = (Scene::of(&[0, 0]), StateHashes::default());
+        assert!(scene.ask(&mut judge, 0, 1, state(7, 1)).is_ok());
+        assert!(scene.ask(&mut judge, 1, 2, state(7, 2)).is_err());
+    }
+
+    #[test]
+    fn replica_that_stops_is_objected_to() {
+        let halt = Halt::Diverged { index: 7, ours: StateHash(1), theirs: StateHash(2) };
+        let halted = What::Log(Logged::Halted(&halt));
+        assert!(Scene::of(&[0]).ask(&mut StateHashes::default(), 0, 1, halted).is_err());
+    }
+
+    #[test]
+    fn states_after_other_entries_and_of_other_groups_are_fine() {
+        let (scene, mut judge) = (Scene::of(&[0, 0, 1]), StateHashes::default());
+        for (node, index, hash) in [(0, 7, 1), (1, 7, 1), (1, 8, 2), (2, 7, 3)] {
+            assert!(scene.ask(&mut judge, node, 1, state(index, hash)).is_ok());
+        }
+    }
+}

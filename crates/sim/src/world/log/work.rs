@@ -38,11 +38,6 @@ impl World {
         }
         let at = self.kernel.now();
         self.at_work(index, |office, now, orders| office.duty(now, at, orders));
-        if let Some((proposals, reads)) =
-            self.nodes[index].host.as_ref().and_then(|it| Some(it.office()?.open()))
-        {
-            self.show_log(index, Logged::Open { proposals, reads });
-        }
     }
 
     /// Lets a leader propose a command that changes nothing; the place of its entry.
@@ -131,6 +126,7 @@ impl World {
         disk: &mut Disk,
         orders: &mut Vec<Order>,
     ) {
+        self.show_backlog(index, office);
         loop {
             for order in orders.drain(..) {
                 self.follow_order(index, order);
@@ -156,6 +152,14 @@ impl World {
         let (applied, hash) = office.group.applied();
         self.kernel.trace.mix(&[applied, hash.0]);
         self.show_log(index, Logged::State { index: applied, hash });
+    }
+
+    /// Before anything is answered, when most of it waits.
+    fn show_backlog(&mut self, index: usize, office: &Office) {
+        let (waiting, allowed) = (office.group.backlog(), office.group.config().backlog_max);
+        if waiting.proposals + waiting.reads > 0 {
+            self.show_log(index, Logged::Waiting { waiting, allowed });
+        }
     }
 
     fn follow_order(&mut self, index: usize, order: Order) {

@@ -4,6 +4,7 @@ use hyperscale_types::{BootEpoch, Token};
 use proptest::prelude::*;
 
 use super::*;
+use crate::workers::WORKER_UPDATES_MAX;
 
 fn node(number: u64) -> NodeId {
     NodeId::new(number).unwrap()
@@ -29,7 +30,7 @@ fn merge(book: &mut WorkerBook, update: WorkerUpdate) -> Merged {
 
 #[test]
 fn new_owner_supersedes_the_old_one_whatever_its_counter() {
-    let mut book = WorkerBook::new(10);
+    let mut book = WorkerBook::new(10, WORKER_UPDATES_MAX);
     merge(&mut book, update(1, 100, 5, 99));
     assert_eq!(merge(&mut book, update(1, 200, 6, 1)), Merged::News { told_at_once: true });
     assert_eq!(merge(&mut book, update(1, 100, 5, 100)), Merged::Known);
@@ -38,7 +39,7 @@ fn new_owner_supersedes_the_old_one_whatever_its_counter() {
 
 #[test]
 fn updates_are_accepted_from_the_owner_only() {
-    let mut book = WorkerBook::new(10);
+    let mut book = WorkerBook::new(10, WORKER_UPDATES_MAX);
     merge(&mut book, update(1, 100, 5, 1));
     assert_eq!(merge(&mut book, update(1, 200, 5, 2)), Merged::Foreign { owner: node(100) });
     assert_eq!(book.get(node(1)).unwrap().version.counter, 1);
@@ -46,7 +47,7 @@ fn updates_are_accepted_from_the_owner_only() {
 
 #[test]
 fn capacity_alone_is_not_told_at_once() {
-    let mut book = WorkerBook::new(10);
+    let mut book = WorkerBook::new(10, WORKER_UPDATES_MAX);
     merge(&mut book, update(1, 100, 5, 1));
     assert_eq!(merge(&mut book, update(1, 100, 5, 2)), Merged::News { told_at_once: false });
     let left = WorkerUpdate { membership: WorkerMembership::Left, ..update(1, 100, 5, 3) };
@@ -55,7 +56,7 @@ fn capacity_alone_is_not_told_at_once() {
 
 #[test]
 fn counter_goes_on_under_one_grant_and_starts_again_under_the_next() {
-    let mut book = WorkerBook::new(10);
+    let mut book = WorkerBook::new(10, WORKER_UPDATES_MAX);
     let report = |grant| {
         let from = update(1, 100, grant, 0);
         WorkerReport {
@@ -83,7 +84,7 @@ fn counter_goes_on_under_one_grant_and_starts_again_under_the_next() {
 
 #[test]
 fn full_book_forgets_the_gone_first_and_then_refuses() {
-    let mut book = WorkerBook::new(2);
+    let mut book = WorkerBook::new(2, WORKER_UPDATES_MAX);
     merge(&mut book, WorkerUpdate { membership: WorkerMembership::Dead, ..update(1, 100, 5, 1) });
     merge(&mut book, update(2, 100, 5, 1));
     assert_eq!(merge(&mut book, update(3, 100, 5, 1)), Merged::News { told_at_once: true });
@@ -94,7 +95,7 @@ fn full_book_forgets_the_gone_first_and_then_refuses() {
 
 #[test]
 fn gone_workers_are_forgotten_after_their_time() {
-    let mut book = WorkerBook::new(9);
+    let mut book = WorkerBook::new(9, WORKER_UPDATES_MAX);
     merge(&mut book, WorkerUpdate { membership: WorkerMembership::Evicted, ..update(1, 100, 5, 1) });
     merge(&mut book, update(2, 100, 5, 1));
     let ttl = Duration::from_secs(10);
@@ -106,7 +107,7 @@ fn gone_workers_are_forgotten_after_their_time() {
 
 #[test]
 fn forgotten_worker_does_not_come_back_by_old_updates() {
-    let mut book = WorkerBook::new(9);
+    let mut book = WorkerBook::new(9, WORKER_UPDATES_MAX);
     merge(&mut book, WorkerUpdate { membership: WorkerMembership::Dead, ..update(1, 100, 5, 3) });
     book.forget_gone(Now::after_start(Duration::from_mins(1)), Duration::from_secs(10));
     assert_eq!(merge(&mut book, update(1, 100, 5, 2)), Merged::Known);
@@ -121,7 +122,7 @@ fn forgotten_worker_does_not_come_back_by_old_updates() {
 
 #[test]
 fn oldest_grave_falls_out_and_is_counted() {
-    let mut book = WorkerBook::new(9);
+    let mut book = WorkerBook::new(9, WORKER_UPDATES_MAX);
     for worker in 1..=GRAVES_MAX as u64 + 5 {
         merge(&mut book, WorkerUpdate { membership: WorkerMembership::Dead, ..update(worker, 100, 5, 3) });
         book.forget_gone(Now::NEVER, Duration::ZERO);
@@ -142,7 +143,7 @@ proptest! {
             versions.iter().map(|(worker, grant, counter)| update(*worker, 100 + grant, *grant, *counter)).collect();
         let mut shuffled = updates.clone();
         fastrand::Rng::with_seed(seed).shuffle(&mut shuffled);
-        let (mut one, mut other) = (WorkerBook::new(10), WorkerBook::new(10));
+        let (mut one, mut other) = (WorkerBook::new(10, WORKER_UPDATES_MAX), WorkerBook::new(10, WORKER_UPDATES_MAX));
         for update in &updates {
             let before = one.get(update.worker).map(|update| update.version);
             merge(&mut one, update.clone());
