@@ -33,6 +33,13 @@ pub enum Fault {
         /// When the other one starts.
         after: Duration,
     },
+    /// A machine dies and comes back with an empty disk: the same node, and nothing of what it knew.
+    LoseDisk {
+        /// Whose.
+        node: usize,
+        /// When it comes back.
+        after: Duration,
+    },
     /// A node ends for ever.
     Kill {
         /// Which.
@@ -122,6 +129,7 @@ impl Fault {
             | Fault::Restart { node }
             | Fault::Upgrade { node }
             | Fault::Replace { node, .. }
+            | Fault::LoseDisk { node, .. }
             | Fault::Kill { node }
             | Fault::Leave { node }
             | Fault::Pause { node, .. }

@@ -2,8 +2,8 @@
 //!
 //! Every seed draws its own subset, so that kinds that hide each other also appear alone. The drawn list is fault schedule
 //! F: minorities of voters crash at once, everybody restarts once in turn, a voter set loses its power, links are cut three
-//! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced and upgraded, the
-//! shared secret changes, disks stall, fill up, and lose or tear what was not synced.
+//! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced, upgraded or come back
+//! without their disk, the shared secret changes, disks stall, fill up, and lose or tear what was not synced.
 
 mod action;
 mod disks;

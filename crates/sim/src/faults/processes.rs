@@ -88,13 +88,18 @@ impl Draw<'_> {
         }
     }
 
-    /// One node of a voter set is replaced by a new one.
+    /// One node of each voter set is replaced by a new one, or loses its disk. A group has to take that in before the next one:
+    /// of three voters two must have their disks.
     pub(super) fn replacement(&mut self) {
         for set in self.voter_sets() {
             let (at, node) = (self.moment(), set[self.rng.usize(..set.len())]);
             // Sometimes the new machine takes its time.
             let after = if self.rng.bool() { self.seconds(1.0, 3.0) } else { self.seconds(3.0, 40.0) };
-            self.add(at, Fault::Replace { node, after });
+            let is_new = self.rng.bool();
+            self.add(
+                at,
+                if is_new { Fault::Replace { node, after } } else { Fault::LoseDisk { node, after } },
+            );
         }
     }
 

@@ -35,6 +35,11 @@ impl World {
             Fault::Replace { node, after } => {
                 self.replace(node, after);
             }
+            Fault::LoseDisk { node, after } => {
+                self.crash(node, Crash::Machine);
+                self.lose_disk(node);
+                self.kernel.after(after, Happening::Start { node });
+            }
             Fault::Kill { node } => self.end(node, Crash::Machine),
             Fault::Leave { node } => self.tell(node, Command::Leave),
             Fault::Pause { node, span } => {

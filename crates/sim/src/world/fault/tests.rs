@@ -5,7 +5,7 @@ use crate::invariants::Judges;
 use crate::network::{Partition, Weather};
 use crate::recorder::Recorder;
 use crate::world::{LogSetup, Setup, Shape};
-use hyperscale_consensus::Config as LogConfig;
+use hyperscale_consensus::{Config as LogConfig, RaftId};
 use hyperscale_swim::{Bugs, Config};
 
 const AFTER: Duration = Duration::from_secs(2);
@@ -63,4 +63,24 @@ fn replacement_is_not_there_before_its_time() {
     world.run(AFTER);
     assert!(is_up(&world, 5));
     assert_eq!(world.truth.nodes[5].process.version, Version::Old, "it runs what the other one ran");
+}
+
+#[test]
+fn voter_that_lost_its_disk_is_removed_and_added_as_new() {
+    let mut world = world();
+    let (victim, before) = (1, id_in_the_group(&world, 1));
+    happen(&mut world, Fault::LoseDisk { node: victim, after: AFTER });
+    assert_eq!(id_in_the_group(&world, victim), None);
+    world.run(AFTER * 10);
+    let after = id_in_the_group(&world, victim);
+    assert!(after > before, "{after:?}");
+    let leader = world.leader_of(0).expect("it settled");
+    let group = &world.nodes[leader].host.as_ref().unwrap().office().unwrap().group;
+    assert_eq!(group.configuration().voters.len(), 3);
+    assert!(group.configuration().voters.contains(&after.unwrap()));
+    assert_eq!(world.judges.violation(), None);
+}
+
+fn id_in_the_group(world: &World, node: usize) -> Option<RaftId> {
+    world.nodes[node].host.as_ref()?.raft_id
 }

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use hyperscale_consensus::{
-    Bootstrap, Decision, DirectoryId, LogGroup, Member, RaftGroup, RaftId, Report, founding,
-};
+use hyperscale_consensus::{Bootstrap, Decision, LogGroup, Member, RaftGroup, RaftId, Report, founding};
 use hyperscale_types::{BootEpoch, NodeId, Role};
 
 use super::{Happening, World};
@@ -22,12 +20,17 @@ impl World {
     /// What a node keeps of the log before it first starts.
     pub(in crate::world) fn new_host(&mut self, role: Role) -> Option<Box<Host>> {
         let log = self.log.as_mut()?;
-        if role == Role::Worker {
-            return None;
+        (role != Role::Worker).then(|| Box::new(Host::new(log.new_directory())))
+    }
+
+    /// The disk of a node that is down breaks. Founders that are about to write down each other's directories are spared.
+    pub(in crate::world) fn lose_disk(&mut self, index: usize) {
+        let cluster = self.truth.nodes[index].cluster;
+        let (Some(log), Some(host)) = (&mut self.log, &mut self.nodes[index].host) else { return };
+        if log.frontier.contains_key(&cluster) {
+            host.lose_disk(log.new_directory());
+            self.recorder.note(self.kernel.now(), index, || "loses its disk".to_owned());
         }
-        let mut directory = DirectoryId::default();
-        log.rng.fill(&mut directory.0);
-        Some(Box::new(Host::new(directory)))
     }
 
     /// A node's life begins.
