@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hyperscale_consensus::register::Group;
 use hyperscale_consensus::{Bootstrap, Decision, LogGroup, Member, RaftGroup, RaftId, Report, founding};
 use hyperscale_types::{BootEpoch, NodeId, Role};
 
@@ -150,7 +151,9 @@ impl World {
         let bugs = config.bugs.clone();
         let host = self.nodes[index].host.as_mut().expect("only hosts open");
         let loaded = host.disk.open();
-        let group = match RaftGroup::open(now, config, id, loaded, Journal::new(bugs.clone())) {
+        let kind = if role == Role::Gate { Group::Gates } else { Group::Managers };
+        let machine = Journal::new(kind, bugs.clone());
+        let group = match RaftGroup::open(now, config, id, loaded, machine) {
             Ok(group) => group,
             Err(error) => {
                 let what = format!("cannot start from its disk: {error}");
