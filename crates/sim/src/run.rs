@@ -96,7 +96,8 @@ pub fn run(seed: u64, options: Options) -> Outcome {
     let plan = FaultPlan::draw(&mut rng, &shape, safety);
     let recorder = if options.record { Recorder::on() } else { Recorder::off() };
     let mut world = World::new(setup(&mut rng, &shape, &plan, options), Judges::all(), recorder);
-    if plan.kinds.has(Kind::KeyRotation) {
+    // Secrets and versions of the protocol are only looked at where what is said is really written and read.
+    if plan.kinds.has(Kind::KeyRotation) || plan.kinds.has(Kind::Upgrade) {
         world.seal(seed);
     }
     for (at, fault) in plan.schedule {
@@ -261,4 +262,24 @@ fn epilogue(world: &mut World, rng: &mut Rng) {
 fn object(world: &mut World, invariant: &'static str, what: String) {
     let at = world.kernel.now();
     world.judges.object(invariant, at, None, what);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upgrades_happen_where_versions_of_the_protocol_are_read() {
+        let is_plain_upgrade = |seed: &u64| {
+            let mut rng = Rng::with_seed(*seed);
+            let shape = Shape::draw(Size::Small, &mut rng);
+            let kinds = FaultPlan::draw(&mut rng, &shape, safety(Size::Small)).kinds;
+            kinds.has(Kind::Upgrade) && !kinds.has(Kind::KeyRotation)
+        };
+        let seed = (0..100).find(is_plain_upgrade).expect("kinds are drawn one by one");
+        let world = run(seed, Options::small()).world;
+        let running = world.truth.nodes.iter().zip(&world.nodes).filter(|(fact, _)| fact.process.is_up());
+        assert!(running.clone().any(|(fact, _)| fact.process.version == Version::New));
+        assert!(running.clone().all(|(_, node)| node.wire.is_some()));
+    }
 }

@@ -117,10 +117,10 @@ impl Register {
         self.group
     }
 
-    /// With deliberate bugs.
+    /// The same, with deliberate bugs.
     #[cfg(feature = "bugs")]
-    pub fn with_bugs(bugs: Bugs) -> Self {
-        Self { bugs, ..Self::default() }
+    pub fn with_bugs(group: Group, bugs: Bugs) -> Self {
+        Self { bugs, ..Self::new(group) }
     }
 
     /// All jobs that are not forgotten.

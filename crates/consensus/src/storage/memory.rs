@@ -48,11 +48,6 @@ impl MemoryDisk {
         self.is_stalled = false;
     }
 
-    /// The disk is replaced by an empty one.
-    pub fn wipe(&mut self) {
-        *self = Self::default();
-    }
-
     /// Writes fail from now on, or do no longer.
     pub fn set_full(&mut self, is_full: bool) {
         self.is_full = is_full;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::network::Partition;
 use crate::process::Crash;
 
-/// Something that breaks or heals.
+/// Something that breaks or heals. Nodes are named by their place: whoever took the place of one that ended for ever is hit
+/// in its stead.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// A process or machine dies.
@@ -30,6 +31,13 @@ pub enum Fault {
         /// Which.
         node: usize,
         /// When the other one starts.
+        after: Duration,
+    },
+    /// A machine dies and comes back with an empty disk: the same node, and nothing of what it knew.
+    LoseDisk {
+        /// Whose.
+        node: usize,
+        /// When it comes back.
         after: Duration,
     },
     /// A node ends for ever.
@@ -111,4 +119,28 @@ pub enum Fault {
     Rotate,
     /// All trouble ends, and everybody who may come back does.
     Heal,
+}
+
+impl Fault {
+    /// Whom it hits, if it hits one node.
+    pub fn victim(&mut self) -> Option<&mut usize> {
+        match self {
+            Fault::Crash { node, .. }
+            | Fault::Restart { node }
+            | Fault::Upgrade { node }
+            | Fault::Replace { node, .. }
+            | Fault::LoseDisk { node, .. }
+            | Fault::Kill { node }
+            | Fault::Leave { node }
+            | Fault::Pause { node, .. }
+            | Fault::Sleep { node, .. }
+            | Fault::Slow { node, .. }
+            | Fault::Jump { node, .. }
+            | Fault::Stall { node, .. }
+            | Fault::Fill { node, .. } => Some(node),
+            Fault::Cut { .. } | Fault::Mend { .. } | Fault::Spike { .. } | Fault::Rotate | Fault::Heal => {
+                None
+            }
+        }
+    }
 }

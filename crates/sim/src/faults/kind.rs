@@ -73,6 +73,12 @@ impl Kinds {
         Self(Kind::ALL.into_iter().filter(|_| rng.f64() < share).collect())
     }
 
+    /// This one alone.
+    #[cfg(test)]
+    pub(super) fn of(kind: Kind) -> Self {
+        Self(vec![kind])
+    }
+
     /// Whether it is in.
     pub fn has(&self, kind: Kind) -> bool {
         self.0.contains(&kind)

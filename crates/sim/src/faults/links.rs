@@ -45,15 +45,19 @@ impl Draw<'_> {
         }
     }
 
+    /// Somebody is on each side, and with a bridge one is on neither.
     fn cut(&mut self) -> Partition {
         let nodes = self.roles.len();
-        let mut all: Vec<usize> = (0..nodes).collect();
-        self.rng.shuffle(&mut all);
-        let split = self.rng.usize(1..nodes.max(2));
-        let (one, other) = all.split_at(split);
-        let links = match self.rng.u8(0..4) {
+        let mut sides: Vec<usize> = (0..nodes).collect();
+        self.rng.shuffle(&mut sides);
+        let form = self.rng.u8(0..4);
+        if form == 1 {
+            sides.pop();
+        }
+        let split = self.rng.usize(1..sides.len());
+        let (one, other) = sides.split_at(split);
+        let links = match form {
             0 => Partition::one_way(one, other, nodes),
-            1 => Partition::between(one, &other[1.min(other.len())..], nodes),
             _ => Partition::between(one, other, nodes),
         };
         if self.rng.u8(0..4) == 0 { links.flapping(self.seconds(0.5, 8.0)) } else { links }

@@ -2,8 +2,8 @@
 //!
 //! Every seed draws its own subset, so that kinds that hide each other also appear alone. The drawn list is fault schedule
 //! F: minorities of voters crash at once, everybody restarts once in turn, a voter set loses its power, links are cut three
-//! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced and upgraded, the
-//! shared secret changes, disks stall, fill up, and lose or tear what was not synced.
+//! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced, upgraded or come back
+//! without their disk, the shared secret changes, disks stall, fill up, and lose or tear what was not synced.
 
 mod action;
 mod disks;
@@ -163,17 +163,63 @@ mod tests {
         }
     }
 
+    /// What a kind plans by itself.
+    fn planned(kind: Kind, seed: u64, shape: &Shape) -> Vec<(Moment, Fault)> {
+        let (rng, roles, until) = (&mut Rng::with_seed(seed), shape.nodes(), Duration::from_mins(3));
+        let mut draw = Draw { rng, roles, until, cuts: 0, schedule: Vec::new() };
+        draw.plan(kind);
+        draw.schedule
+    }
+
+    #[test]
+    fn every_kind_troubles_something_whenever_it_is_drawn() {
+        let shape = Shape { datacenters: 1, managers: 3, gates: 3, workers: 5 };
+        for (kind, seed) in Kind::ALL.into_iter().flat_map(|kind| (0..50).map(move |seed| (kind, seed))) {
+            let weather = links::weather(&mut Rng::with_seed(seed), &Kinds::of(kind));
+            let is_felt = match kind {
+                Kind::Loss | Kind::Duplication | Kind::Reordering | Kind::Delay | Kind::Bandwidth => {
+                    weather != Weather::fair()
+                }
+                Kind::SkewedClocks => true,
+                _ => !planned(kind, seed, &shape).is_empty(),
+            };
+            assert!(is_felt, "{kind:?} with seed {seed}");
+        }
+    }
+
+    #[test]
+    fn every_cut_keeps_somebody_from_somebody() {
+        let shape = Shape { datacenters: 1, managers: 3, gates: 0, workers: 0 };
+        let cuts = (0..200).flat_map(|seed| planned(Kind::Partitions, seed, &shape));
+        for (_, fault) in cuts {
+            let Fault::Cut { links, .. } = fault else { continue };
+            let mut pairs = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
+            assert!(pairs.any(|(from, to)| links.blocks(Moment::ZERO, from, to)), "{links:?}");
+        }
+    }
+
+    #[test]
+    fn only_workers_leave_and_none_of_them_twice() {
+        let shape = Shape { datacenters: 2, managers: 3, gates: 3, workers: 5 };
+        for seed in 0..50 {
+            let mut left = Vec::new();
+            for (_, mut fault) in planned(Kind::Leave, seed, &shape) {
+                left.extend(fault.victim().map(|node| *node));
+            }
+            assert!(left.iter().all(|node| shape.nodes()[*node].0 == Role::Worker));
+            assert!((1..left.len()).all(|at| !left[..at].contains(&left[at])), "{left:?}");
+        }
+    }
+
     #[test]
     fn rolling_restarts_reach_everybody_within_the_phase() {
         for kind in [Kind::RollingRestart, Kind::Upgrade, Kind::KeyRotation] {
             let shape = Shape { datacenters: 2, managers: 5, gates: 3, workers: 20 };
-            let (mut rng, until) = (Rng::with_seed(1), Duration::from_mins(3));
-            let mut draw = Draw { rng: &mut rng, roles: shape.nodes(), until, cuts: 0, schedule: Vec::new() };
-            draw.plan(kind);
+            let schedule = planned(kind, 1, &shape);
             let is_back = |fault: &Fault| matches!(fault, Fault::Restart { .. } | Fault::Upgrade { .. });
-            let back = draw.schedule.iter().filter(|(_, fault)| is_back(fault)).count();
+            let back = schedule.iter().filter(|(_, fault)| is_back(fault)).count();
             assert_eq!(back, shape.nodes().len());
-            assert!(draw.schedule.iter().all(|(at, _)| *at < Moment::ZERO.plus(until)), "{kind:?}");
+            assert!(schedule.iter().all(|(at, _)| *at < Moment::seconds(180)), "{kind:?}");
         }
     }
 

@@ -14,12 +14,12 @@ const ROLLING_PAUSE: Duration = Duration::from_secs(3);
 const KILLED: f64 = 0.3;
 
 impl Draw<'_> {
-    /// Any minority of each voter set dies at once and comes back.
+    /// Some minority of each voter set dies at once and comes back.
     pub(super) fn minority_crash(&mut self) {
         for set in self.voter_sets() {
             let at = self.moment();
             let most = (set.len() - 1) / 2;
-            let count = self.rng.usize(0..=most);
+            let count = self.rng.usize(1..=most.max(1));
             for node in self.some_of(set, count) {
                 let back = at.plus(self.seconds(1.0, 60.0));
                 let how = self.how();
@@ -73,8 +73,7 @@ impl Draw<'_> {
 
     /// Three of ten workers die, half of them for ever.
     pub(super) fn killed_workers(&mut self) {
-        let is_worker = |index: &usize| self.roles[*index].0 == Role::Worker;
-        let workers: Vec<usize> = (0..self.roles.len()).filter(is_worker).collect();
+        let workers = self.workers();
         let count = (workers.len() as f64 * KILLED).ceil() as usize;
         for node in self.some_of(workers, count) {
             let at = self.moment();
@@ -89,13 +88,18 @@ impl Draw<'_> {
         }
     }
 
-    /// One node of a voter set is replaced by a new one.
+    /// One node of each voter set is replaced by a new one, or loses its disk. A group has to take that in before the next one:
+    /// of three voters two must have their disks.
     pub(super) fn replacement(&mut self) {
         for set in self.voter_sets() {
             let (at, node) = (self.moment(), set[self.rng.usize(..set.len())]);
             // Sometimes the new machine takes its time.
             let after = if self.rng.bool() { self.seconds(1.0, 3.0) } else { self.seconds(3.0, 40.0) };
-            self.add(at, Fault::Replace { node, after });
+            let is_new = self.rng.bool();
+            self.add(
+                at,
+                if is_new { Fault::Replace { node, after } } else { Fault::LoseDisk { node, after } },
+            );
         }
     }
 
@@ -107,12 +111,16 @@ impl Draw<'_> {
 
     /// Some workers go and say so.
     pub(super) fn leave(&mut self) {
-        for _ in 0..self.rng.usize(1..=3) {
-            let (at, node) = (self.moment(), self.any_node());
-            if self.roles[node].0 == Role::Worker {
-                self.add(at, Fault::Leave { node });
-            }
+        let (workers, count) = (self.workers(), self.rng.usize(1..=3));
+        for node in self.some_of(workers, count) {
+            let at = self.moment();
+            self.add(at, Fault::Leave { node });
         }
+    }
+
+    fn workers(&self) -> Vec<usize> {
+        let is_worker = |index: &usize| self.roles[*index].0 == Role::Worker;
+        (0..self.roles.len()).filter(is_worker).collect()
     }
 
     fn how(&mut self) -> Crash {

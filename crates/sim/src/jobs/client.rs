@@ -1,7 +1,8 @@
 //! Clients: what they order and what they were told. They are outside of the cluster and never fail.
 //!
-//! A client repeats what is not answered, to any manager and under the same key. It remembers the first answer; a later one
-//! that says something else breaks a promise.
+//! A client repeats what is not answered, to any manager and under the same key. Some repeat what was answered too, as a
+//! client does that forgot the answer: after it, and after the end of the job. It remembers the first answer; a later one that
+//! says something else breaks a promise.
 
 use std::time::Duration;
 
@@ -16,6 +17,21 @@ use crate::moment::Moment;
 pub const PATIENCE: Duration = Duration::from_secs(3);
 /// One of so many jobs is cancelled by its client.
 const CANCELLED: u8 = 3;
+/// Each repetition is made by one of so many clients.
+const REPEATED: u8 = 4;
+
+/// What a client says again though it was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// It submits a job that was accepted.
+    Submit,
+    /// It cancels a job whose cancel was acknowledged.
+    Cancel,
+    /// It submits a job that has ended.
+    SubmitEnded,
+    /// It cancels a job that has ended, whether it did so before or not.
+    CancelEnded,
+}
 
 /// One job that a client wants done.
 #[derive(Clone, Debug)]
@@ -36,6 +52,8 @@ pub struct Errand {
     pub cancelled: bool,
     /// How the job ended, as it was told.
     pub ended: Option<JobEnd>,
+    /// What it will say again, once each.
+    pub repeats: Vec<Repeat>,
 }
 
 /// All errands of a world.
@@ -61,19 +79,47 @@ impl Clients {
             let cancels_at = (rng.u8(..CANCELLED) == 0).then(|| at.plus(later));
             let key = format!("client-{}", self.errands.len());
             let wanted = plan::draw(rng, has_workers);
+            let mut repeats = Repeat::ALL.to_vec();
+            repeats.retain(|_| rng.u8(..REPEATED) == 0);
             let open = (None, false, None);
             let (accepted, cancelled, ended) = open;
-            self.errands.push(Errand { cluster, at, wanted, key, cancels_at, accepted, cancelled, ended });
+            self.errands.push(Errand {
+                cluster,
+                at,
+                wanted,
+                key,
+                cancels_at,
+                accepted,
+                cancelled,
+                ended,
+                repeats,
+            });
+        }
+    }
+}
+
+impl Repeat {
+    const ALL: [Repeat; 4] = [Repeat::Submit, Repeat::Cancel, Repeat::SubmitEnded, Repeat::CancelEnded];
+
+    fn is_due(self, errand: &Errand) -> bool {
+        match self {
+            Repeat::Submit => errand.ended.is_none(),
+            Repeat::Cancel => errand.ended.is_none() && errand.cancelled,
+            Repeat::SubmitEnded | Repeat::CancelEnded => errand.ended.is_some(),
         }
     }
 }
 
 impl Errand {
-    /// What the client wants now; nothing once it knows the end.
-    pub fn wish(&self, now: Moment) -> Option<Wish> {
-        let Some(job) = self.accepted else {
-            return Some(Wish::Submit { job: self.wanted, key: self.key.clone() });
-        };
+    /// What the client wants now; nothing once it knows the end and has said everything.
+    pub fn wish(&mut self, now: Moment) -> Option<Wish> {
+        let Some(job) = self.accepted else { return Some(self.submit()) };
+        if let Some(due) = self.repeats.iter().position(|repeat| repeat.is_due(self)) {
+            return Some(match self.repeats.remove(due) {
+                Repeat::Submit | Repeat::SubmitEnded => self.submit(),
+                Repeat::Cancel | Repeat::CancelEnded => Wish::Cancel(job),
+            });
+        }
         if self.ended.is_some() {
             return None;
         }
@@ -85,5 +131,48 @@ impl Errand {
     pub fn next(&self, now: Moment) -> Moment {
         let again = now.plus(PATIENCE);
         self.cancels_at.filter(|at| *at > now && self.accepted.is_some()).map_or(again, |at| at.min(again))
+    }
+
+    fn submit(&self) -> Wish {
+        Wish::Submit { job: self.wanted, key: self.key.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperscale_consensus::register::{End, EndStatus};
+
+    fn errands(count: usize) -> Vec<Errand> {
+        let mut clients = Clients::default();
+        let within = (Moment::ZERO, Duration::from_mins(1));
+        clients.draw(&mut Rng::with_seed(1), 0, count, within, true);
+        clients.errands
+    }
+
+    #[test]
+    fn every_repetition_is_drawn_for_some_and_not_for_others() {
+        let errands = errands(60);
+        for repeat in Repeat::ALL {
+            let with = errands.iter().filter(|errand| errand.repeats.contains(&repeat)).count();
+            assert!((5..30).contains(&with), "{repeat:?}: {with}");
+        }
+    }
+
+    #[test]
+    fn answered_client_says_everything_again_once_and_then_is_content() {
+        let mut errand = errands(1).remove(0);
+        let job = errand.wanted;
+        let (submit, cancel) = (errand.submit(), Wish::Cancel(job));
+        (errand.repeats, errand.cancels_at) = (Repeat::ALL.to_vec(), Some(Moment::ZERO));
+        let wish = |errand: &mut Errand| errand.wish(Moment::seconds(1));
+        assert_eq!(wish(&mut errand), Some(submit.clone()), "it was not answered yet");
+        errand.accepted = Some(job);
+        assert_eq!([wish(&mut errand), wish(&mut errand)], [Some(submit.clone()), Some(cancel.clone())]);
+        errand.cancelled = true;
+        assert_eq!([wish(&mut errand), wish(&mut errand)], [Some(cancel.clone()), Some(Wish::Status(job))]);
+        errand.ended = Some(JobEnd { index: 9, how: End::new(EndStatus::Cancelled, None) });
+        assert_eq!([wish(&mut errand), wish(&mut errand)], [Some(submit), Some(cancel)]);
+        assert_eq!(wish(&mut errand), None);
     }
 }

@@ -6,7 +6,7 @@
 //! | attempt runs                    | dispatch until its worker answers, under every token anew         |
 //! | attempt runs, SWIM says its worker is dead | assign the next one: impatient, and refused until the lease is over |
 //! | job cancelled, attempt runs     | tell its worker to stop                                           |
-//! | nothing left to do              | end the job                                                       |
+//! | nothing left to do              | end its parts, then the job                                       |
 //!
 //! The replica may be behind and the manager may have been replaced: the register refuses what is wrong.
 
@@ -18,6 +18,7 @@ use hyperscale_consensus::register::{
 };
 use hyperscale_types::{NodeId, Now, Token};
 
+use super::aside;
 use super::desk::Purpose;
 use super::office::{Office, Order};
 use super::plan;
@@ -171,8 +172,10 @@ impl Office {
                 }
             }
             Step::End(status) if self.driver.may_ask(now, job, WHOLE_JOB) => {
+                let known = self.group.machine().register().job(job);
+                let part = known.and_then(|known| aside::end_of_part(job, known));
                 let result = Some(plan::result(&plan::segment(job, WHOLE_JOB), 1));
-                let end = Body::JobEnd { job, end: End::new(status, result) };
+                let end = part.unwrap_or(Body::JobEnd { job, end: End::new(status, result) });
                 self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, end, out);
             }
             Step::End(_) => {}

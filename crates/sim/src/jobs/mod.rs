@@ -16,6 +16,7 @@
 //! | `client` | what is ordered, and what clients were told                                                   |
 //! | `plan`   | what a job consists of, all of it in its id                                                   |
 
+mod aside;
 mod chair;
 pub mod client;
 mod desk;

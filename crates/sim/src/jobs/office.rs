@@ -8,7 +8,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{
-    Accept, Body, End, EndStatus, JobEnd, JobId, JobOptions, Outcome, Refusal, RequestId, Segment,
+    Accept, Body, End, EndStatus, JobEnd, JobId, JobOptions, Origin, Outcome, Refusal, RequestId, Segment,
 };
 use hyperscale_consensus::{Action, Applied, Event, LogGroup, Message, RaftGroup, RaftId, ReadId, Role};
 use hyperscale_types::{NodeId, Now, Token};
@@ -156,6 +156,7 @@ impl Office {
         self.forward_renewals(now, at, out);
         self.preside(now, out);
         self.drive(now, out);
+        self.make_asides(now, out);
     }
 
     /// A letter of the application; those of the group go to the group.
@@ -242,10 +243,13 @@ impl Office {
         match wish {
             Wish::Submit { mut job, key } => {
                 let plan = plan::result(&plan::segment(job, 0), 0);
-                // Every manager draws an id of its own; the key makes it one job.
-                self.rng.fill(&mut job.0[8..]);
+                let origin = plan::is_part(job).then(|| self.any_origin());
+                if origin.is_none() {
+                    // Every manager draws an id of its own; the key makes it one job.
+                    self.rng.fill(&mut job.0[8..]);
+                }
                 let (options, caller) = (JobOptions::default(), String::new());
-                let accept = Accept { job, key, plan, options, origin: None, caller };
+                let accept = Accept { job, key, plan, options, origin, caller };
                 let body = Body::JobAccept(Box::new(accept));
                 self.ask(now, Purpose::Accept { errand }, Token(0), body, out);
             }
@@ -261,6 +265,12 @@ impl Office {
                 out.extend(end.map(|end| Order::Answer { errand, answer: Answer::Ended(end) }));
             }
         }
+    }
+
+    /// Any of two gates sends the part, one after the other: the first one may be stale, and is refused then.
+    fn any_origin(&mut self) -> Origin {
+        let (part, gate_token) = (Token(1), Token(self.rng.u64(1..=2)));
+        Origin { datacenter: "here".to_owned(), part, gate_token }
     }
 
     /// An attempt ended, says its worker: the job's leader commits it.

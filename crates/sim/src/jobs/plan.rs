@@ -38,6 +38,11 @@ pub fn length(job: JobId) -> Duration {
     Duration::from_millis(500) * u32::from(job.0[2])
 }
 
+/// Whether gates sent it, as a part of a job of theirs: then they chose its id.
+pub fn is_part(job: JobId) -> bool {
+    segments(job) > 0 && job.0[3].is_multiple_of(4)
+}
+
 /// One of its segments.
 pub fn segment(job: JobId, number: u32) -> Segment {
     Segment { job, workflow: WORKFLOW.to_owned(), number }

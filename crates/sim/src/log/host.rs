@@ -24,6 +24,8 @@ pub struct Host {
     pub disk: Disk,
     /// How far it has come in this life.
     pub stage: Stage,
+    /// Disks it lost, with the ids it had: what others counted on was on them.
+    lost: Vec<(RaftId, Disk)>,
 }
 
 /// How far a replica has come.
@@ -39,7 +41,21 @@ pub enum Stage {
 impl Host {
     /// A host that never ran.
     pub fn new(directory: DirectoryId) -> Self {
-        Self { directory, raft_id: None, disk: Disk::default(), stage: Stage::Off }
+        let (raft_id, disk, lost) = (None, Disk::default(), Vec::new());
+        Self { directory, raft_id, disk, stage: Stage::Off, lost }
+    }
+
+    /// Its disk is replaced by an empty one, with this directory.
+    pub fn lose_disk(&mut self, directory: DirectoryId) {
+        let disk = std::mem::take(&mut self.disk);
+        self.lost.extend(self.raft_id.take().map(|id| (id, disk)));
+        self.directory = directory;
+    }
+
+    /// Its disks, those it lost too, with the ids they were used under.
+    pub fn disks(&self) -> impl Iterator<Item = (RaftId, &Disk)> {
+        let present = self.raft_id.map(|id| (id, &self.disk));
+        self.lost.iter().map(|(id, disk)| (*id, disk)).chain(present)
     }
 
     /// What it runs, if it does.

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use bytes::Bytes;
 use hyperscale_consensus::bugs::Bugs;
-use hyperscale_consensus::register::{Command, Outcome, Register};
+use hyperscale_consensus::register::{Command, Group, Outcome, Register};
 use hyperscale_consensus::{Effects, Machine, Outdated, RestoreError};
 
 /// A command that was applied.
@@ -28,9 +28,9 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An empty register, with deliberate bugs.
-    pub fn new(bugs: Bugs) -> Self {
-        Self { register: Register::with_bugs(bugs), written: RefCell::default() }
+    /// An empty register of a group, with deliberate bugs.
+    pub fn new(group: Group, bugs: Bugs) -> Self {
+        Self { register: Register::with_bugs(group, bugs), written: RefCell::default() }
     }
 
     /// The register.

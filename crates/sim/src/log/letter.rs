@@ -161,7 +161,7 @@ pub struct ClientLetter {
 }
 
 /// What a client wants.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// A job, under an idempotency key.
     Submit {

@@ -2,7 +2,8 @@
 //!
 //! Datagrams are lost, doubled, delayed and overtaken. Messages on a stream arrive in order and are repeated by the
 //! kernel when lost, so loss makes them late; a cut link loses them, as the connection breaks. Both wait for the sender's
-//! line when bandwidth is limited. Nodes of different sites are far from each other.
+//! line when bandwidth is limited. Nodes of different sites are far from each other. A node that replaces another one is
+//! connected in its place: on the same side of every cut.
 
 mod delay;
 mod line;
@@ -51,6 +52,8 @@ pub struct Network {
     spike: (Moment, Duration),
     lines: Vec<Line>,
     sites: Vec<u8>,
+    /// Where each node is: in a place of its own, or in that of the first one it goes back to.
+    places: Vec<usize>,
     /// When the last message between two nodes arrives, for the order on streams.
     streams: BTreeMap<(u32, u32, Connection), Moment>,
 }
@@ -65,12 +68,15 @@ impl Network {
             spike: (Moment::ZERO, Duration::ZERO),
             lines: Vec::new(),
             sites: Vec::new(),
+            places: Vec::new(),
             streams: BTreeMap::new(),
         }
     }
 
-    /// Connects the next node.
-    pub fn connect(&mut self, site: u8) {
+    /// Connects the next node, in the place of an earlier one if it replaces that.
+    pub fn connect(&mut self, site: u8, instead_of: Option<usize>) {
+        let place = instead_of.map_or(self.places.len(), |node| self.places[node]);
+        self.places.push(place);
         self.sites.push(site);
         self.lines.push(Line::default());
     }
@@ -149,9 +155,16 @@ impl Network {
         None
     }
 
+    /// Who is in the place of that node now: itself, unless it was replaced.
+    pub fn present(&self, node: usize) -> usize {
+        let place = self.places[node];
+        self.places.iter().rposition(|it| *it == place).expect("every place has had somebody")
+    }
+
     /// Whether anything from one node reaches the other now.
     pub fn reaches(&self, now: Moment, from: usize, to: usize) -> bool {
-        self.partitions.is_empty() || !self.partitions.values().any(|cut| cut.blocks(now, from, to))
+        let (from, to) = (self.places[from], self.places[to]);
+        !self.partitions.values().any(|cut| cut.blocks(now, from, to))
     }
 
     /// Cuts links.

@@ -18,7 +18,7 @@ pub struct Flapping {
     pub period: Duration,
 }
 
-/// Links that are cut.
+/// Links that are cut, between places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     from: Vec<bool>,
@@ -45,7 +45,7 @@ impl Partition {
         Self { flapping: Some(Flapping { period }), ..self }
     }
 
-    /// Whether it stops what is sent from one node to another now.
+    /// Whether it stops what is sent from one place to another now.
     pub fn blocks(&self, now: Moment, from: usize, to: usize) -> bool {
         let is_in = |set: &[bool], node: usize| set.get(node).copied().unwrap_or(false);
         let there = is_in(&self.from, from) && is_in(&self.to, to);

@@ -5,7 +5,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn network(weather: Weather) -> Network {
     let mut network = Network::new(7, weather);
     for node in 0..4 {
-        network.connect(u8::from(node == 3));
+        network.connect(u8::from(node == 3), None);
     }
     network
 }
@@ -80,6 +80,19 @@ fn one_way_cut_blocks_datagrams_one_way_and_streams_both_ways() {
     assert!(network.stream(Moment(0), Connection::Control, 1, 0, 10).is_none());
     network.mend(1);
     assert!(network.is_whole() && network.stream(Moment(0), Connection::Control, 1, 0, 10).is_some());
+}
+
+#[test]
+fn replacement_is_on_the_side_of_the_one_it_replaces() {
+    let mut network = network(Weather::fair());
+    network.cut(1, Partition::between(&[0, 1], &[2, 3], 4));
+    network.connect(0, Some(2));
+    network.connect(0, Some(4));
+    network.connect(0, None);
+    let reaches = |from, to| network.reaches(Moment(0), from, to);
+    assert!(!reaches(5, 0) && !reaches(1, 5) && reaches(5, 3));
+    assert!(reaches(6, 0) && reaches(6, 5), "a newcomer is on no side");
+    assert_eq!([0, 2, 4, 5, 6].map(|node| network.present(node)), [0, 5, 5, 5, 6]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hyperscale_swim::Command;
+use hyperscale_types::BootEpoch;
 
 use super::{Happening, World};
 use crate::faults::Fault;
@@ -19,19 +20,25 @@ impl World {
         self.kernel.at(at, Happening::Fault(fault));
     }
 
-    pub(super) fn fault(&mut self, fault: Fault) {
+    pub(super) fn fault(&mut self, mut fault: Fault) {
         let now = self.kernel.now();
+        if let Some(node) = fault.victim() {
+            *node = self.network.present(*node);
+        }
         match fault {
             Fault::Crash { node, how } => self.crash(node, how),
-            Fault::Restart { node } => self.start(node),
+            Fault::Restart { node } => self.restart(node),
             Fault::Upgrade { node } => {
                 self.truth.nodes[node].process.version = Version::New;
-                self.start(node);
+                self.restart(node);
             }
             Fault::Replace { node, after } => {
-                let (role, cluster) = (self.truth.nodes[node].role, self.truth.nodes[node].cluster);
-                self.end(node, Crash::Machine);
-                self.add(role, cluster, after);
+                self.replace(node, after);
+            }
+            Fault::LoseDisk { node, after } => {
+                self.crash(node, Crash::Machine);
+                self.lose_disk(node);
+                self.kernel.after(after, Happening::Start { node });
             }
             Fault::Kill { node } => self.end(node, Crash::Machine),
             Fault::Leave { node } => self.tell(node, Command::Leave),
@@ -70,6 +77,13 @@ impl World {
         }
     }
 
+    /// Starts a node again. One that is still on its way starts when it is there.
+    fn restart(&mut self, node: usize) {
+        if self.truth.nodes[node].process.boot > BootEpoch(0) {
+            self.start(node);
+        }
+    }
+
     /// A clock jumps, and the timers that wait for it with it: they are late now, not when they would have been due.
     fn jump(&mut self, node: usize, by: Duration) {
         self.nodes[node].clock.jump(self.kernel.now(), by);
@@ -101,3 +115,6 @@ impl World {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use super::{Fact, Happening, World};
 use crate::clock::Clock;
 use crate::cpu::Cpu;
 use crate::invariants::What;
-use crate::process::{Crash, Life, Process};
+use crate::process::{Crash, Life, Process, Version};
 
 /// Peers a node is configured with.
 const CONTACTS: usize = 3;
@@ -19,10 +19,24 @@ const CONTACTS: usize = 3;
 impl World {
     /// Adds a node that starts after a while; its number.
     pub fn add(&mut self, role: Role, cluster: u8, after: Duration) -> usize {
+        self.network.connect(cluster, None);
+        self.put(role, cluster, self.setup.version, after)
+    }
+
+    /// Ends a node for ever. Another one with the same software starts in its place after a while; its number.
+    pub fn replace(&mut self, index: usize, after: Duration) -> usize {
+        self.end(index, Crash::Machine);
+        let Fact { role, cluster, process, .. } = self.truth.nodes[index];
+        self.network.connect(cluster, Some(index));
+        self.put(role, cluster, process.version, after)
+    }
+
+    /// A node that is connected already gets its machine.
+    fn put(&mut self, role: Role, cluster: u8, version: Version, after: Duration) -> usize {
         let index = self.nodes.len();
         let clock = if self.setup.skewed_clocks { Clock::skewed(&mut self.rng) } else { Clock::exact() };
         let swim = self.core(index, role, BootEpoch(0));
-        let mut process = Process::started(self.setup.version);
+        let mut process = Process::started(version);
         (process.life, process.boot) = (Life::Down(Crash::Machine), BootEpoch(0));
         let host = self.new_host(role);
         let (cpu, control) = (Cpu::default(), Cpu::default());
@@ -38,7 +52,6 @@ impl World {
             transitions_seen: 0,
         });
         self.truth.nodes.push(Fact { role, cluster, process, since: self.kernel.now(), leaving: false });
-        self.network.connect(cluster);
         self.kernel.after(after, Happening::Start { node: index });
         index
     }

@@ -6,7 +6,7 @@ use hyperscale_types::Role;
 /// Which shapes are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// 1–2 datacenters of 3 or 5 managers, 3 gates, 5–20 workers.
+    /// 1–2 datacenters of 3–5 managers, 3 gates, 5–20 workers.
     Small,
     /// 3 datacenters of 5 managers, 5 gates, 1000 workers.
     Large,
@@ -31,7 +31,7 @@ impl Shape {
         match size {
             Size::Small => Self {
                 datacenters: rng.u8(1..=2),
-                managers: if rng.bool() { 3 } else { 5 },
+                managers: rng.usize(3..=5),
                 gates: 3,
                 workers: rng.usize(5..=20),
             },
@@ -58,7 +58,15 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn datacenters_of_three_to_five_managers_are_all_drawn() {
+        let drawn = (0..50).map(|seed| Shape::draw(Size::Small, &mut Rng::with_seed(seed)).managers);
+        assert_eq!(drawn.collect::<BTreeSet<_>>(), BTreeSet::from([3, 4, 5]));
+    }
 
     #[test]
     fn nodes_are_as_many_as_the_shape_says() {

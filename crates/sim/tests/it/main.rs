@@ -1,5 +1,6 @@
 //! Whole seeds: the same one gives the same run, and a broken rule is noticed.
 
+use hyperscale_consensus::register::Group;
 use hyperscale_sim::{Bug, Options, run, teeth};
 
 #[test]
@@ -42,4 +43,24 @@ fn jobs_are_accepted_cancelled_tried_again_and_ended() {
     let attempts =
         jobs.flat_map(|job| job.segments().map(|(_, _, attempt)| attempt.number).collect::<Vec<_>>());
     assert!(attempts.max() > Some(1), "workers are lost and their segments run again");
+}
+
+#[test]
+fn every_group_applies_the_commands_of_its_kind() {
+    let worlds: Vec<_> = (0..3).map(|seed| run(seed, Options::small()).world).collect();
+    let offices =
+        worlds.iter().flat_map(|world| &world.nodes).filter_map(|node| node.host.as_ref()?.office());
+    let (gates, managers): (Vec<_>, Vec<_>) = offices
+        .map(|office| office.group.machine().register())
+        .partition(|register| register.group() == Group::Gates);
+    let parts = gates.iter().flat_map(|gates| gates.jobs()).map(|(_, job)| job.parts().len()).max();
+    assert!(parts > Some(0) && gates.iter().any(|gates| gates.datacenters().len() > 0));
+    let jobs = || managers.iter().flat_map(|managers| managers.jobs()).map(|(_, job)| job);
+    assert!(
+        jobs().any(|job| job.context("aside-1").is_some()) && jobs().any(|job| !job.controls().is_empty())
+    );
+    assert!(jobs().any(|job| job.workflow_end("aside-1").is_some()));
+    assert!(jobs().any(|job| job.is_cancelled("aside-1") && !job.is_wholly_cancelled()));
+    assert!(jobs().any(|job| job.gate_token().is_some()) && jobs().any(|job| job.gate_token().is_none()));
+    assert!([gates, managers].iter().all(|group| group.iter().any(|register| register.version() == 1)));
 }

@@ -31,7 +31,7 @@ impl Invariant for CancelledNeverRuns {
         };
         let at = |job: JobId| self.cancelled.get(&(cluster, job));
         match (&written.command.body, &written.outcome) {
-            (Body::Cancel { job, .. }, Outcome::Done) => {
+            (Body::Cancel { job, workflows, .. }, Outcome::Done) if workflows.is_empty() => {
                 self.cancelled.entry((cluster, *job)).or_insert(written.index);
                 Ok(())
             }

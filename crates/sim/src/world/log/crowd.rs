@@ -64,9 +64,10 @@ impl World {
     /// A client looks at its errand.
     pub(in crate::world) fn client(&mut self, errand: usize) {
         let now = self.kernel.now();
-        let it = &self.clients.errands[errand];
+        let it = &mut self.clients.errands[errand];
         let Some(wish) = it.wish(now) else { return };
-        let (next, managers) = (it.next(now), self.known_managers(it.cluster));
+        let (next, cluster) = (it.next(now), it.cluster);
+        let managers = self.known_managers(cluster);
         self.kernel.at(next, Happening::Client { errand });
         let Some(log) = &mut self.log else { return };
         if managers.is_empty() {

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use hyperscale_consensus::{
-    Bootstrap, Decision, DirectoryId, LogGroup, Member, RaftGroup, RaftId, Report, founding,
-};
+use hyperscale_consensus::register::Group;
+use hyperscale_consensus::{Bootstrap, Decision, LogGroup, Member, RaftGroup, RaftId, Report, founding};
 use hyperscale_types::{BootEpoch, NodeId, Role};
 
 use super::{Happening, World};
@@ -22,12 +21,17 @@ impl World {
     /// What a node keeps of the log before it first starts.
     pub(in crate::world) fn new_host(&mut self, role: Role) -> Option<Box<Host>> {
         let log = self.log.as_mut()?;
-        if role == Role::Worker {
-            return None;
+        (role != Role::Worker).then(|| Box::new(Host::new(log.new_directory())))
+    }
+
+    /// The disk of a node that is down breaks. Founders that are about to write down each other's directories are spared.
+    pub(in crate::world) fn lose_disk(&mut self, index: usize) {
+        let cluster = self.truth.nodes[index].cluster;
+        let (Some(log), Some(host)) = (&mut self.log, &mut self.nodes[index].host) else { return };
+        if log.frontier.contains_key(&cluster) {
+            host.lose_disk(log.new_directory());
+            self.recorder.note(self.kernel.now(), index, || "loses its disk".to_owned());
         }
-        let mut directory = DirectoryId::default();
-        log.rng.fill(&mut directory.0);
-        Some(Box::new(Host::new(directory)))
     }
 
     /// A node's life begins.
@@ -147,7 +151,9 @@ impl World {
         let bugs = config.bugs.clone();
         let host = self.nodes[index].host.as_mut().expect("only hosts open");
         let loaded = host.disk.open();
-        let group = match RaftGroup::open(now, config, id, loaded, Journal::new(bugs.clone())) {
+        let kind = if role == Role::Gate { Group::Gates } else { Group::Managers };
+        let machine = Journal::new(kind, bugs.clone());
+        let group = match RaftGroup::open(now, config, id, loaded, machine) {
             Ok(group) => group,
             Err(error) => {
                 let what = format!("cannot start from its disk: {error}");

@@ -5,7 +5,7 @@
 //! | `lives`    | replicas start, found or join their group, crash and come back      |
 //! | `work`     | does what a replica asks for, in the order it asks                  |
 //! | `letters`  | letters leave and arrive                                            |
-//! | `operator` | removes members that are gone, adds those that wait                 |
+//! | `operator` | removes members that are gone or lost their disk, adds those that wait |
 //! | `crowd`    | workers and clients                                                 |
 
 mod crowd;
@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hyperscale_consensus::Config;
 use hyperscale_consensus::bugs::Bugs;
+use hyperscale_consensus::{Config, DirectoryId};
 use hyperscale_types::Role;
 
 use super::{Happening, World};
@@ -79,6 +79,14 @@ pub(super) struct LogWorld {
     rng: Rng,
     /// The last entry that was applied anywhere, per group.
     frontier: BTreeMap<u8, u64>,
+}
+
+impl LogWorld {
+    fn new_directory(&mut self) -> DirectoryId {
+        let mut directory = DirectoryId::default();
+        self.rng.fill(&mut directory.0);
+        directory
+    }
 }
 
 impl World {

@@ -1,10 +1,11 @@
-//! An operator looks after the groups: members that are gone for ever are removed, nodes that wait are added.
+//! An operator looks after the groups: members that are gone for ever, or whose node came back without its disk, are removed;
+//! nodes that wait are added, those among them.
 //!
 //! One change at a time, asked of whoever leads and says so; what was not made is asked for again.
 
 use std::time::Duration;
 
-use hyperscale_consensus::{Change, LogGroup, ProposalId};
+use hyperscale_consensus::{Change, LogGroup, Member, ProposalId};
 use hyperscale_types::NodeId;
 
 use super::{Happening, World};
@@ -36,7 +37,12 @@ impl World {
     fn wanted(&self, leader: usize, cluster: u8) -> Option<Change> {
         let group = &self.nodes[leader].host.as_ref()?.office()?.group;
         let is_gone = |node: NodeId| self.truth.nodes[index_of(node)].process.is_gone();
-        if let Some(gone) = group.roster().members().find(|member| is_gone(member.node)) {
+        let has_lost_disk = |member: &Member| {
+            let host = self.nodes[index_of(member.node)].host.as_ref();
+            host.is_some_and(|host| host.directory != member.directory)
+        };
+        let mut members = group.roster().members();
+        if let Some(gone) = members.find(|member| is_gone(member.node) || has_lost_disk(member)) {
             return Some(Change::Remove(gone.raft_id));
         }
         let mut hosts = self.all_hosts_of(cluster);

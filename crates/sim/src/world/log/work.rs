@@ -257,7 +257,8 @@ impl World {
         is_news
     }
 
-    /// Whose disks hold an entry, whether they run or not. The own one is not in its place now.
+    /// Whose disks hold an entry or held it when they were lost, whether they run or not. The own one is not in its place
+    /// now.
     fn holders(&self, index: usize, own: RaftId, disk: &Disk, entry: u64, term: u64) -> Vec<RaftId> {
         let holds = |disk: &Disk| {
             let durable = disk.durable();
@@ -265,8 +266,8 @@ impl World {
             let found = entry.checked_sub(first).and_then(|at| durable.entries.get(at as usize));
             entry <= durable.snapshot.index || found.is_some_and(|found| found.term == term)
         };
-        let others = self.all_hosts_of(self.truth.nodes[index].cluster).filter(|(_, host)| holds(&host.disk));
-        let mut holders: Vec<RaftId> = others.filter_map(|(_, host)| host.raft_id).collect();
+        let others = self.all_hosts_of(self.truth.nodes[index].cluster).flat_map(|(_, host)| host.disks());
+        let mut holders: Vec<RaftId> = others.filter(|(_, disk)| holds(disk)).map(|(id, _)| id).collect();
         holders.extend(holds(disk).then_some(own));
         holders
     }

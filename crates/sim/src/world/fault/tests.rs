@@ -1,0 +1,86 @@
+use std::time::Duration;
+
+use super::*;
+use crate::invariants::Judges;
+use crate::network::{Partition, Weather};
+use crate::recorder::Recorder;
+use crate::world::{LogSetup, Setup, Shape};
+use hyperscale_consensus::{Config as LogConfig, RaftId};
+use hyperscale_swim::{Bugs, Config};
+
+const AFTER: Duration = Duration::from_secs(2);
+
+/// Five nodes with a log that have found each other.
+fn world() -> World {
+    let config = Config { bugs: Bugs::NONE, ..Config::lan() };
+    let setup = Setup {
+        seed: 5,
+        shape: Shape::cluster_of(5),
+        config,
+        weather: Weather::fair(),
+        skewed_clocks: false,
+        log: Some(LogSetup::quiet(LogConfig::lan())),
+        registers: false,
+        version: Version::Old,
+        start_within: Duration::from_secs(1),
+    };
+    let mut world = World::new(setup, Judges::all(), Recorder::off());
+    world.run(Duration::from_secs(20));
+    world
+}
+
+fn happen(world: &mut World, fault: Fault) {
+    world.plan(world.kernel.now(), fault);
+    world.run(Duration::from_millis(1));
+}
+
+fn is_up(world: &World, node: usize) -> bool {
+    world.truth.nodes[node].process.is_up()
+}
+
+#[test]
+fn faults_hit_whoever_is_in_the_place_of_a_replaced_node() {
+    let mut world = world();
+    happen(&mut world, Fault::Replace { node: 0, after: AFTER });
+    world.run(AFTER * 2);
+    assert!(is_up(&world, 5));
+    happen(&mut world, Fault::Crash { node: 0, how: Crash::Machine });
+    assert!(!is_up(&world, 5));
+    happen(&mut world, Fault::Upgrade { node: 0 });
+    assert!(is_up(&world, 5) && !is_up(&world, 0));
+    assert_eq!(world.truth.nodes[5].process.version, Version::New);
+    let (links, span) = (Partition::between(&[0], &[1, 2, 3, 4], 5), AFTER);
+    happen(&mut world, Fault::Cut { number: 1, links, span });
+    assert!(!world.network.reaches(world.kernel.now(), 5, 1));
+}
+
+#[test]
+fn replacement_is_not_there_before_its_time() {
+    let mut world = world();
+    happen(&mut world, Fault::Replace { node: 0, after: AFTER });
+    happen(&mut world, Fault::Restart { node: 0 });
+    assert!(!is_up(&world, 5));
+    world.run(AFTER);
+    assert!(is_up(&world, 5));
+    assert_eq!(world.truth.nodes[5].process.version, Version::Old, "it runs what the other one ran");
+}
+
+#[test]
+fn voter_that_lost_its_disk_is_removed_and_added_as_new() {
+    let mut world = world();
+    let (victim, before) = (1, id_in_the_group(&world, 1));
+    happen(&mut world, Fault::LoseDisk { node: victim, after: AFTER });
+    assert_eq!(id_in_the_group(&world, victim), None);
+    world.run(AFTER * 10);
+    let after = id_in_the_group(&world, victim);
+    assert!(after > before, "{after:?}");
+    let leader = world.leader_of(0).expect("it settled");
+    let group = &world.nodes[leader].host.as_ref().unwrap().office().unwrap().group;
+    assert_eq!(group.configuration().voters.len(), 3);
+    assert!(group.configuration().voters.contains(&after.unwrap()));
+    assert_eq!(world.judges.violation(), None);
+}
+
+fn id_in_the_group(world: &World, node: usize) -> Option<RaftId> {
+    world.nodes[node].host.as_ref()?.raft_id
+}
