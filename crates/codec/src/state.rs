@@ -125,12 +125,18 @@ fn gate_out(load: &GateLoad) -> messages::GateLoad {
         term: load.term,
         phase: phase_out(load.phase).into(),
         jobs_owned: load.jobs_owned,
+        health_multiplier: load.lhm.into(),
     }
 }
 
 fn gate(load: messages::GateLoad) -> Result<GateLoad, Unreadable> {
-    let phase = phase(load.phase())?;
-    Ok(GateLoad { leader: load.leader, term: load.term, phase, jobs_owned: load.jobs_owned })
+    Ok(GateLoad {
+        leader: load.leader,
+        term: load.term,
+        phase: phase(load.phase())?,
+        jobs_owned: load.jobs_owned,
+        lhm: small("gate.health_multiplier", load.health_multiplier)?,
+    })
 }
 
 fn datacenter_out(load: &DatacenterLoad) -> messages::DatacenterLoad {

@@ -97,11 +97,8 @@ fn phase() -> impl Strategy<Value = Phase> {
 }
 
 fn gate() -> impl Strategy<Value = GateLoad> {
-    (any::<(bool, u64, u32)>(), phase()).prop_map(|((leader, term, jobs_owned), phase)| GateLoad {
-        leader,
-        term,
-        phase,
-        jobs_owned,
+    (any::<(bool, u64, u32)>(), phase(), 0u8..=8).prop_map(|((leader, term, jobs_owned), phase, lhm)| {
+        GateLoad { leader, term, phase, jobs_owned, lhm }
     })
 }
 
@@ -316,7 +313,7 @@ fn example() -> Datagram {
         claim: Claim::alive(from.boot, from.incarnation),
         accuser: id(1),
     };
-    let load = GateLoad { leader: true, term: 1, phase: Phase::Active, jobs_owned: 0 };
+    let load = GateLoad { leader: true, term: 1, phase: Phase::Active, jobs_owned: 0, lhm: 0 };
     Datagram {
         from,
         message: Message::Ack { seq: 9 },

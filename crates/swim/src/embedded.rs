@@ -37,6 +37,15 @@ impl EmbeddedState {
             EmbeddedState::Gate(_) => Role::Gate,
         }
     }
+
+    /// The health multiplier that it says.
+    pub fn lhm(&self) -> u8 {
+        match self {
+            EmbeddedState::Worker(load) => load.lhm,
+            EmbeddedState::Manager(load) => load.lhm,
+            EmbeddedState::Gate(load) => load.lhm,
+        }
+    }
 }
 
 /// What a worker is fit for, as it judges itself.
@@ -128,6 +137,8 @@ pub struct GateLoad {
     pub phase: Phase,
     /// Jobs it leads.
     pub jobs_owned: u32,
+    /// Its health multiplier: an ill leader of the gates hands over to the healthiest of them.
+    pub lhm: u8,
 }
 
 /// Whether `heard` replaces `stored` of the same boot.
@@ -140,7 +151,7 @@ mod tests {
     use super::*;
 
     fn gate(version: u64) -> Embedded {
-        let state = GateLoad { leader: false, term: 1, phase: Phase::Active, jobs_owned: 0 };
+        let state = GateLoad { leader: false, term: 1, phase: Phase::Active, jobs_owned: 0, lhm: 0 };
         Embedded { version, state: EmbeddedState::Gate(state) }
     }
 

@@ -67,7 +67,7 @@ pub fn embedded_len(embedded: &Embedded) -> usize {
             let cores = number(it.cores_available.into());
             NESTED + it.datacenter.len() + number(it.term) + work + cores + 4 * SMALL
         }
-        EmbeddedState::Gate(it) => number(it.term) + number(it.jobs_owned.into()) + 2 * SMALL,
+        EmbeddedState::Gate(it) => number(it.term) + number(it.jobs_owned.into()) + 3 * SMALL,
     };
     2 * NESTED + number(embedded.version) + state
 }

@@ -88,9 +88,13 @@ impl World {
         let swim = &self.nodes[index].swim;
         let workers = u32::try_from(swim.workers().count()).unwrap_or(u32::MAX);
         match self.truth.nodes[index].role {
-            Role::Gate => {
-                Aggregate::Gates(GateLoad { leader: false, term: 1, phase: Phase::Active, jobs_owned: 0 })
-            }
+            Role::Gate => Aggregate::Gates(GateLoad {
+                leader: false,
+                term: 1,
+                phase: Phase::Active,
+                jobs_owned: 0,
+                lhm: swim.lhm(),
+            }),
             Role::Manager | Role::Worker => Aggregate::Datacenter(DatacenterLoad {
                 term: 1,
                 leader: None,

@@ -26,16 +26,14 @@ impl World {
         self.cross_news(node);
         // Before the upgrade nodes had nothing to say about themselves.
         if self.truth.nodes[node].process.version == Version::New {
-            let mut state = draw(&mut self.rng, self.truth.nodes[node].role);
-            if let EmbeddedState::Manager(load) = &mut state {
-                load.lhm = self.nodes[node].swim.lhm();
-            }
+            let (role, lhm) = (self.truth.nodes[node].role, self.nodes[node].swim.lhm());
+            let state = draw(&mut self.rng, role, lhm);
             self.handle(node, Input::Command(Command::SetState(state)));
         }
     }
 }
 
-fn draw(rng: &mut Rng, role: Role) -> EmbeddedState {
+fn draw(rng: &mut Rng, role: Role, lhm: u8) -> EmbeddedState {
     match role {
         Role::Worker => EmbeddedState::Worker(WorkerLoad {
             state: WorkerState::Healthy,
@@ -46,7 +44,7 @@ fn draw(rng: &mut Rng, role: Role) -> EmbeddedState {
             memory_percent: rng.u8(0..=100),
             segments: rng.u32(0..4),
             segments_digest: rng.u64(..),
-            lhm: 0,
+            lhm,
         }),
         Role::Manager => EmbeddedState::Manager(ManagerLoad {
             datacenter: "dc".into(),
@@ -59,7 +57,7 @@ fn draw(rng: &mut Rng, role: Role) -> EmbeddedState {
             workers_healthy: 0,
             cores_total: 0,
             cores_available: 0,
-            lhm: 0,
+            lhm,
             backpressure: LoadLevel::Normal,
         }),
         Role::Gate => EmbeddedState::Gate(GateLoad {
@@ -67,6 +65,19 @@ fn draw(rng: &mut Rng, role: Role) -> EmbeddedState {
             term: 1,
             phase: Phase::Active,
             jobs_owned: rng.u32(0..100),
+            lhm,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_of_every_role_say_how_well_they_are() {
+        for role in [Role::Worker, Role::Manager, Role::Gate] {
+            assert_eq!(draw(&mut Rng::with_seed(1), role, 5).lhm(), 5, "{role:?}");
+        }
     }
 }

@@ -92,9 +92,12 @@ impl World {
         self.at_work(index, |office, now, _| office.gossip(now, node, is_dead));
     }
 
+    /// A member says how well it is; workers have no voice.
     fn peer_health(&mut self, index: usize, node: NodeId, state: &hyperscale_swim::EmbeddedState) {
-        let hyperscale_swim::EmbeddedState::Manager(load) = state else { return };
-        let lhm = load.lhm;
+        if matches!(state, hyperscale_swim::EmbeddedState::Worker(_)) {
+            return;
+        }
+        let lhm = state.lhm();
         self.at_work(index, |office, _, _| {
             let peer = office.group.roster().members().find(|member| member.node == node);
             let peer = peer.map(|member| member.raft_id);

@@ -167,7 +167,8 @@ fn stale_state_is_dropped_and_a_newer_one_is_an_event() {
 #[test]
 fn state_of_another_role_than_the_members_is_refused() {
     let mut rig = Rig::among([2, 200]);
-    let gate = EmbeddedState::Gate(GateLoad { leader: true, term: 1, phase: Phase::Active, jobs_owned: 0 });
+    let gate =
+        EmbeddedState::Gate(GateLoad { leader: true, term: 1, phase: Phase::Active, jobs_owned: 0, lhm: 0 });
     for (from, state) in [(2, gate), (200, manager_state(1))] {
         let embedded = Some(Arc::new(Embedded { version: 9, state }));
         let actions = rig

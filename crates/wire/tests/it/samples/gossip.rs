@@ -46,7 +46,8 @@ pub(super) fn manager_load() -> ManagerLoad {
 }
 
 pub(super) fn gate_load() -> GateLoad {
-    GateLoad { leader: true, term: 4, phase: MemberPhase::Active.into(), jobs_owned: 6 }
+    // As gates wrote it that did not say how well they are.
+    GateLoad { leader: true, term: 4, phase: MemberPhase::Active.into(), jobs_owned: 6, health_multiplier: 0 }
 }
 
 fn state(state: embedded_state::State) -> EmbeddedState {
