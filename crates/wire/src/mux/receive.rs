@@ -239,7 +239,7 @@ impl Receiver {
         let data = Bytes::copy_from_slice(payload);
         match class {
             Some(class) => {
-                events.push(Event::Begin { stream, head: Packed::new(class, data, false), credit })
+                events.push(Event::Begin { stream, head: Packed::new(class, data, false), credit });
             }
             // It only ends the transfer.
             None if payload.is_empty() => self.release(credit),

@@ -222,7 +222,7 @@ fn transfer(total: usize) -> (Mux, Mux, Vec<u8>) {
         for event in settle(&mut a, &mut b) {
             match event {
                 Event::Begin { head, .. } => {
-                    assert_eq!(&head.open(&mut Counters::default()).unwrap()[..], b"head")
+                    assert_eq!(&head.open(&mut Counters::default()).unwrap()[..], b"head");
                 }
                 Event::Data { data, .. } => arrived.extend_from_slice(&data),
                 Event::End { .. } => ended = true,
