@@ -37,6 +37,8 @@ fn row(count: usize, hours: u64, loss: f64) -> Row {
         must: Bound::AtMost(if is_heavy { node_hours as f64 * HEAVY_RATE } else { 0.0 }),
         stretch: Some(Bound::AtMost(0.0)),
         value: deaths as f64,
-        note: format!("in {node_hours} node-hours; {suspicions} suspicions over all views contradicted in time{limit}"),
+        note: format!(
+            "in {node_hours} node-hours; {suspicions} suspicions over all views contradicted in time{limit}"
+        ),
     }
 }
