@@ -198,8 +198,8 @@ impl Cluster {
 
     /// The node of a member, by what anybody knows; of those nobody knows, one of the same number.
     pub(crate) fn node_of(&self, id: RaftId) -> NodeId {
-        let groups = self.nodes.values().filter_map(|node| node.group.as_ref());
-        let known = groups.filter_map(|group| group.roster().member(id)).next();
+        let mut groups = self.nodes.values().filter_map(|node| node.group.as_ref());
+        let known = groups.find_map(|group| group.roster().member(id));
         known.map_or_else(|| NodeId::new(id.get()).unwrap(), |member| member.node)
     }
 
