@@ -30,12 +30,12 @@ fn row(count: usize, hours: u64, loss: f64) -> Row {
     }
     let node_hours = count as u64 * hours;
     let is_heavy = loss > 0.1;
-    let limit = if is_heavy { "; must: our own; the stretch is for 20 000 node-hours" } else { "" };
+    let limit = if is_heavy { "; must: our own; the stretch asks for 20 000 node-hours" } else { "" };
     Row {
         goal: format!("false deaths, loss {:.0} %, n = {count}", loss * 100.0),
         unit: "",
         must: Bound::AtMost(if is_heavy { node_hours as f64 * HEAVY_RATE } else { 0.0 }),
-        stretch: Some(Bound::AtMost(0.0)),
+        stretch: None,
         value: deaths as f64,
         note: format!(
             "in {node_hours} node-hours; {suspicions} suspicions over all views contradicted in time{limit}"
