@@ -5,7 +5,7 @@ use hyperscale_stats::{CheckLayout, Layout, MetricKind, MetricLayout, StepLayout
 
 /// Which of a workflow's graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     /// The measured steps.
     Steps,
     /// Once before the load.
@@ -20,11 +20,11 @@ pub(crate) enum Part {
 
 impl Part {
     /// All parts in the order in which their steps are numbered: the measured ones first.
-    pub(crate) const ALL: [Part; 5] =
+    pub const ALL: [Part; 5] =
         [Part::Steps, Part::Setup, Part::VuSetup, Part::VuTeardown, Part::Teardown];
 
     /// The graph in a workflow.
-    pub(crate) fn graph(self, workflow: &Workflow) -> &StepGraph {
+    pub fn graph(self, workflow: &Workflow) -> &StepGraph {
         match self {
             Part::Steps => &workflow.steps,
             Part::Setup => &workflow.setup,
@@ -37,14 +37,17 @@ impl Part {
 
 /// Where the numbers of one part begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Base {
-    pub(crate) step: usize,
-    pub(crate) check: usize,
-    pub(crate) metric: usize,
+pub struct Base {
+    /// Number of its first step.
+    pub step: usize,
+    /// Number of its first check.
+    pub check: usize,
+    /// Number of its first metric.
+    pub metric: usize,
 }
 
 /// The numbering of a workflow, and where each part's numbers begin (indexed like [`Part::ALL`]).
-pub(crate) fn layout(workflow: &Workflow) -> (Layout, [Base; Part::ALL.len()]) {
+pub fn layout(workflow: &Workflow) -> (Layout, [Base; Part::ALL.len()]) {
     let mut layout = Layout::default();
     let mut bases = [Base::default(); Part::ALL.len()];
     for (part, base) in Part::ALL.into_iter().zip(&mut bases) {

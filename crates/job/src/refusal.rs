@@ -1,14 +1,14 @@
-//! Why a run does not do what it was told. Nothing was changed, and what would fit is said.
+//! Why a job rejects a command. Nothing was changed; each refusal says what would be accepted.
 
 use hyperscale_types::{Name, limits};
 
-/// Why a command was not carried out.
+/// Why a command was rejected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// The run has ended; nothing can be changed any more.
+    /// The run has ended.
     #[error("the run is over")]
     Over,
-    /// The run is on its way to its end; another command cannot stop that.
+    /// The run is stopping, and that cannot be taken back.
     #[error("the run is stopping")]
     Stopping,
     /// Too many commands are waiting. The same one may be sent again.
@@ -25,9 +25,9 @@ pub enum Refusal {
     /// The load of the workflow does not run: not yet, or not any more.
     #[error("the load of {name} does not run: it is {status}")]
     NotRunning {
-        /// Which.
+        /// Its name.
         name: Name,
-        /// Where it is.
+        /// Its status.
         status: &'static str,
     },
     /// No workflow of the run has a load that runs now.
@@ -36,7 +36,7 @@ pub enum Refusal {
     /// The load model has no such thing.
     #[error("{name} is {model} and has no {wanted} to change")]
     WrongModel {
-        /// Which.
+        /// Its name.
         name: Name,
         /// Its load model, in words.
         model: &'static str,
@@ -51,10 +51,10 @@ pub enum Refusal {
         /// How many were wanted.
         vus: u32,
     },
-    /// Its iterations are shared out over its cores; one without a virtual user would keep its share for ever.
+    /// Its iterations are divided among its cores; a core without a virtual user would keep its share for ever.
     #[error("the iterations of {name} are counted per core, and each of its {cores} needs a virtual user")]
     TooFewVus {
-        /// Which.
+        /// Its name.
         name: Name,
         /// How many it needs at least.
         cores: u32,
