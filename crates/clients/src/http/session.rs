@@ -13,7 +13,6 @@ use super::connection::Connection;
 use super::cookies::CookieJar;
 use super::deadline::Deadline;
 use super::digest::{Challenge, DigestSession};
-use super::network::{Network, TokioNetwork};
 
 /// Idle connections kept; beyond that an old one is closed.
 const IDLE_MAX: usize = 64;
@@ -23,18 +22,19 @@ const DIGESTS_MAX: usize = 16;
 const TIMERS_MAX: usize = 64;
 
 /// Connections, cookies and authentication state of one virtual user.
-pub struct Session<N: Network = TokioNetwork> {
-    idle: RefCell<Vec<Idle<N::Stream>>>,
+#[derive(Default)]
+pub struct Session {
+    idle: RefCell<Vec<Idle>>,
     timers: RefCell<Vec<Deadline>>,
     pub(crate) cookies: RefCell<CookieJar>,
     digests: RefCell<Vec<Digest>>,
 }
 
-struct Idle<S> {
+struct Idle {
     route: u32,
     /// Closed at the end of the iteration.
     iteration: bool,
-    connection: Connection<S>,
+    connection: Connection,
 }
 
 /// A challenge that was answered, and for whom.
@@ -62,18 +62,7 @@ impl Digest {
     }
 }
 
-impl<N: Network> Default for Session<N> {
-    fn default() -> Self {
-        Session {
-            idle: RefCell::default(),
-            timers: RefCell::default(),
-            cookies: RefCell::default(),
-            digests: RefCell::default(),
-        }
-    }
-}
-
-impl<N: Network> Session<N> {
+impl Session {
     /// A session without connections.
     pub fn new() -> Self {
         Self::default()
@@ -93,7 +82,7 @@ impl<N: Network> Session<N> {
     }
 
     /// The connection used last on a route. One that takes exchanges side by side stays where it is.
-    pub(crate) fn take(&self, route: u32) -> Option<Connection<N::Stream>> {
+    pub(crate) fn take(&self, route: u32) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
         loop {
             let at = idle.iter().rposition(|idle| idle.route == route)?;
@@ -108,7 +97,7 @@ impl<N: Network> Session<N> {
     }
 
     /// Keeps a connection for the next call, if it may live that long.
-    pub(crate) fn put(&self, route: u32, reuse: Reuse, connection: Connection<N::Stream>) {
+    pub(crate) fn put(&self, route: u32, reuse: Reuse, connection: Connection) {
         let iteration = match reuse {
             Reuse::Call => return,
             Reuse::Iteration => true,
