@@ -98,6 +98,7 @@ pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -
 }
 
 /// The request's bytes and where they go. Nothing may be awaited before bytes in the scratch buffer are written.
+#[inline]
 fn fill<'a>(
     core: &HttpCore,
     session: &Session,
@@ -201,6 +202,7 @@ fn h2_request(flight: &Flight<'_>, dispatch: &Dispatch<'_>) -> Result<multiplex:
 }
 
 /// The outcome of a call. One that succeeded ended with its last byte, whose time is already taken.
+#[inline]
 fn conclude(mut flight: Flight<'_>, started: Now, result: Result<(), CallError>) -> Outcome {
     let (prepared, status) = (flight.prepared, flight.reader.status());
     let ended = if result.is_ok() { flight.meter.since } else { clock::now() };

@@ -38,6 +38,7 @@ impl Io {
 }
 
 impl AsyncRead for Io {
+    #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Io::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
@@ -47,6 +48,7 @@ impl AsyncRead for Io {
 }
 
 impl AsyncWrite for Io {
+    #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Io::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
@@ -54,6 +56,7 @@ impl AsyncWrite for Io {
         }
     }
 
+    #[inline]
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Io::Plain(stream) => Pin::new(stream).poll_flush(cx),

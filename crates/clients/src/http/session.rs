@@ -69,6 +69,7 @@ impl Session {
     }
 
     /// Closes the connections that live as long as an iteration.
+    #[inline]
     pub fn end_iteration(&self) {
         let mut idle = self.idle.borrow_mut();
         if idle.iter().any(|idle| idle.iteration) {
@@ -82,6 +83,7 @@ impl Session {
     }
 
     /// The connection used last on a route. One that takes exchanges side by side stays where it is.
+    #[inline]
     pub(crate) fn take(&self, route: u32) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
         loop {
@@ -97,6 +99,7 @@ impl Session {
     }
 
     /// Keeps a connection for the next call, if it may live that long.
+    #[inline]
     pub(crate) fn put(&self, route: u32, reuse: Reuse, connection: Connection) {
         let iteration = match reuse {
             Reuse::Call => return,
@@ -158,6 +161,7 @@ impl Session {
     }
 
     /// Keeps a timer for the next call.
+    #[inline]
     pub(crate) fn put_deadline(&self, deadline: Deadline) {
         let mut timers = self.timers.borrow_mut();
         if timers.len() < TIMERS_MAX {
@@ -167,6 +171,7 @@ impl Session {
 }
 
 /// Appends without room for more: most sessions keep one of everything, and there are very many sessions.
+#[inline]
 fn push_exact<T>(list: &mut Vec<T>, item: T) {
     if list.len() == list.capacity() {
         list.reserve_exact(1);
