@@ -6,3 +6,4 @@
 
 pub mod clock;
 pub mod http;
+pub mod network;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 
-use hyperscale_clients::http::MemoryNetwork;
+use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::{Totals, Window};
@@ -62,7 +62,7 @@ pub fn run_in(
     let totals = Totals::new(&segment.layout);
     runtime.block_on(async {
         let gathering = tokio::task::spawn_local(gather(received, totals, spare_sender));
-        let outcome = thread::run(segment, network, Work::Load).await;
+        let outcome = thread::run(segment, network.into(), Work::Load).await;
         outcome
             .map_err(|failure| MemoryError::Failed { reason: failure.reason, message: failure.message })?;
         Ok(gathering.await.expect("the gathering task neither panics nor is cut off"))
@@ -154,7 +154,7 @@ mod tests {
                 }
                 ending
             });
-            thread::run(segment, network, Work::Load).await.expect("the workflow runs");
+            thread::run(segment, network.into(), Work::Load).await.expect("the workflow runs");
             reading.await.expect("the reader ends").expect("the core is done")
         });
         let stopped = ending.stopped.expect("the check is not lost");

@@ -10,7 +10,6 @@ use std::time::Duration;
 use hyperscale_plan::model::http::HttpVersion;
 use hyperscale_types::rule::Phase;
 use hyperscale_types::{ErrorKind, Phases};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout_at;
 use tokio_rustls::TlsConnector;
 
@@ -19,29 +18,29 @@ use super::errors;
 use super::h2::H2Connection;
 use super::io::Io;
 use super::multiplex::h2_error;
-use super::network::{Endpoint, Network, Secured};
 use super::outcome::CallError;
 use super::proxy;
 use super::route::Route;
 use super::tls;
 use crate::clock;
+use crate::network::{Endpoint, Stream};
 
 /// An open connection and the protocol spoken on it.
-pub(crate) enum Connection<S> {
+pub(crate) enum Connection {
     /// HTTP/1.1: one exchange at a time.
-    H1(Io<S>),
+    H1(Io),
     /// HTTP/2: exchanges side by side.
     H2(Rc<H2Connection>),
 }
 
 /// Opens a connection within `connect_timeout` and the call's own deadline.
-pub(crate) async fn open<N: Network>(
-    core: &HttpCore<N>,
+pub(crate) async fn open(
+    core: &HttpCore,
     route: &Route,
     connect_timeout: Duration,
     deadline: tokio::time::Instant,
     phases: &mut Phases,
-) -> Result<Connection<N::Stream>, CallError> {
+) -> Result<Connection, CallError> {
     let limit = tokio::time::Instant::now() + connect_timeout;
     match timeout_at(limit.min(deadline), dial(core, route, phases)).await {
         Ok(result) => result,
@@ -50,11 +49,7 @@ pub(crate) async fn open<N: Network>(
     }
 }
 
-async fn dial<N: Network>(
-    core: &HttpCore<N>,
-    route: &Route,
-    phases: &mut Phases,
-) -> Result<Connection<N::Stream>, CallError> {
+async fn dial(core: &HttpCore, route: &Route, phases: &mut Phases) -> Result<Connection, CallError> {
     let begin = clock::now();
     let stream = match (&route.link.settings.unix, &route.link.proxy) {
         (Some(path), _) => core
@@ -80,12 +75,12 @@ async fn dial<N: Network>(
 }
 
 /// Shakes hands over TLS and begins to speak what was agreed on.
-async fn secure<N: Network>(
-    core: &HttpCore<N>,
+async fn secure(
+    core: &HttpCore,
     route: &Route,
-    stream: N::Stream,
+    stream: Stream,
     phases: &mut Phases,
-) -> Result<Connection<N::Stream>, CallError> {
+) -> Result<Connection, CallError> {
     let begin = clock::now();
     let config = route.link.tls().map_err(|error| CallError::new(ErrorKind::Tls, error.to_string()))?;
     let name = tls::server_name(&route.link.settings.tls, &route.origin.host)
@@ -95,12 +90,7 @@ async fn secure<N: Network>(
     phases.add(Phase::Tls, clock::now().nanos_since(begin));
     let session = stream.get_ref().1;
     let h2 = session.alpn_protocol() == Some(b"h2");
-    core.network.secured(Secured {
-        version: session.protocol_version().and_then(|version| version.as_str()),
-        cipher: session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str()),
-        is_http2: h2,
-        certificate: session.peer_certificates().and_then(|chain| chain.first()).map(AsRef::as_ref),
-    });
+    core.network.secured(session);
     if !h2 && route.link.settings.version == HttpVersion::Http2 {
         return Err(CallError::new(ErrorKind::Tls, "the peer does not speak HTTP/2 (ALPN)"));
     }
@@ -108,20 +98,13 @@ async fn secure<N: Network>(
     if h2 { speak_h2(io).await } else { Ok(Connection::H1(io)) }
 }
 
-async fn speak_h2<S: AsyncRead + AsyncWrite + Unpin + 'static>(
-    io: Io<S>,
-) -> Result<Connection<S>, CallError> {
+async fn speak_h2(io: Io) -> Result<Connection, CallError> {
     let connection = H2Connection::handshake(io).await.map_err(h2_error)?;
     Ok(Connection::H2(Rc::new(connection)))
 }
 
 /// Tries the addresses of a host, beginning with the next one in turn, until one answers.
-async fn dial_host<N: Network>(
-    core: &HttpCore<N>,
-    route: &Route,
-    host: &str,
-    port: u16,
-) -> Result<N::Stream, CallError> {
+async fn dial_host(core: &HttpCore, route: &Route, host: &str, port: u16) -> Result<Stream, CallError> {
     let link = &route.link;
     let addresses = core.addresses(host, link.settings.dns).await?;
     let begin = route.next_address(addresses.len());

@@ -7,10 +7,10 @@ use std::time::SystemTime;
 use hyperscale_types::Now;
 
 use super::dns::Names;
-use super::network::{Network, TokioNetwork};
 use super::route::Routes;
 use super::token::Tokens;
 use crate::clock;
+use crate::network::Network;
 
 /// Bytes that one read takes at most. Shared by all connections of a core, so an idle connection holds no buffer.
 const READ_BYTES: usize = 64 << 10;
@@ -25,8 +25,8 @@ pub struct CoreOptions {
 }
 
 /// What the calls of one core share: buffers, resolved names, TLS configurations, routes. One per core thread.
-pub struct HttpCore<N: Network = TokioNetwork> {
-    pub(crate) network: N,
+pub struct HttpCore {
+    pub(crate) network: Network,
     pub(crate) scratch: RefCell<Scratch>,
     /// Where reads go before they are parsed. Borrowed within one poll only.
     pub(crate) read: RefCell<Box<[u8]>>,
@@ -63,11 +63,11 @@ impl Scratch {
     }
 }
 
-impl<N: Network> HttpCore<N> {
+impl HttpCore {
     /// The shared part of the clients of a core.
-    pub fn new(network: N, options: CoreOptions) -> Rc<Self> {
+    pub fn new(network: impl Into<Network>, options: CoreOptions) -> Rc<Self> {
         Rc::new(HttpCore {
-            network,
+            network: network.into(),
             scratch: RefCell::default(),
             read: RefCell::new(vec![0; READ_BYTES].into()),
             names: Names::default(),

@@ -11,7 +11,6 @@ use tokio::sync::Mutex;
 
 use super::core::HttpCore;
 use super::errors;
-use super::network::Network;
 use super::outcome::CallError;
 
 /// Names remembered per core; a plan that makes up more begins again.
@@ -35,7 +34,7 @@ enum Lookup {
     Failed(CallError, Instant),
 }
 
-impl<N: Network> HttpCore<N> {
+impl HttpCore {
     /// The addresses of a host: at least one.
     pub(crate) async fn addresses(&self, host: &str, when: Dns) -> Result<Rc<[IpAddr]>, CallError> {
         if let Ok(address) = host.parse() {

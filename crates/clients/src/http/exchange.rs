@@ -22,7 +22,6 @@ use super::deadline::Deadline;
 use super::errors;
 use super::head::Malformed;
 use super::io::Io;
-use super::network::Network;
 use super::outcome::{CallError, Progress};
 use super::reader::{Fed, Reader, Sink};
 use crate::clock;
@@ -83,9 +82,9 @@ struct Exchange<'e, 'a, K> {
 }
 
 /// Sends a request and reads its answer.
-pub(crate) async fn exchange<N: Network>(
-    core: &HttpCore<N>,
-    io: &mut Io<N::Stream>,
+pub(crate) async fn exchange(
+    core: &HttpCore,
+    io: &mut Io,
     request: &mut Request<'_>,
     reader: &mut Reader,
     sink: &mut impl Sink,
@@ -97,10 +96,10 @@ pub(crate) async fn exchange<N: Network>(
 
 impl<K: Sink> Exchange<'_, '_, K> {
     #[inline]
-    fn poll<N: Network>(
+    fn poll(
         &mut self,
-        core: &HttpCore<N>,
-        io: &mut Io<N::Stream>,
+        core: &HttpCore,
+        io: &mut Io,
         request: &mut Request<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), CallError>> {
@@ -118,10 +117,10 @@ impl<K: Sink> Exchange<'_, '_, K> {
     }
 
     #[inline]
-    fn poll_write<S: AsyncRead + AsyncWrite + Unpin>(
+    fn poll_write(
         &mut self,
         scratch: &RefCell<Scratch>,
-        io: &mut Io<S>,
+        io: &mut Io,
         request: &mut Request<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), CallError>> {
@@ -142,9 +141,9 @@ impl<K: Sink> Exchange<'_, '_, K> {
 
     /// Writes on until everything is with the kernel.
     #[inline]
-    fn poll_write_from<S: AsyncRead + AsyncWrite + Unpin>(
+    fn poll_write_from(
         &mut self,
-        io: &mut Io<S>,
+        io: &mut Io,
         bytes: &[u8],
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), CallError>> {
@@ -176,10 +175,10 @@ impl<K: Sink> Exchange<'_, '_, K> {
 
     /// Nothing can be written any more: the answer counts if all of it is already there.
     #[cold]
-    fn last_words<N: Network>(
+    fn last_words(
         &mut self,
-        core: &HttpCore<N>,
-        io: &mut Io<N::Stream>,
+        core: &HttpCore,
+        io: &mut Io,
         error: CallError,
         cx: &mut Context<'_>,
     ) -> Result<(), CallError> {
@@ -190,10 +189,10 @@ impl<K: Sink> Exchange<'_, '_, K> {
     }
 
     #[inline]
-    fn poll_read<S: AsyncRead + AsyncWrite + Unpin>(
+    fn poll_read(
         &mut self,
         buffer: &RefCell<Box<[u8]>>,
-        io: &mut Io<S>,
+        io: &mut Io,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), CallError>> {
         let mut buffer = buffer.borrow_mut();

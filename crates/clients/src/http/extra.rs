@@ -4,7 +4,6 @@ use hyperscale_plan::template::{Escape, Scope, Template};
 
 use super::call::{bad_url, unfilled};
 use super::core::Scratch;
-use super::network::Network;
 use super::outcome::CallError;
 use super::prepare::Prepared;
 use super::route::Route;
@@ -12,20 +11,20 @@ use super::session::{Session, User};
 use super::url::Url;
 
 /// Whether a call may need such fields.
-pub(crate) fn is_needed<N: Network>(session: &Session<N>, prepared: &Prepared) -> bool {
+pub(crate) fn is_needed(session: &Session, prepared: &Prepared) -> bool {
     (prepared.cookie_jar && !session.cookies.borrow().is_empty())
         || (prepared.digest.is_some() && session.has_digests())
 }
 
 /// The call whose request is in the scratch buffer.
-pub(crate) struct Call<'a, N: Network> {
-    pub(crate) session: &'a Session<N>,
+pub(crate) struct Call<'a> {
+    pub(crate) session: &'a Session,
     pub(crate) prepared: &'a Prepared,
     pub(crate) route: &'a Route,
     pub(crate) now_s: u64,
 }
 
-impl<N: Network> Call<'_, N> {
+impl Call<'_> {
     /// Writes the fields into their scratch buffer.
     pub(crate) fn write(&self, scope: &impl Scope, scratch: &mut Scratch) -> Result<(), CallError> {
         let Scratch { request, url, extra, .. } = scratch;

@@ -7,21 +7,23 @@ use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
+use crate::network::Stream;
+
 /// A byte stream, encrypted or not. TLS state is large and boxed: an idle plain connection stays small.
-pub(crate) enum Io<S> {
+pub(crate) enum Io {
     /// As it is.
-    Plain(S),
+    Plain(Stream),
     /// Through TLS.
-    Tls(Box<TlsStream<S>>),
+    Tls(Box<TlsStream<Stream>>),
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
+impl Io {
     /// Whether an idle connection is still good: if there is anything to read, the peer has closed it or spoken unasked.
-    /// `is_quiet` says what is known without a system call; what TLS holds back has to be looked at.
+    /// What TLS holds back has to be looked at.
     #[inline]
-    pub(crate) fn is_alive(&mut self, is_quiet: impl FnOnce(&S) -> bool) -> bool {
+    pub(crate) fn is_alive(&mut self) -> bool {
         match self {
-            Io::Plain(stream) if is_quiet(stream) => true,
+            Io::Plain(stream) if stream.is_quiet() => true,
             Io::Plain(_) | Io::Tls(_) => self.has_nothing(),
         }
     }
@@ -35,7 +37,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Io<S> {
+impl AsyncRead for Io {
+    #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Io::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
@@ -44,7 +47,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Io<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Io<S> {
+impl AsyncWrite for Io {
+    #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Io::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
@@ -52,6 +56,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Io<S> {
         }
     }
 
+    #[inline]
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Io::Plain(stream) => Pin::new(stream).poll_flush(cx),

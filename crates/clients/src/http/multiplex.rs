@@ -17,7 +17,6 @@ use super::errors;
 use super::exchange::{Meter, malformed};
 use super::h2::{Answer, H2Connection, H2Error, Next, Traffic, request_head};
 use super::head::Malformed;
-use super::network::Network;
 use super::outcome::{CallError, Progress};
 use super::reader::{Flow, Sink};
 
@@ -36,7 +35,7 @@ pub(crate) fn request(bytes: &[u8], tls: bool) -> Result<Parts, CallError> {
 }
 
 /// A new connection that is to be shared.
-pub(crate) fn only_h2<S>(connection: Connection<S>) -> Result<H2Connection, CallError> {
+pub(crate) fn only_h2(connection: Connection) -> Result<H2Connection, CallError> {
     match connection {
         Connection::H2(connection) => {
             Ok(Rc::into_inner(connection).expect("nobody else has a new connection"))
@@ -46,10 +45,10 @@ pub(crate) fn only_h2<S>(connection: Connection<S>) -> Result<H2Connection, Call
 }
 
 /// Sends a request and reads its answer.
-pub(crate) async fn exchange<N: Network>(
+pub(crate) async fn exchange(
     connection: &H2Connection,
     (head, body): Parts,
-    flight: &mut Flight<'_, N>,
+    flight: &mut Flight<'_>,
 ) -> Result<(), CallError> {
     let Flight { prepared, collector, meter, reader, .. } = flight;
     let Meter { progress, deadline, .. } = &mut *meter;

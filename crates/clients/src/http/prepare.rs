@@ -18,7 +18,6 @@ use super::core::HttpCore;
 use super::encode;
 use super::memo::Memo;
 use super::multipart::{self, MultipartError};
-use super::network::Network;
 use super::oauth2::TokenError;
 use super::outcome::CallError;
 use super::proxy::Proxy;
@@ -192,8 +191,8 @@ impl<S: Scope> Known<'_, S> {
 
 impl Prepared {
     /// Prepares a request. `known` says which roots have their final value in `scope`.
-    pub async fn new<N: Network>(
-        core: &Rc<HttpCore<N>>,
+    pub async fn new(
+        core: &Rc<HttpCore>,
         request: &HttpRequest,
         needs: Needs,
         scope: &impl Scope,
@@ -270,8 +269,8 @@ fn read_proxy(request: &HttpRequest) -> Result<Option<Proxy>, PrepareError> {
 
 /// The route of a constant origin, its name resolved and its TLS configured. A name that does not resolve is no reason
 /// to stop: each call will say so.
-async fn fixed_route<N: Network>(
-    core: &HttpCore<N>,
+async fn fixed_route(
+    core: &HttpCore,
     link: &Rc<Link>,
     fixed: &FixedOrigin<'_>,
 ) -> Result<Rc<Route>, PrepareError> {

@@ -13,7 +13,6 @@ use super::connection::Connection;
 use super::cookies::CookieJar;
 use super::deadline::Deadline;
 use super::digest::{Challenge, DigestSession};
-use super::network::{Network, TokioNetwork};
 
 /// Idle connections kept; beyond that an old one is closed.
 const IDLE_MAX: usize = 64;
@@ -23,18 +22,19 @@ const DIGESTS_MAX: usize = 16;
 const TIMERS_MAX: usize = 64;
 
 /// Connections, cookies and authentication state of one virtual user.
-pub struct Session<N: Network = TokioNetwork> {
-    idle: RefCell<Vec<Idle<N::Stream>>>,
+#[derive(Default)]
+pub struct Session {
+    idle: RefCell<Vec<Idle>>,
     timers: RefCell<Vec<Deadline>>,
     pub(crate) cookies: RefCell<CookieJar>,
     digests: RefCell<Vec<Digest>>,
 }
 
-struct Idle<S> {
+struct Idle {
     route: u32,
     /// Closed at the end of the iteration.
     iteration: bool,
-    connection: Connection<S>,
+    connection: Connection,
 }
 
 /// A challenge that was answered, and for whom.
@@ -62,24 +62,14 @@ impl Digest {
     }
 }
 
-impl<N: Network> Default for Session<N> {
-    fn default() -> Self {
-        Session {
-            idle: RefCell::default(),
-            timers: RefCell::default(),
-            cookies: RefCell::default(),
-            digests: RefCell::default(),
-        }
-    }
-}
-
-impl<N: Network> Session<N> {
+impl Session {
     /// A session without connections.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Closes the connections that live as long as an iteration.
+    #[inline]
     pub fn end_iteration(&self) {
         let mut idle = self.idle.borrow_mut();
         if idle.iter().any(|idle| idle.iteration) {
@@ -93,7 +83,8 @@ impl<N: Network> Session<N> {
     }
 
     /// The connection used last on a route. One that takes exchanges side by side stays where it is.
-    pub(crate) fn take(&self, route: u32) -> Option<Connection<N::Stream>> {
+    #[inline]
+    pub(crate) fn take(&self, route: u32) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
         loop {
             let at = idle.iter().rposition(|idle| idle.route == route)?;
@@ -108,7 +99,8 @@ impl<N: Network> Session<N> {
     }
 
     /// Keeps a connection for the next call, if it may live that long.
-    pub(crate) fn put(&self, route: u32, reuse: Reuse, connection: Connection<N::Stream>) {
+    #[inline]
+    pub(crate) fn put(&self, route: u32, reuse: Reuse, connection: Connection) {
         let iteration = match reuse {
             Reuse::Call => return,
             Reuse::Iteration => true,
@@ -169,6 +161,7 @@ impl<N: Network> Session<N> {
     }
 
     /// Keeps a timer for the next call.
+    #[inline]
     pub(crate) fn put_deadline(&self, deadline: Deadline) {
         let mut timers = self.timers.borrow_mut();
         if timers.len() < TIMERS_MAX {
@@ -178,6 +171,7 @@ impl<N: Network> Session<N> {
 }
 
 /// Appends without room for more: most sessions keep one of everything, and there are very many sessions.
+#[inline]
 fn push_exact<T>(list: &mut Vec<T>, item: T) {
     if list.len() == list.capacity() {
         list.reserve_exact(1);

@@ -16,7 +16,6 @@ use tokio::task::JoinHandle;
 
 use super::call::call;
 use super::core::HttpCore;
-use super::network::Network;
 use super::oauth2::{FORM_MEDIA_TYPE, TOKEN_BODY_MAX, Token, token_form};
 use super::outcome::Progress;
 use super::prepare::{PrepareError, Prepared};
@@ -65,8 +64,8 @@ impl Tokens {
 }
 
 /// The token for these settings, fetched unless the core has it.
-pub(crate) async fn token<N: Network>(
-    core: &Rc<HttpCore<N>>,
+pub(crate) async fn token(
+    core: &Rc<HttpCore>,
     settings: &OAuth2,
     transport: &Transport,
 ) -> Result<Rc<FreshToken>, PrepareError> {
@@ -86,12 +85,7 @@ pub(crate) async fn token<N: Network>(
 
 /// Renews a token until nobody holds it; a renewal that fails is tried again while the old token is still used. Holds
 /// neither core nor token while it sleeps.
-async fn renew<N: Network>(
-    core: Weak<HttpCore<N>>,
-    fresh: Weak<FreshToken>,
-    settings: OAuth2,
-    transport: Transport,
-) {
+async fn renew(core: Weak<HttpCore>, fresh: Weak<FreshToken>, settings: OAuth2, transport: Transport) {
     while let Some(pause) = pause(&core, &fresh) {
         tokio::time::sleep(pause).await;
         while let (Some(core), Some(fresh)) = (core.upgrade(), fresh.upgrade()) {
@@ -109,15 +103,15 @@ async fn renew<N: Network>(
 }
 
 /// How long until a token is to be renewed; `None` if nobody holds it or it does not expire.
-fn pause<N: Network>(core: &Weak<HttpCore<N>>, fresh: &Weak<FreshToken>) -> Option<Duration> {
+fn pause(core: &Weak<HttpCore>, fresh: &Weak<FreshToken>) -> Option<Duration> {
     let now_s = core.upgrade()?.unix_s(clock::now());
     let life = Duration::from_secs(fresh.upgrade()?.token.borrow().expires_s?.saturating_sub(now_s));
     Some((life * RENEW_AFTER_PERCENT / 100).max(RENEW_AFTER_MIN))
 }
 
 /// Asks for a token. `before`: the one that is to be renewed.
-async fn fetch<N: Network>(
-    core: &Rc<HttpCore<N>>,
+async fn fetch(
+    core: &Rc<HttpCore>,
     settings: &OAuth2,
     transport: &Transport,
     before: Option<&Token>,

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_clients::clock::Anchor;
-use hyperscale_clients::http::{HttpCore, Network};
+use hyperscale_clients::http::HttpCore;
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::{Layout, Window};
@@ -154,9 +154,9 @@ pub(crate) struct Failure {
 }
 
 /// One core while it runs. Owned by its thread; virtual users hold it through an `Rc`.
-pub(crate) struct Core<N: Network> {
+pub(crate) struct Core {
     pub(crate) segment: Segment,
-    pub(crate) http: Rc<HttpCore<N>>,
+    pub(crate) http: Rc<HttpCore>,
     /// Prepared graphs, indexed like [`Part::ALL`]; empty where this core does not need them.
     pub(crate) parts: [PreparedPart; Part::ALL.len()],
     /// What is recorded right now.
@@ -193,7 +193,7 @@ pub(crate) struct Core<N: Network> {
     pub(crate) clocks: RefCell<thread::Clocks>,
 }
 
-impl<N: Network> Core<N> {
+impl Core {
     pub(crate) fn workflow(&self) -> &Workflow {
         self.segment.workflow()
     }

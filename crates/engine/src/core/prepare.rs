@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use hyperscale_clients::http::{HttpCore, Network, PrepareError, Prepared};
+use hyperscale_clients::http::{HttpCore, PrepareError, Prepared};
 use hyperscale_plan::model::{HttpRequest, Step, StepKind};
 use hyperscale_plan::template::Root;
 
@@ -25,8 +25,8 @@ pub(crate) struct PreparedPart {
 }
 
 /// Prepares one part. Fails with the step whose arguments cannot be prepared.
-pub(crate) async fn prepare<N: Network>(
-    http: &Rc<HttpCore<N>>,
+pub(crate) async fn prepare(
+    http: &Rc<HttpCore>,
     segment: &Segment,
     part: Part,
 ) -> Result<PreparedPart, Failure> {
@@ -49,8 +49,8 @@ pub(crate) async fn prepare<N: Network>(
     Ok(prepared)
 }
 
-async fn prepare_http<N: Network>(
-    http: &Rc<HttpCore<N>>,
+async fn prepare_http(
+    http: &Rc<HttpCore>,
     segment: &Segment,
     step: &Step,
     request: &HttpRequest,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use hyperscale_clients::http::Network;
 use hyperscale_plan::model::workflow::Pick;
 use hyperscale_types::limits;
 use minijinja::Value;
@@ -33,7 +32,7 @@ pub(crate) struct Providing {
 
 impl Providing {
     /// A virtual user completed an iteration.
-    pub(crate) fn iteration_ends<N: Network>(&mut self, core: &Core<N>, vu: &Vu<N>) {
+    pub(crate) fn iteration_ends(&mut self, core: &Core, vu: &Vu) {
         for (at, provide) in core.workflow().provides.iter().enumerate() {
             let key = (at, if provide.pick == Pick::All { vu.id } else { 0 });
             if !provide.from_stats
@@ -72,7 +71,7 @@ impl Providing {
 }
 
 /// The value as this virtual user sees it; `None` if it refers to something that is not there.
-fn produce<N: Network>(core: &Core<N>, vu: &Vu<N>, provide: usize) -> Option<Provided> {
+fn produce(core: &Core, vu: &Vu, provide: usize) -> Option<Provided> {
     let value = core.workflow().provides[provide].value.value(&VuScope { core, vu }).ok()?;
     Some(Provided { provide, produced: Instant::now(), value })
 }

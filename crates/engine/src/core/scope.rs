@@ -1,6 +1,5 @@
 //! What the templates of a virtual user see.
 
-use hyperscale_clients::http::Network;
 use hyperscale_plan::lookup::Key;
 use hyperscale_plan::template::{Root, Scope};
 use minijinja::Value;
@@ -10,12 +9,12 @@ use super::vu::Vu;
 use super::{Core, Segment};
 
 /// A virtual user in the middle of an iteration.
-pub(crate) struct VuScope<'a, N: Network> {
-    pub(crate) core: &'a Core<N>,
-    pub(crate) vu: &'a Vu<N>,
+pub(crate) struct VuScope<'a> {
+    pub(crate) core: &'a Core,
+    pub(crate) vu: &'a Vu,
 }
 
-impl<N: Network> Scope for VuScope<'_, N> {
+impl Scope for VuScope<'_> {
     fn root(&self, root: Root) -> Value {
         let (core, vu) = (self.core, self.vu);
         match root {

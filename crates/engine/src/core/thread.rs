@@ -10,7 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use hyperscale_clients::clock::Anchor;
-use hyperscale_clients::http::{CoreOptions, HttpCore, Network, TokioNetwork};
+use hyperscale_clients::http::{CoreOptions, HttpCore};
+use hyperscale_clients::network::Network;
 use hyperscale_stats::Window;
 use hyperscale_types::{ErrorKind, Span, limits};
 use tokio::runtime::{self, LocalOptions};
@@ -58,7 +59,7 @@ pub(crate) fn spawn(segment: Segment, work: Work) -> io::Result<thread::JoinHand
             let built =
                 runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
             let runtime = built.map_err(|error| engine_failure(&error))?;
-            runtime.block_on(run(segment, TokioNetwork, work))
+            runtime.block_on(run(segment, Network::System, work))
         }));
         if let Err(failure) = outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))) {
             drop(messages.blocking_send(Message::Failed { workflow, core, failure }));
@@ -83,8 +84,8 @@ fn pin(cpu: usize) {
     let _ = rustix::thread::sched_setaffinity(None, &set);
 }
 
-/// Prepares and works. Generic over the network so that the same code runs without sockets.
-pub(crate) async fn run<N: Network>(segment: Segment, network: N, work: Work) -> Result<(), Failure> {
+/// Prepares and works.
+pub(crate) async fn run(segment: Segment, network: Network, work: Work) -> Result<(), Failure> {
     let http = HttpCore::new(
         network,
         CoreOptions { seed: segment.seed(Stream::Clients { core: segment.share.core }) },
@@ -110,11 +111,7 @@ pub(crate) async fn run<N: Network>(segment: Segment, network: N, work: Work) ->
 
 type Parts = [PreparedPart; Part::ALL.len()];
 
-async fn prepare_parts<N: Network>(
-    http: &Rc<HttpCore<N>>,
-    segment: &Segment,
-    work: Work,
-) -> Result<Parts, Failure> {
+async fn prepare_parts(http: &Rc<HttpCore>, segment: &Segment, work: Work) -> Result<Parts, Failure> {
     let mut parts = Parts::default();
     for &part in work.parts() {
         parts[part as usize] = prepare(http, segment, part).await?;
@@ -136,7 +133,7 @@ fn stopped_early(segment: &Segment, work: Work) -> Message {
     }
 }
 
-fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -> Core<N> {
+fn new_core(segment: Segment, http: Rc<HttpCore>, parts: Parts) -> Core {
     Core {
         window: RefCell::new(Box::new(Window::new(&segment.layout))),
         cursors: RefCell::new(cursors(&segment)),
@@ -171,7 +168,7 @@ fn cursors(segment: &Segment) -> Vec<Option<Cursor>> {
     segment.data.iter().zip(&segment.plan.data).map(cursor).collect()
 }
 
-async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
+async fn load(core: &Rc<Core>) -> Result<(), Failure> {
     let segment = &core.segment;
     let (workflow, number) = (segment.workflow, segment.share.core);
     send(core, Message::Prepared { workflow }).await;
@@ -200,7 +197,7 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
 }
 
 /// Runs a graph once as virtual user 0 and sends its results.
-async fn once<N: Network>(core: &Rc<Core<N>>, part: Part) {
+async fn once(core: &Rc<Core>, part: Part) {
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
     let vu = Vu::new(core, 0, Stream::Once(part));
     let limit = match part {
@@ -225,7 +222,7 @@ async fn once<N: Network>(core: &Rc<Core<N>>, part: Part) {
 }
 
 /// Waits for the moment at which calls in flight are cut off: at once on an abort, after a grace on a cancel.
-async fn cut_off<N: Network>(core: &Core<N>) {
+async fn cut_off(core: &Core) {
     loop {
         let changed = core.changed.notified();
         match core.phase.get() {
@@ -245,7 +242,7 @@ fn once_failure(part: Part) -> Failure {
 }
 
 /// Follows the conductor's directive.
-async fn listen<N: Network>(core: Rc<Core<N>>) {
+async fn listen(core: Rc<Core>) {
     let mut directive = core.segment.directive.clone();
     while directive.changed().await.is_ok() {
         let now = *directive.borrow_and_update();
@@ -256,7 +253,7 @@ async fn listen<N: Network>(core: Rc<Core<N>>) {
 }
 
 /// Swaps the window again and again.
-async fn tick<N: Network>(core: Rc<Core<N>>) {
+async fn tick(core: Rc<Core>) {
     let mut interval = time::interval(core.segment.tick);
     interval.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     interval.tick().await; // the first one is immediate
@@ -269,13 +266,13 @@ async fn tick<N: Network>(core: Rc<Core<N>>) {
     }
 }
 
-async fn flush<N: Network>(core: &Core<N>) {
+async fn flush(core: &Core) {
     let last = close_window(core);
     send(core, last).await;
 }
 
 /// Sends a word that must not be lost. The conductor outlives its cores; if it is gone the process is ending.
-async fn send<N: Network>(core: &Core<N>, message: Message) {
+async fn send(core: &Core, message: Message) {
     drop(core.segment.messages.send(message).await);
 }
 
@@ -293,7 +290,7 @@ impl Clocks {
     }
 }
 
-fn close_window<N: Network>(core: &Core<N>) -> Message {
+fn close_window(core: &Core) -> Message {
     let spare = core.segment.spare.try_recv();
     let empty = spare.unwrap_or_else(|_| Box::new(Window::new(&core.segment.layout)));
     let mut window = core.window.replace(empty);

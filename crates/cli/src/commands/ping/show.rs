@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use hyperscale_clients::http::{Certificate, Handshake, Pong, Times};
+use hyperscale_clients::http::{Certificate, Pong, Times};
+use hyperscale_clients::network::Handshake;
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::{UrlOptions, with_scheme};
 use hyperscale_types::ErrorKind;
@@ -255,6 +256,7 @@ mod tests {
             tls: Some(Handshake {
                 version: "TLSv1_3".into(),
                 cipher: "TLS13_AES_256_GCM_SHA384".into(),
+                alpn: Some("h2".into()),
                 certificate: Some(Certificate {
                     subject: "shop.example".into(),
                     issuer: "Example Authority".into(),

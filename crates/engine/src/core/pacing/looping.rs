@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use hyperscale_clients::http::Network;
 use hyperscale_plan::load::{closed, iterations, paced};
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::IterationCount;
@@ -38,7 +37,7 @@ struct Shared {
 }
 
 /// Runs the load to its end.
-pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) {
+pub(super) async fn run(core: &Rc<Core>) {
     let shared = Rc::new(Shared::new(core));
     let spread = Spread::planned(core.workflow().vus_max());
     let mut spawner = Spawner { core, shared: &shared, vus: Vus::new(), slots: Slots::default(), spread };
@@ -76,7 +75,7 @@ async fn sleep_until(wake: Option<Instant>) {
 }
 
 impl Shared {
-    fn new<N: Network>(core: &Core<N>) -> Self {
+    fn new(core: &Core) -> Self {
         let share = core.segment.share;
         let (left, per_vu, interval) = match &core.workflow().load {
             Load::Iterations { count: IterationCount::Shared(total), .. } => {
@@ -90,15 +89,15 @@ impl Shared {
     }
 }
 
-struct Spawner<'a, N: Network> {
-    core: &'a Rc<Core<N>>,
+struct Spawner<'a> {
+    core: &'a Rc<Core>,
     shared: &'a Rc<Shared>,
     vus: Vus,
     slots: Slots,
     spread: Spread,
 }
 
-impl<N: Network> Spawner<'_, N> {
+impl Spawner<'_> {
     /// Sets the target for this moment and spawns who is missing and due. Returns when to look again.
     fn fill(&mut self, now_ns: u64) -> Option<Instant> {
         let workflow = self.core.workflow();
@@ -169,8 +168,8 @@ struct LoopFeed {
     began_ns: Option<u64>,
 }
 
-impl<N: Network> Feed<N> for LoopFeed {
-    async fn next(&mut self, core: &Core<N>) -> Option<Start> {
+impl Feed for LoopFeed {
+    async fn next(&mut self, core: &Core) -> Option<Start> {
         if core.is_paused() {
             core.while_paused().await;
         }
@@ -194,7 +193,7 @@ impl<N: Network> Feed<N> for LoopFeed {
         Some(Start::default())
     }
 
-    fn give_back(&mut self, _core: &Core<N>, _start: Start) {
+    fn give_back(&mut self, _core: &Core, _start: Start) {
         if let Some(left) = self.shared.left.get() {
             self.shared.left.set(Some(left + 1));
         }
@@ -211,7 +210,7 @@ impl LoopFeed {
 
     /// Waits until the next iteration is due by the load clock; ends early when the run does. A timer that fires late
     /// does not move the pace.
-    async fn wait_for_pace<N: Network>(&mut self, core: &Core<N>, interval: Span) {
+    async fn wait_for_pace(&mut self, core: &Core, interval: Span) {
         let now = core.load_ns();
         let due = self.began_ns.map_or(now, |began| paced::next_start_ns(began, interval, now));
         self.began_ns = Some(due);

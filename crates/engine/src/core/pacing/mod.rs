@@ -11,7 +11,6 @@ mod spread;
 use std::rc::Rc;
 use std::time::Duration;
 
-use hyperscale_clients::http::Network;
 use hyperscale_plan::model::Load;
 use hyperscale_types::{Span, limits};
 use tokio::task::{JoinError, JoinSet};
@@ -22,19 +21,19 @@ use super::{Core, Message};
 use crate::control::StopPhase;
 
 /// Gives a virtual user its starts, one after the other.
-pub(crate) trait Feed<N: Network> {
+pub(crate) trait Feed {
     /// The next start, or `None` when there is none for this virtual user any more.
-    async fn next(&mut self, core: &Core<N>) -> Option<Start>;
+    async fn next(&mut self, core: &Core) -> Option<Start>;
 
     /// The virtual user cannot use a start it was given.
-    fn give_back(&mut self, core: &Core<N>, start: Start);
+    fn give_back(&mut self, core: &Core, start: Start);
 }
 
 /// The virtual users of a core; a result says which slot ended and why.
 type Vus = JoinSet<(u32, VuEnd)>;
 
 /// Runs the workflow's load on this core to its end.
-pub(crate) async fn run<N: Network>(core: &Rc<Core<N>>) -> std::io::Result<()> {
+pub(crate) async fn run(core: &Rc<Core>) -> std::io::Result<()> {
     match &core.workflow().load {
         Load::Open { .. } => open::run(core).await,
         Load::Closed { .. } | Load::Iterations { .. } | Load::Paced { .. } => {
@@ -45,7 +44,7 @@ pub(crate) async fn run<N: Network>(core: &Rc<Core<N>>) -> std::io::Result<()> {
 }
 
 /// Waits until all virtual users have ended: at most `graceful`, less when the run is cancelled meanwhile.
-async fn finish<N: Network>(core: &Core<N>, vus: &mut Vus, graceful: Span) {
+async fn finish(core: &Core, vus: &mut Vus, graceful: Span) {
     core.hint(Message::Finishing { workflow: core.segment.workflow });
     let mut deadline = Instant::now() + graceful.to_duration();
     let mut cancelling = false;
@@ -80,7 +79,7 @@ fn unwind(ended: Result<(u32, VuEnd), JoinError>) -> Option<(u32, VuEnd)> {
     }
 }
 
-impl<N: Network> Core<N> {
+impl Core {
     /// How long the load has been running, pauses left out. Means nothing while it is paused.
     fn load_ns(&self) -> u64 {
         self.began.get().elapsed().saturating_sub(self.paused_for.get()).as_nanos() as u64

@@ -16,7 +16,6 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use hyperscale_clients::http::Network;
 use hyperscale_plan::load::{Arrivals, Change};
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::Late;
@@ -79,7 +78,7 @@ struct Post {
 }
 
 /// Runs the load to its end.
-pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
+pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
     let Load::Open { rate, arrivals, late, .. } = &core.workflow().load else { return Ok(()) };
     let share = core.segment.share;
     let mut pacer = Pacer {
@@ -131,8 +130,8 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
     Ok(())
 }
 
-struct Pacer<'a, N: Network> {
-    core: &'a Rc<Core<N>>,
+struct Pacer<'a> {
+    core: &'a Rc<Core>,
     shared: Rc<Shared>,
     vus: Vus,
     spawned: u32,
@@ -140,7 +139,7 @@ struct Pacer<'a, N: Network> {
     late: Late,
 }
 
-impl<N: Network> Pacer<'_, N> {
+impl Pacer<'_> {
     /// Releases what is due, at most a lot.
     fn release_due(&mut self, next: &mut Option<u64>, starts: &mut Arrivals, now: u64) {
         for _ in 0..LOT {
@@ -222,8 +221,8 @@ struct OpenFeed {
     post: Rc<Post>,
 }
 
-impl<N: Network> Feed<N> for OpenFeed {
-    async fn next(&mut self, core: &Core<N>) -> Option<Start> {
+impl Feed for OpenFeed {
+    async fn next(&mut self, core: &Core) -> Option<Start> {
         if let Some(start) = self.post.start.take() {
             return admit(core, start);
         }
@@ -244,7 +243,7 @@ impl<N: Network> Feed<N> for OpenFeed {
         admit(core, start)
     }
 
-    fn give_back(&mut self, core: &Core<N>, _start: Start) {
+    fn give_back(&mut self, core: &Core, _start: Start) {
         core.window.borrow_mut().dropped(1);
     }
 }
@@ -267,7 +266,7 @@ impl OpenFeed {
 }
 
 /// A start that was handed over just before the run was stopped does not begin any more.
-fn admit<N: Network>(core: &Core<N>, start: Start) -> Option<Start> {
+fn admit(core: &Core, start: Start) -> Option<Start> {
     if core.phase.get() == StopPhase::Running {
         return Some(start);
     }

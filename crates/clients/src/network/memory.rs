@@ -12,13 +12,15 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::network::{Endpoint, Network};
+use super::Endpoint;
 
 /// What the peer does.
 #[derive(Clone, Debug)]
 pub struct MemoryNetwork {
     script: Rc<Script>,
     written: Rc<RefCell<Vec<u8>>>,
+    hosts: Rc<Hosts>,
+    asked: Option<Rc<RefCell<Vec<String>>>>,
 }
 
 #[derive(Debug)]
@@ -57,23 +59,59 @@ impl MemoryNetwork {
 
     fn scripted(pieces: Vec<Vec<u8>>, close: bool, wait: bool, record: bool) -> Self {
         let script = Rc::new(Script { pieces, close, wait, record });
-        MemoryNetwork { script, written: Rc::default() }
+        MemoryNetwork { script, written: Rc::default(), hosts: Rc::default(), asked: None }
     }
 }
 
-impl Network for MemoryNetwork {
-    type Stream = MemoryStream;
+/// Names and addresses of the model.
+#[derive(Debug)]
+struct Hosts {
+    /// What every name resolves to.
+    addresses: Vec<IpAddr>,
+    /// Those of them that refuse connections.
+    refusing: Vec<IpAddr>,
+}
 
-    fn is_quiet(stream: &MemoryStream) -> bool {
-        stream.next.is_none() && !stream.closed
+impl Default for Hosts {
+    fn default() -> Self {
+        Hosts { addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)], refusing: Vec::new() }
+    }
+}
+
+impl MemoryNetwork {
+    /// The same peer under several addresses, of which some refuse connections. What is resolved and whom it connects
+    /// to can be read with [`MemoryNetwork::asked`].
+    #[must_use]
+    pub fn with_addresses(mut self, addresses: Vec<IpAddr>, refusing: Vec<IpAddr>) -> Self {
+        self.hosts = Rc::new(Hosts { addresses, refusing });
+        self.asked = Some(Rc::default());
+        self
     }
 
-    async fn connect(&self, _: Endpoint<'_>) -> io::Result<MemoryStream> {
+    /// Names resolved and peers connected to so far, in order, by a network [`MemoryNetwork::with_addresses`].
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.as_ref().map(|asked| asked.borrow().clone()).unwrap_or_default()
+    }
+
+    pub(super) fn connect(&self, to: Endpoint<'_>) -> io::Result<MemoryStream> {
+        if let Endpoint::Tcp { peer, .. } = to {
+            self.note(|| peer.to_string());
+            if self.hosts.refusing.contains(&peer.ip()) {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
+        }
         Ok(MemoryStream { network: self.clone(), next: None, offset: 0, waited: false, closed: false })
     }
 
-    async fn resolve(&self, _: &str) -> io::Result<Vec<IpAddr>> {
-        Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)])
+    pub(super) fn resolve(&self, host: &str) -> Vec<IpAddr> {
+        self.note(|| host.to_owned());
+        self.hosts.addresses.clone()
+    }
+
+    fn note(&self, text: impl FnOnce() -> String) {
+        if let Some(asked) = &self.asked {
+            asked.borrow_mut().push(text());
+        }
     }
 }
 
@@ -89,7 +127,14 @@ pub struct MemoryStream {
     closed: bool,
 }
 
+impl MemoryStream {
+    pub(super) fn is_quiet(&self) -> bool {
+        self.next.is_none() && !self.closed
+    }
+}
+
 impl AsyncRead for MemoryStream {
+    #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if this.closed {
