@@ -1,31 +1,26 @@
-//! The conductor: one thread that owns the state of a job.
+//! A run on this machine: a job core with itself as its only worker, and a log that applies at once.
 //!
 //! ```text
-//! orders ───┐
-//! messages ─┼─► one event ─► Job (synchronous) ─► directives, threads, events
-//! clock ────┘
+//! orders ────┐
+//! messages ──┼─► one Input ─► JobCore ─► Actions: entries (applied at once), segments, directives, events
+//! clock ─────┘
 //! ```
-//! All sources become calls of [`Job`]; it alone decides. Ready messages are taken in batches.
+//! Nothing is decided here. Ready messages are taken in batches.
 
-mod commands;
-mod context;
-mod held;
-mod job;
-mod notes;
-mod result;
-mod second;
-mod started;
-mod workflow;
+mod cpus;
+mod host;
 
 use std::time::Duration;
 
+use hyperscale_job::Input;
 use hyperscale_stats::result::RunResult;
 use tokio::sync::mpsc;
 use tokio::time::{self, MissedTickBehavior};
 
 use crate::control::Order;
-use crate::core::Message;
-pub(crate) use job::Job;
+use crate::machine;
+use crate::segment::CoreMessage;
+pub(crate) use host::Host;
 
 /// Snapshots are made this long after a full second, when every core has sent its last window of it.
 const SETTLE: Duration = Duration::from_millis(150);
@@ -34,34 +29,33 @@ const SETTLE: Duration = Duration::from_millis(150);
 const BATCH_MAX: usize = 64;
 
 /// Runs the job to its end.
-pub(crate) async fn conduct(
-    mut job: Job,
+pub(crate) async fn run(
+    mut host: Host,
     mut orders: mpsc::Receiver<Order>,
-    mut messages: mpsc::Receiver<Message>,
+    mut messages: mpsc::Receiver<CoreMessage>,
 ) -> RunResult {
     let first = time::Instant::now() + Duration::from_secs(1) + SETTLE;
     let mut second = time::interval_at(first, Duration::from_secs(1));
     second.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut batch = Vec::with_capacity(BATCH_MAX);
     let mut abandoned = false;
-    job.start();
-    while !job.is_over() {
-        let timer = job.next_timer();
+    host.start();
+    while !host.is_over() {
+        let timer = host.next_timer();
         tokio::select! {
             biased;
             order = orders.recv(), if !abandoned => if let Some(order) = order {
-                job.order(order);
+                host.order(order);
             } else {
                 abandoned = true;
-                job.abandon();
+                host.abandon();
             },
-            _ = second.tick() => job.second(),
-            _ = messages.recv_many(&mut batch, BATCH_MAX) => batch.drain(..).for_each(|message| job.message(message)),
-            () = sleep_until(timer) => {}
+            _ = second.tick() => host.input(Input::Second { memory_bytes: machine::memory_bytes() }),
+            _ = messages.recv_many(&mut batch, BATCH_MAX) => batch.drain(..).for_each(|message| host.message(message)),
+            () = sleep_until(timer) => host.input(Input::Timer),
         }
-        job.schedule();
     }
-    job.finish()
+    host.finish()
 }
 
 async fn sleep_until(at: Option<std::time::Instant>) {
