@@ -1,9 +1,12 @@
 //! The CPUs that a workflow holds, each by the core that runs there.
 //!
 //! A core that ends early gives its own CPU back, and no other: whoever gets it must not meet a core that still runs.
-//! The last one is kept for the tear-down. An exclusive workflow keeps everything until its end.
+//! The last one is kept for the tear-down. An exclusive workflow and those that share a group keep everything until
+//! the last of them has ended.
 
-use hyperscale_plan::cores::Grant;
+use std::sync::Arc;
+
+use hyperscale_plan::cores::{CoreGroup, Member, Release};
 
 /// A CPU to be pinned to; `None` stands for a core without a CPU of its own.
 pub(super) type Cpu = Option<usize>;
@@ -11,16 +14,27 @@ pub(super) type Cpu = Option<usize>;
 /// What a workflow holds.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    /// By core; `None` where it was given back. Those beyond the workflow's cores are only reserved.
+    /// By core; `None` where it was given back. Those of an exclusive workflow beyond its cores are only reserved.
     cpus: Vec<Option<Cpu>>,
-    alone: bool,
+    /// Whether single CPUs are kept when their core ends.
+    keeps: bool,
+    /// All CPUs of the group, if others run on them too: the last of them gives them back.
+    group: Option<Arc<[Cpu]>>,
 }
 
 impl Held {
-    /// Takes what was granted, for a workflow that runs alone or not.
-    pub(super) fn take(free: &mut Vec<Cpu>, grant: &Grant, alone: bool) -> Held {
-        let held = free.split_off(free.len() - grant.reserved as usize);
-        Held { cpus: held.into_iter().rev().map(Some).collect(), alone }
+    /// Takes the CPUs of a group out of the free ones: what each of its members holds.
+    pub(super) fn take(free: &mut Vec<Cpu>, group: &CoreGroup) -> Vec<Held> {
+        let cpus: Arc<[Cpu]> = free.split_off(free.len() - group.cores as usize).into_iter().rev().collect();
+        let keeps = group.release == Release::LastSegment;
+        let shared = |member: &Member| {
+            let own = &cpus[member.first as usize..][..member.cores as usize];
+            Held { cpus: own.iter().copied().map(Some).collect(), keeps, group: Some(Arc::clone(&cpus)) }
+        };
+        match &*group.members {
+            [_] => vec![Held { cpus: cpus.iter().copied().map(Some).collect(), keeps, group: None }],
+            members => members.iter().map(shared).collect(),
+        }
     }
 
     /// The CPU of a core. Whatever runs once runs on the first that is still held.
@@ -31,15 +45,23 @@ impl Held {
         }
     }
 
-    /// A core has ended: the CPU that nobody of this workflow needs any more.
-    pub(super) fn core_ended(&mut self, core: u32) -> Option<Cpu> {
-        let is_last = self.cpus.iter().flatten().count() <= 1;
-        if self.alone || is_last { None } else { self.cpus.get_mut(core as usize)?.take() }
+    /// How many it holds.
+    pub(super) fn count(&self) -> u32 {
+        self.cpus.iter().flatten().count() as u32
     }
 
-    /// The workflow has ended: all that it still held.
-    pub(super) fn give_up(&mut self) -> impl Iterator<Item = Cpu> {
-        std::mem::take(&mut self.cpus).into_iter().flatten()
+    /// A core has ended: the CPU that nobody of this workflow needs any more.
+    pub(super) fn core_ended(&mut self, core: u32) -> Option<Cpu> {
+        if self.keeps || self.count() <= 1 { None } else { self.cpus.get_mut(core as usize)?.take() }
+    }
+
+    /// The workflow has ended: all that nobody holds any more.
+    pub(super) fn give_up(&mut self) -> Vec<Cpu> {
+        let own = std::mem::take(&mut self.cpus).into_iter().flatten();
+        match self.group.take() {
+            None => own.collect(),
+            Some(mut group) => Arc::get_mut(&mut group).map_or_else(Vec::new, |cpus| cpus.to_vec()),
+        }
     }
 }
 
@@ -49,9 +71,10 @@ mod tests {
 
     fn held(cores: u32, alone: bool) -> (Held, Vec<Cpu>) {
         let mut free: Vec<Cpu> = (0..4).rev().map(Some).collect();
-        let reserved = if alone { 4 } else { cores };
-        let held = Held::take(&mut free, &Grant { index: 0, cores, reserved }, alone);
-        (held, free)
+        let (reserved, release) = if alone { (4, Release::LastSegment) } else { (cores, Release::EachCore) };
+        let members = vec![Member { index: 0, first: 0, cores }];
+        let held = Held::take(&mut free, &CoreGroup { cores: reserved, release, members });
+        (held.into_iter().next().unwrap(), free)
     }
 
     #[test]
@@ -71,8 +94,8 @@ mod tests {
         assert_eq!(held.core_ended(0), Some(Some(0)));
         assert_eq!(held.core_ended(1), None);
         assert_eq!(held.cpu(None), Some(1), "the tear-down runs there");
-        assert_eq!(held.give_up().collect::<Vec<_>>(), [Some(1)]);
-        assert_eq!(held.give_up().count(), 0);
+        assert_eq!(held.give_up(), [Some(1)]);
+        assert_eq!(held.give_up().len(), 0);
     }
 
     #[test]
@@ -81,7 +104,21 @@ mod tests {
             let (mut held, free) = held(cores, true);
             assert!(free.is_empty());
             assert_eq!((held.core_ended(0), held.core_ended(1)), (None, None));
-            assert_eq!(held.give_up().count(), 4);
+            assert_eq!(held.give_up().len(), 4);
         }
+    }
+
+    #[test]
+    fn a_shared_group_is_freed_with_its_last_member() {
+        let mut free: Vec<Cpu> = (0..4).rev().map(Some).collect();
+        let members =
+            [(0, 2), (1, 1)].map(|(first, cores)| Member { index: first as usize, first, cores }).to_vec();
+        let group = CoreGroup { cores: 2, release: Release::LastSegment, members };
+        let mut held = Held::take(&mut free, &group);
+        assert_eq!(free, [Some(3), Some(2)]);
+        assert_eq!([held[0].cpu(Some(1)), held[1].cpu(Some(0))], [Some(1), Some(1)], "they share it");
+        assert_eq!(held[0].core_ended(0), None);
+        assert_eq!(held[0].give_up(), []);
+        assert_eq!(held[1].give_up(), [Some(0), Some(1)]);
     }
 }

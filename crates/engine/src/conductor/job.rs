@@ -5,12 +5,12 @@ use std::sync::mpsc as std_mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hyperscale_plan::cores::{self, Claim, Grant};
+use hyperscale_plan::cores::{self, Claim, Claimed, CoreGroup, Pool};
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::Series;
 use hyperscale_stats::result::{Change, Status};
-use hyperscale_types::{Priority, limits};
+use hyperscale_types::limits;
 use tokio::sync::mpsc;
 
 use super::context;
@@ -122,13 +122,20 @@ impl Job {
         let ready: Vec<usize> = (0..self.runs.len())
             .filter(|at| matches!(self.runs[*at].state, State::Delayed { until } if until <= now))
             .collect();
-        let claims: Vec<Claim> = ready.iter().map(|at| claim(&self.plan.workflows[*at])).collect();
-        for grant in cores::plan_batch(&claims, self.options.cores, self.free.len() as u32) {
-            self.begin(ready[grant.index], grant);
+        let claims: Vec<Claim> = ready.iter().map(|at| Claim::of(&self.plan.workflows[*at])).collect();
+        let pool = Pool { total: self.options.cores, free: self.free.len() as u32 };
+        for group in cores::plan_batch(pool, &self.claimed(), &claims).groups {
+            self.begin_group(&ready, &group);
         }
         for (at, claim) in ready.into_iter().zip(&claims) {
             self.tell_waiting(at, claim);
         }
+    }
+
+    /// The cores that workflows hold.
+    fn claimed(&self) -> Vec<Claimed> {
+        let runs = self.plan.workflows.iter().zip(&self.runs);
+        runs.map(|(workflow, run)| Claimed { priority: workflow.priority, cores: run.held.count() }).collect()
     }
 
     /// Says once that a workflow which could begin has to wait for cores.
@@ -170,12 +177,18 @@ impl Job {
         }
     }
 
-    /// Gives a workflow its cores and starts its set-up or its load.
-    fn begin(&mut self, at: usize, grant: Grant) {
-        let cores = grant.cores;
+    /// Gives the members of a group their cores and starts them.
+    fn begin_group(&mut self, ready: &[usize], group: &CoreGroup) {
+        let held = Held::take(&mut self.free, group);
+        for (member, held) in group.members.iter().zip(held) {
+            self.begin(ready[member.index], member.cores, held);
+        }
+    }
+
+    /// Starts a workflow's set-up or its load.
+    fn begin(&mut self, at: usize, cores: u32, held: Held) {
         let run = &mut self.runs[at];
-        let alone = self.plan.workflows[at].priority == Priority::Exclusive;
-        run.held = Held::take(&mut self.free, &grant, alone);
+        run.held = held;
         run.cores = cores;
         self.emit(Event::Workflow {
             name: self.plan.workflows[at].name.clone(),
@@ -402,14 +415,5 @@ impl Job {
         let result = super::result::build(&self);
         drop(self.events.try_send(Event::Finished(Box::new(result.clone()))));
         result
-    }
-}
-
-fn claim(workflow: &hyperscale_plan::model::Workflow) -> Claim {
-    Claim {
-        name: workflow.name.clone(),
-        priority: workflow.priority,
-        test: workflow.is_test(),
-        vus: workflow.vus_max(),
     }
 }
