@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyperscale_clients::http::Response;
 use hyperscale_plan::lookup::{self, Key};
-use hyperscale_types::Name;
+use hyperscale_types::{Name, split_mix};
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object};
 
@@ -170,18 +170,9 @@ fn random(draw: u64, low: i64, high: i64) -> i64 {
 }
 
 fn draw(state: &AtomicU64) -> u64 {
-    let (next, value) = split_mix(state.load(Ordering::Relaxed));
+    let (next, value) = split_mix::step(state.load(Ordering::Relaxed));
     state.store(next, Ordering::Relaxed);
     value
-}
-
-/// One step of SplitMix64: the next state and a number. Small, fast, and good enough for load.
-pub(crate) fn split_mix(state: u64) -> (u64, u64) {
-    let next = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = next;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (next, z ^ (z >> 31))
 }
 
 #[cfg(test)]
@@ -193,7 +184,7 @@ mod tests {
         let mut seen = [false; 3];
         let mut state = 7;
         for _ in 0..200 {
-            let (next, value) = split_mix(state);
+            let (next, value) = split_mix::step(state);
             state = next;
             let drawn = random(value, 5, 7);
             seen[usize::try_from(drawn - 5).expect("within bounds")] = true;

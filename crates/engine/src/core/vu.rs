@@ -7,7 +7,7 @@ use std::rc::Rc;
 use hyperscale_clients::clock;
 use hyperscale_clients::http::{Network, Session};
 use hyperscale_plan::model::step::{Stop, Think};
-use hyperscale_types::{Now, limits};
+use hyperscale_types::{Now, limits, split_mix};
 use minijinja::Value;
 use tokio::task::coop;
 use tokio::time;
@@ -17,7 +17,6 @@ use super::graph::{self, GraphEnd};
 use super::pacing::Feed;
 use super::scope::VuScope;
 use super::seed::Stream;
-use super::values::split_mix;
 use crate::control::StopPhase;
 use crate::layout::Part;
 
@@ -75,7 +74,7 @@ impl<N: Network> Vu<N> {
 
     /// The next number of this virtual user's generator.
     pub(crate) fn random(&self) -> u64 {
-        let (next, value) = split_mix(self.random.get());
+        let (next, value) = split_mix::step(self.random.get());
         self.random.set(next);
         value
     }
