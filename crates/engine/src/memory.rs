@@ -64,8 +64,10 @@ pub fn run_in(
     runtime.block_on(async {
         let gathering = tokio::task::spawn_local(gather(received, totals, spare_sender));
         let outcome = thread::run(segment, network.into(), Work::Load).await;
-        outcome
-            .map_err(|failure| MemoryError::Failed { reason: failure.kind.as_str(), message: failure.message })?;
+        outcome.map_err(|failure| MemoryError::Failed {
+            reason: failure.kind.as_str(),
+            message: failure.message,
+        })?;
         Ok(gathering.await.expect("the gathering task neither panics nor is cut off"))
     })
 }
@@ -89,7 +91,12 @@ fn segment(
         begin: Begin::default(),
         cpu: None,
         vus_before: 0,
-        identity: Arc::new(Identity { job: "memory".into(), worker: "memory".into(), seed, epoch: Instant::now() }),
+        identity: Arc::new(Identity {
+            job: "memory".into(),
+            worker: "memory".into(),
+            seed,
+            epoch: Instant::now(),
+        }),
         given: Arc::default(),
         data: plan.data.iter().map(|_| None).collect(),
         told,

@@ -190,7 +190,8 @@ impl Segment {
         let layout = Arc::new(layout);
         let value = |json: &serde_json::Value| Value::deserialize(json).unwrap_or(Value::UNDEFINED);
         let values = |values: &[serde_json::Value]| values.iter().map(value).collect();
-        let given = Arc::new(Given { context: values(&spec.order.context), setup: values(&spec.order.setup) });
+        let given =
+            Arc::new(Given { context: values(&spec.order.context), setup: values(&spec.order.setup) });
         let mut slices = Vec::new();
         for (number, share) in assignment.share.shares().enumerate() {
             let (sender, spare) = std_mpsc::channel();

@@ -170,7 +170,8 @@ fn decide_ready(core: &mut JobCore) {
     if core.proposed.ready {
         return;
     }
-    let is_due = |at: &usize| !core.live[*at].proposed && ready_at(core, *at).is_some_and(|due| due <= core.now);
+    let is_due =
+        |at: &usize| !core.live[*at].proposed && ready_at(core, *at).is_some_and(|due| due <= core.now);
     let workflows: Vec<usize> = (0..core.plan.workflows.len()).filter(is_due).collect();
     if !workflows.is_empty() {
         core.proposed.ready = true;

@@ -8,8 +8,8 @@ use hyperscale_stats::event::Event;
 use hyperscale_stats::result::{Change, ChangedBy};
 use hyperscale_types::{Command, Span};
 
-use crate::refusal::Refusal;
 use crate::entry::{Entry, Refused, RequestId};
+use crate::refusal::Refusal;
 use crate::segment::{AttemptId, Directive, Report, SegmentOrder};
 
 /// What is known about a job beside its plan, and does not change.

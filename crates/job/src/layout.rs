@@ -20,8 +20,7 @@ pub enum Part {
 
 impl Part {
     /// All parts in the order in which their steps are numbered: the measured ones first.
-    pub const ALL: [Part; 5] =
-        [Part::Steps, Part::Setup, Part::VuSetup, Part::VuTeardown, Part::Teardown];
+    pub const ALL: [Part; 5] = [Part::Steps, Part::Setup, Part::VuSetup, Part::VuTeardown, Part::Teardown];
 
     /// The graph in a workflow.
     pub fn graph(self, workflow: &Workflow) -> &StepGraph {

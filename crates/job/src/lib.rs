@@ -47,4 +47,6 @@ pub use reason::{Failure, FailureKind, Reason};
 pub use record::{AttemptRecord, Record, WorkflowRecord};
 pub use refusal::{Quantity, Refusal};
 pub use result::View;
-pub use segment::{AttemptId, Directive, Report, SegmentId, SegmentKind, SegmentOrder, SegmentResult, StopPhase};
+pub use segment::{
+    AttemptId, Directive, Report, SegmentId, SegmentKind, SegmentOrder, SegmentResult, StopPhase,
+};

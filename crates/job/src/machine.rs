@@ -91,7 +91,8 @@ impl JobCore {
         let mut live: Vec<WorkflowLive> = plan.workflows.iter().map(WorkflowLive::new).collect();
         for (live, record) in live.iter_mut().zip(record.workflows()) {
             for (id, attempt) in record.attempts() {
-                let state = attempt.end.as_ref().map_or(AttemptState::Assigned, |(end, _)| AttemptState::Ended(*end));
+                let state =
+                    attempt.end.as_ref().map_or(AttemptState::Assigned, |(end, _)| AttemptState::Ended(*end));
                 live.attempts.insert(*id, AttemptLive { state, ..AttemptLive::default() });
             }
         }

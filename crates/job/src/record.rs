@@ -93,7 +93,9 @@ impl Record {
             Entry::Assign(batch) => self.assign(batch)?,
             Entry::Context { workflow, values } => self.workflow_mut(*workflow)?.context(values),
             Entry::Start { workflow, at } => self.start(*workflow, *at)?,
-            Entry::AttemptEnd { attempt, end, result, at } => self.attempt_end(*attempt, *end, result, *at)?,
+            Entry::AttemptEnd { attempt, end, result, at } => {
+                self.attempt_end(*attempt, *end, result, *at)?
+            }
             Entry::WorkflowEnd { workflow, end, reason, failure, at } => {
                 self.workflow_mut(*workflow)?.end(*workflow, *end, reason.as_ref(), failure.as_ref(), *at)?;
             }
@@ -264,7 +266,8 @@ impl Record {
 
     /// Where the job is follows from its workflows, until it is asked to stop.
     fn derive_state(&mut self) -> Result<(), IllegalTransition> {
-        let has = |wanted: fn(WorkflowState) -> bool| self.workflows.iter().any(|workflow| wanted(workflow.state));
+        let has =
+            |wanted: fn(WorkflowState) -> bool| self.workflows.iter().any(|workflow| wanted(workflow.state));
         let next = if matches!(self.state, JobState::Cancelling | JobState::Ended(_)) {
             return Ok(());
         } else if !has(|state| !matches!(state, WorkflowState::Ended(_))) {
@@ -310,4 +313,3 @@ fn changed(target: &Retarget) -> Changed {
         (from, to) => Changed::Rate { from: rate(from), to: rate(to) },
     }
 }
-

@@ -210,7 +210,8 @@ fn thresholds(core: &JobCore, allow_empty: bool) -> Vec<ThresholdResult> {
 
 /// Calls were made, and none of them got any response; or they could not even be prepared for that reason.
 fn is_unreachable(core: &JobCore) -> bool {
-    let failed = |kind| core.record.workflows().iter().any(|record| record.failure().is_some_and(|f| f.kind == kind));
+    let failed =
+        |kind| core.record.workflows().iter().any(|record| record.failure().is_some_and(|f| f.kind == kind));
     if failed(FailureKind::Unreachable) {
         return true;
     }
@@ -231,7 +232,8 @@ fn network_errors(step: &StepStats) -> u64 {
 
 fn all_errors(core: &JobCore) -> Vec<ErrorResult> {
     let mut all = Vec::new();
-    for ((record, live), workflow) in core.record.workflows().iter().zip(&core.live).zip(&core.plan.workflows) {
+    for ((record, live), workflow) in core.record.workflows().iter().zip(&core.live).zip(&core.plan.workflows)
+    {
         if let Some(failure) = record.failure() {
             all.push(ErrorResult {
                 datacenter: None,

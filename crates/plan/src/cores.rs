@@ -21,9 +21,7 @@ mod workers;
 
 use hyperscale_types::{Name, Priority};
 
-pub use batch::{
-    Batch, Claimed, CoreGroup, Member, Pool, Release, WAITING_FOR_CORES, Waiting, plan_batch,
-};
+pub use batch::{Batch, Claimed, CoreGroup, Member, Pool, Release, WAITING_FOR_CORES, Waiting, plan_batch};
 pub use workers::{Placement, Segment, WorkerCores, segments, split_over_workers};
 
 use crate::model::Workflow;

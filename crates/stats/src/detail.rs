@@ -11,7 +11,7 @@ use crate::histogram::Histogram;
 use crate::step::{StepStats, TagStats};
 
 /// Bytes kept of an error message.
-pub const MESSAGE_BYTES_MAX: usize = 512;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 512;
 
 /// Error messages of one kind with their counts.
 pub(crate) type Messages = Bounded<u64, { limits::ERROR_MESSAGES_MAX }>;

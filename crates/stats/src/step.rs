@@ -186,8 +186,8 @@ impl<C: Count> StepStats<C> {
     }
 
     /// How many messages were given for a kind, kept or not.
-    pub fn messages_of(&self, kind: ReportedKind) -> u64 {
-        let texts = self.detail.messages.get(&kind);
+    pub fn messages_of(&self, kind: impl Into<ReportedKind>) -> u64 {
+        let texts = self.detail.messages.get(&kind.into());
         texts.map_or(0, |texts| texts.iter().map(|(_, n)| *n).sum::<u64>().saturating_add(*texts.rest()))
     }
 

@@ -11,11 +11,11 @@ use hyperscale_stats::{CallSample, StreamEvent};
 use hyperscale_types::{ErrorKind, Now};
 use minijinja::Value;
 
+use super::Core;
 use super::scope::VuScope;
 use super::step::Place;
 use super::values::StepValue;
 use super::vu::Vu;
-use super::Core;
 
 /// What is thought of a step's run.
 #[derive(Debug, Default)]
@@ -105,7 +105,11 @@ pub(crate) fn check_all(core: &Core, vu: &Vu, place: Place<'_>, subject: &Subjec
         verdict.stop = stop;
         if check.stop == Some(Stop::Test) {
             let message = format!("check `{}` of step `{}` did not hold", check.name, place.step.name);
-            core.stop_test(Failure { kind: FailureKind::Check, message, step: Some(place.step.name.clone()) });
+            core.stop_test(Failure {
+                kind: FailureKind::Check,
+                message,
+                step: Some(place.step.name.clone()),
+            });
         }
     }
     verdict

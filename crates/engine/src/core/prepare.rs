@@ -8,8 +8,8 @@ use hyperscale_job::{Failure, FailureKind};
 use hyperscale_plan::model::{HttpRequest, Step, StepKind};
 use hyperscale_plan::template::Root;
 
-use super::scope::SegmentScope;
 use super::Slice;
+use super::scope::SegmentScope;
 
 /// A graph ready to run on one core; vectors are indexed by the step's position.
 #[derive(Default)]

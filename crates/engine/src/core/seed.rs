@@ -6,7 +6,6 @@
 use hyperscale_job::layout::Part;
 use hyperscale_types::split_mix;
 
-
 /// Who draws. Every field tells streams apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {

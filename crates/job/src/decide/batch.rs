@@ -50,7 +50,9 @@ fn running(core: &JobCore) -> Vec<Claimed> {
         };
         // One core is kept until the end, for the tear-down.
         let released = match group.release {
-            Release::EachCore => group.members.iter().map(completed).sum::<u32>().min(group.cores().saturating_sub(1)),
+            Release::EachCore => {
+                group.members.iter().map(completed).sum::<u32>().min(group.cores().saturating_sub(1))
+            }
             Release::LastSegment => 0,
         };
         let priority = core.workflow(group.members[0].workflow).priority;

@@ -29,7 +29,8 @@ pub(super) fn decide(core: &mut JobCore) {
         let record = &core.record.workflows()[at];
         if record.stop_of().is_none() && !core.live[at].proposed {
             let is_late = deadline(core, at).is_some_and(|deadline| core.now >= deadline);
-            let reason = if is_late { Some(Reason::Timeout) } else { is_stuck(core, at).then_some(Reason::Stuck) };
+            let reason =
+                if is_late { Some(Reason::Timeout) } else { is_stuck(core, at).then_some(Reason::Stuck) };
             if let Some(reason) = reason {
                 let (scope, phase, now) = (StopScope::Workflows(vec![at]), StopPhase::Cancelling, core.now);
                 core.propose(Entry::Stop(Stop { request: None, scope, phase, reason, cause: None, at: now }));
@@ -68,10 +69,8 @@ fn is_stuck(core: &JobCore, at: usize) -> bool {
 /// Attempts of a workflow whose time is over and that do not say their end.
 fn abandon(core: &mut JobCore, at: usize) {
     let now = core.now;
-    let is_overdue = matches!(
-        core.record.workflows()[at].stop_of(),
-        Some((_, Reason::Timeout | Reason::Stuck))
-    );
+    let is_overdue =
+        matches!(core.record.workflows()[at].stop_of(), Some((_, Reason::Timeout | Reason::Stuck)));
     let mut entries = Vec::new();
     for (id, live) in &mut core.live[at].attempts {
         // A tear-down runs after the stop and has a limit of its own.

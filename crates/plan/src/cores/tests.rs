@@ -186,7 +186,13 @@ fn segments_of_a_member_say_where_its_cores_are() {
     let parts = split_over_workers(4, &[3, 1], Placement::Fewest).unwrap();
     let member = Member { index: 0, first: 1, cores: 3 };
     let segment = |segment: &Segment| {
-        (segment.worker, segment.offset, segment.share.first_core, segment.share.cores, segment.share.own_vus())
+        (
+            segment.worker,
+            segment.offset,
+            segment.share.first_core,
+            segment.share.cores,
+            segment.share.own_vus(),
+        )
     };
     let found: Vec<_> = segments(&member, &parts, 10).iter().map(segment).collect();
     assert_eq!(found, [(0, 1, 0, 2, 7), (1, 0, 2, 1, 3)]);

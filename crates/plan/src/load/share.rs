@@ -71,7 +71,8 @@ impl SegmentShare {
 
     /// The shares of its cores, in order.
     pub fn shares(self) -> impl ExactSizeIterator<Item = Share> {
-        let share = move |core| Share { core: self.first_core + core, cores: self.cores_total, vus: self.vus };
+        let share =
+            move |core| Share { core: self.first_core + core, cores: self.cores_total, vus: self.vus };
         (0..self.cores).map(share)
     }
 

@@ -120,8 +120,7 @@ pub fn errors(workflow: &Name, totals: &Totals) -> Vec<ErrorResult> {
 
 fn step_result(layout: &StepLayout, step: &StepStats, elapsed: Duration) -> StepResult {
     let phase = |phase: Phase| timing_result(&step.phases[phase as usize]);
-    let unknown =
-        step.unknown_phases().map(|(number, phase)| (unknown_word(number), timing_result(phase)));
+    let unknown = step.unknown_phases().map(|(number, phase)| (unknown_word(number), timing_result(phase)));
     let status = |(status, count)| {
         let word = if status == STATUS_END { OTHER.to_owned() } else { u16::to_string(&status) };
         (word, count)

@@ -19,7 +19,6 @@ use tokio::time::{self, Instant};
 use super::vu::{Start, VuEnd};
 use super::{Core, Message};
 
-
 /// Gives a virtual user its starts, one after the other.
 pub(crate) trait Feed {
     /// The next start, or `None` when there is none for this virtual user any more.
