@@ -7,22 +7,22 @@ use hyperscale_plan::template::{FillError, Scope};
 use hyperscale_types::{ErrorKind, Now, Phases};
 use tokio::time::timeout_at;
 
-use super::collect::Collector;
-use super::connection::{self, Connection};
-use super::core::{HttpCore, Scratch};
-use super::errors;
-use super::exchange::{self, Meter, Request};
-use super::extra;
-use super::follow;
-use super::multiplex;
-use super::outcome::{CallError, Outcome, Progress};
-use super::prepare::{Prepared, Target};
-use super::reader::Reader;
-use super::route::Route;
-use super::session::Session;
-use super::url::Url;
-use super::wire::{self, Given};
 use crate::clock;
+use crate::errors;
+use crate::http::follow;
+use crate::http::h1::exchange::{self, Meter, Request};
+use crate::http::h1::reader::Reader;
+use crate::http::h2::multiplex;
+use crate::http::request::extra;
+use crate::http::request::prepare::{Prepared, Target};
+use crate::http::request::url::Url;
+use crate::http::request::wire::{self, Given};
+use crate::http::response::collect::Collector;
+use crate::http::route::Route;
+use crate::http::route::connection::{self, Connection};
+use crate::http::session::Session;
+use crate::http::shared::{HttpCore, Scratch};
+use crate::outcome::{CallError, Outcome, Progress};
 
 /// A request and where it goes.
 pub(crate) struct Dispatch<'a> {

@@ -4,16 +4,16 @@
 use hyperscale_plan::template::Scope;
 use hyperscale_types::ErrorKind;
 
-use super::call::{self, Dispatch, Flight};
-use super::collect::Found;
-use super::decode::{Codings, DecodeError};
-use super::digest::Challenge;
-use super::exchange::Request;
-use super::extra::Credentials;
-use super::message::Message;
-use super::outcome::CallError;
-use super::reader::Reader;
-use super::route::Route;
+use crate::http::auth::digest::Challenge;
+use crate::http::call::{self, Dispatch, Flight};
+use crate::http::h1::exchange::Request;
+use crate::http::h1::reader::Reader;
+use crate::http::request::extra::Credentials;
+use crate::http::request::message::Message;
+use crate::http::response::collect::Found;
+use crate::http::response::decode::{Codings, DecodeError};
+use crate::http::route::Route;
+use crate::outcome::CallError;
 
 /// Follows up on an answer until nothing is left to do.
 pub(crate) async fn follow<S: Scope>(

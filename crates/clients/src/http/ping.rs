@@ -14,12 +14,12 @@ use hyperscale_plan::template::{Root, Scope};
 use hyperscale_types::rule::Phase;
 use minijinja::Value;
 
-use super::call::call;
-use super::core::{CoreOptions, HttpCore};
-use super::outcome::{CallError, Progress};
-use super::prepare::{PrepareError, Prepared};
-use super::session::Session;
+use crate::http::call::call;
+use crate::http::request::prepare::{PrepareError, Prepared};
+use crate::http::session::Session;
+use crate::http::shared::{CoreOptions, HttpCore};
 use crate::network::{Handshake, Network, Observer};
+use crate::outcome::{CallError, Progress};
 
 /// A request that can be sent again and again. Without `reuse: call` the connection is kept in between.
 pub struct Ping {

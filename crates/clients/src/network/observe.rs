@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::Endpoint;
-use crate::http::Certificate;
+use crate::tls::Certificate;
 
 /// Takes notes; clones share them.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use hyperscale_clients::http::{Prepared, Progress, Session, call};
+use hyperscale_clients::Progress;
+use hyperscale_clients::http::{Prepared, Session, call};
 use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::model::http::Body;
 use hyperscale_plan::model::step::Needs;

@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use hyperscale_clients::http::{CoreOptions, HttpCore, Outcome, Prepared, Progress, Session, call};
+use hyperscale_clients::http::{CoreOptions, HttpCore, Prepared, Session, call};
 use hyperscale_clients::network::Network;
+use hyperscale_clients::{Outcome, Progress};
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Body, Dns, HttpVersion, Reuse, StatusSet, Tls, Transport};
 use hyperscale_plan::model::step::Needs;

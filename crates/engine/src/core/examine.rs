@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyperscale_clients::http::{Outcome, Response};
+use hyperscale_clients::{Outcome, Response};
 use hyperscale_job::{Failure, FailureKind};
 use hyperscale_plan::model::step::{CheckRule, ExtractFrom, Extraction, Stop};
 use hyperscale_plan::model::{Step, StepKind};

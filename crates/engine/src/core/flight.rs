@@ -1,7 +1,7 @@
 //! HOT: one call in flight, from its begin to its record.
 
 use hyperscale_clients::clock;
-use hyperscale_clients::http::{Outcome, Progress};
+use hyperscale_clients::{Outcome, Progress};
 use hyperscale_stats::CallSample;
 use hyperscale_types::{ErrorKind, Now};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hyperscale_clients::http::Response;
+use hyperscale_clients::Response;
 use hyperscale_plan::lookup::{self, Key};
 use hyperscale_types::{Name, split_mix};
 use minijinja::Value;

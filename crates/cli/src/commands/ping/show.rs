@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use hyperscale_clients::http::{Certificate, Pong, Times};
+use hyperscale_clients::http::{Pong, Times};
 use hyperscale_clients::network::Handshake;
+use hyperscale_clients::tls::Certificate;
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::{UrlOptions, with_scheme};
 use hyperscale_types::ErrorKind;
@@ -233,7 +234,7 @@ fn shown(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hyperscale_clients::http::CallError;
+    use hyperscale_clients::CallError;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 //! Most answers to the same request begin with the very same head (its `date` changes once a second). A head that is
 //! equal byte for byte says the same, so it is compared instead of parsed.
 
-use super::head::Meaning;
+use crate::http::h1::head::Meaning;
 
 /// A longer head is not remembered: comparing and copying it would cost more than it saves.
 const HEAD_BYTES_MAX: usize = 2048;
@@ -49,8 +49,8 @@ impl Memo {
 
 #[cfg(test)]
 mod tests {
-    use super::super::head::Framing;
     use super::*;
+    use crate::http::h1::head::Framing;
 
     fn known(head: &[u8]) -> Known {
         let meaning = Meaning { framing: Framing::Length(2), keep_alive: true };

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use hyperscale_plan::model::http::Dns;
 use tokio::sync::Mutex;
 
-use super::core::HttpCore;
-use super::errors;
-use super::outcome::CallError;
+use crate::errors;
+use crate::http::shared::HttpCore;
+use crate::outcome::CallError;
 
 /// Names remembered per core; a plan that makes up more begins again.
 const NAMES_MAX: usize = 4096;

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use hyperscale_types::{ErrorKind, Now, Phases};
 
-use super::response::Response;
-use super::stream::StreamStats;
+use crate::http::response::stream::StreamStats;
+use crate::response::Response;
 
 /// What has happened so far. Owned by the caller, so that it can still be read when the call's future is dropped.
 ///

@@ -14,13 +14,13 @@ use hyperscale_types::limits::{CALL_TIMEOUT, REDIRECTS_MAX};
 use minijinja::Value;
 use tokio::task::JoinHandle;
 
-use super::call::call;
-use super::core::HttpCore;
-use super::oauth2::{FORM_MEDIA_TYPE, TOKEN_BODY_MAX, Token, token_form};
-use super::outcome::Progress;
-use super::prepare::{PrepareError, Prepared};
-use super::session::Session;
 use crate::clock;
+use crate::http::auth::oauth2::{FORM_MEDIA_TYPE, TOKEN_BODY_MAX, Token, token_form};
+use crate::http::call::call;
+use crate::http::request::prepare::{PrepareError, Prepared};
+use crate::http::session::Session;
+use crate::http::shared::HttpCore;
+use crate::outcome::Progress;
 
 /// A token is renewed after this part of its life, in per cent.
 const RENEW_AFTER_PERCENT: u32 = 80;

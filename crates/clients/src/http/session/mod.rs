@@ -3,16 +3,18 @@
 //! Forked steps of one virtual user call at the same time, so everything is taken out for a call and put back after
 //! it; nothing is borrowed across an await. An idle session of one connection is a few hundred bytes.
 
+pub mod cookies;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use hyperscale_plan::model::http::Reuse;
 use hyperscale_types::Now;
 
-use super::connection::Connection;
-use super::cookies::CookieJar;
-use super::deadline::Deadline;
-use super::digest::{Challenge, DigestSession};
+use crate::deadline::Deadline;
+use crate::http::auth::digest::{Challenge, DigestSession};
+use crate::http::route::connection::Connection;
+use crate::http::session::cookies::CookieJar;
 
 /// Idle connections kept; beyond that an old one is closed.
 const IDLE_MAX: usize = 64;

@@ -6,14 +6,14 @@ use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Auth, Reuse};
 use hyperscale_plan::template::{Escape, Scope, Template};
 
-use super::auth::basic;
-use super::body;
-use super::prepare::{Known, PrepareError, parse};
-use super::route::{Link, Route};
-use super::target::{FixedOrigin, UrlPiece};
-use super::token::FreshToken;
-use super::url::Url;
-use super::wire::{Builder, Piece, Wire};
+use crate::http::auth::basic::basic;
+use crate::http::auth::token::FreshToken;
+use crate::http::request::body;
+use crate::http::request::prepare::{Known, PrepareError, parse};
+use crate::http::request::target::{FixedOrigin, UrlPiece};
+use crate::http::request::url::Url;
+use crate::http::request::wire::{Builder, Piece, Wire};
+use crate::http::route::{Link, Route};
 
 const USER_AGENT: &str =
     concat!("hyperscale/", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));

@@ -14,19 +14,19 @@ use hyperscale_plan::model::step::Needs;
 use hyperscale_plan::template::{Escape, FillError, Hole, Piece as TemplatePiece, Root, Scope, Template};
 use hyperscale_types::{ErrorKind, Now};
 
-use super::core::HttpCore;
-use super::encode;
-use super::memo::Memo;
-use super::multipart::{self, MultipartError};
-use super::oauth2::TokenError;
-use super::outcome::CallError;
-use super::proxy::Proxy;
-use super::route::{Link, Route};
-use super::target::{FixedOrigin, UrlTemplate};
-use super::tls::TlsError;
-use super::token;
-use super::url::{Url, UrlError};
-use super::wire::{Builder, Piece, Wire};
+use crate::http::auth::oauth2::TokenError;
+use crate::http::auth::token;
+use crate::http::h1::memo::Memo;
+use crate::http::request::encode;
+use crate::http::request::multipart::{self, MultipartError};
+use crate::http::request::target::{FixedOrigin, UrlTemplate};
+use crate::http::request::url::{Url, UrlError};
+use crate::http::request::wire::{Builder, Piece, Wire};
+use crate::http::route::proxy::Proxy;
+use crate::http::route::{Link, Route};
+use crate::http::shared::HttpCore;
+use crate::outcome::CallError;
+use crate::tls::TlsError;
 
 /// Why a request cannot be prepared. Nothing was sent; the plan or its files must change.
 #[derive(Debug, thiserror::Error)]

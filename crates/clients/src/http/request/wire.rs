@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use hyperscale_plan::template::{Escape, FillError, Hole, Scope, Template};
 
-use super::auth;
-use super::token::FreshToken;
-use super::url::Url;
+use crate::http::auth::basic;
+use crate::http::auth::token::FreshToken;
+use crate::http::request::url::Url;
 
 /// A request with what is filled per call.
 pub(crate) struct Wire {
@@ -117,7 +117,7 @@ impl Wire {
                 }
                 (Piece::Authority, Some(url)) => url.write_authority(out),
                 (Piece::Target | Piece::Authority, None) => {}
-                (Piece::Basic(pair), _) => auth::fill_basic(&pair.0, &pair.1, scope, out)?,
+                (Piece::Basic(pair), _) => basic::fill_basic(&pair.0, &pair.1, scope, out)?,
                 (Piece::ProxyAuthorization(value), _) => {
                     if given.forwarded {
                         out.extend_from_slice(b"proxy-authorization: ");

@@ -1,9 +1,9 @@
 //! A request that was sent, taken apart, so that the next hop can be made from it.
 
-use super::cookies::CookieJar;
-use super::outcome::CallError;
-use super::route::Route;
-use super::url::{self, Url};
+use crate::http::request::url::{self, Url};
+use crate::http::route::Route;
+use crate::http::session::cookies::CookieJar;
+use crate::outcome::CallError;
 
 /// Header fields of one request.
 const FIELDS_MAX: usize = 128;

@@ -1,5 +1,9 @@
 //! TLS configurations: trust, client certificates, protocols, resumption.
 
+mod certificate;
+pub(crate) mod io;
+
+pub use certificate::Certificate;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 

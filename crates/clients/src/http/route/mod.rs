@@ -1,5 +1,8 @@
 //! Where requests go: an origin and the way to it. Connections are shared along equal routes.
 
+pub(crate) mod connection;
+pub(crate) mod proxy;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -9,10 +12,10 @@ use std::sync::Arc;
 use hyperscale_plan::model::http::{HttpVersion, Transport};
 use rustls::ClientConfig;
 
-use super::h2::H2Pool;
-use super::proxy::Proxy;
-use super::tls::{self, TlsError};
-use super::url::{Origin, Scheme, Url};
+use crate::http::h2::H2Pool;
+use crate::http::request::url::{Origin, Scheme, Url};
+use crate::http::route::proxy::Proxy;
+use crate::tls::{self, TlsError};
 
 /// Routes remembered per core; a plan that makes up more origins forgets the oldest.
 const ROUTES_MAX: usize = 1024;

@@ -6,10 +6,10 @@ use std::time::SystemTime;
 
 use hyperscale_types::Now;
 
-use super::dns::Names;
-use super::route::Routes;
-use super::token::Tokens;
 use crate::clock;
+use crate::dns::Names;
+use crate::http::auth::token::Tokens;
+use crate::http::route::Routes;
 use crate::network::Network;
 
 /// Bytes that one read takes at most. Shared by all connections of a core, so an idle connection holds no buffer.

@@ -3,11 +3,11 @@
 use hyperscale_types::ErrorKind;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::auth::basic;
-use super::errors;
-use super::head::{self, Head};
-use super::outcome::CallError;
-use super::url::{Origin, Scheme, Url};
+use crate::errors;
+use crate::http::auth::basic::basic;
+use crate::http::h1::head::{self, Head};
+use crate::http::request::url::{Origin, Scheme, Url};
+use crate::outcome::CallError;
 
 /// Bytes of a proxy's answer to `CONNECT`.
 const ANSWER_BYTES_MAX: usize = 8 << 10;

@@ -6,10 +6,10 @@ use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Body, Part, PartContent};
 use hyperscale_plan::template::{Escape, JsonPiece, Scope, Template};
 
-use super::encode::has;
-use super::multipart::{Multipart, PartHead};
-use super::prepare::{Known, PrepareError};
-use super::wire::{Builder, Piece};
+use crate::http::request::encode::has;
+use crate::http::request::multipart::{Multipart, PartHead};
+use crate::http::request::prepare::{Known, PrepareError};
+use crate::http::request::wire::{Builder, Piece};
 
 /// A body and what its header fields say.
 pub(crate) struct Encoded {

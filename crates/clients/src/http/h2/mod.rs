@@ -17,6 +17,7 @@ mod error;
 mod exchange;
 mod frames;
 mod head;
+pub(crate) mod multiplex;
 mod pool;
 mod tap;
 

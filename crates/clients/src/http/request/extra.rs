@@ -2,13 +2,13 @@
 
 use hyperscale_plan::template::{Escape, Scope, Template};
 
-use super::call::{bad_url, unfilled};
-use super::core::Scratch;
-use super::outcome::CallError;
-use super::prepare::Prepared;
-use super::route::Route;
-use super::session::{Session, User};
-use super::url::Url;
+use crate::http::call::{bad_url, unfilled};
+use crate::http::request::prepare::Prepared;
+use crate::http::request::url::Url;
+use crate::http::route::Route;
+use crate::http::session::{Session, User};
+use crate::http::shared::Scratch;
+use crate::outcome::CallError;
 
 /// Whether a call may need such fields.
 pub(crate) fn is_needed(session: &Session, prepared: &Prepared) -> bool {

@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
 
-use super::url::Url;
+use crate::http::request::url::Url;
 use set_cookie::SetCookie;
 
 /// Cookies of one jar; the oldest makes room. Enough for a session over several services, small for 50 000 users.

@@ -5,9 +5,9 @@
 
 use hyperscale_types::limits::RESPONSE_HEAD_MAX;
 
-use super::chunked::{Chunked, Item};
-use super::head::{self, Framing, Head, Malformed, Meaning};
-use super::memo::Known;
+use crate::http::h1::chunked::{Chunked, Item};
+use crate::http::h1::head::{self, Framing, Head, Malformed, Meaning};
+use crate::http::h1::memo::Known;
 
 /// Interim (1xx) answers before the final one.
 const INTERIM_MAX: u8 = 32;

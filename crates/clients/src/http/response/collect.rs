@@ -3,15 +3,15 @@
 use hyperscale_plan::model::step::Needs;
 use hyperscale_types::{ErrorKind, Now};
 
-use super::decode::CODINGS_MAX;
-use super::head::is_named;
-use super::memo::Known;
-use super::outcome::CallError;
-use super::prepare::Prepared;
-use super::reader::{Flow, Sink};
-use super::response::Response;
-use super::stream::{self, StreamReader, StreamStats};
 use crate::clock;
+use crate::http::h1::head::is_named;
+use crate::http::h1::memo::Known;
+use crate::http::h1::reader::{Flow, Sink};
+use crate::http::request::prepare::Prepared;
+use crate::http::response::decode::CODINGS_MAX;
+use crate::http::response::stream::{self, StreamReader, StreamStats};
+use crate::outcome::CallError;
+use crate::response::Response;
 
 /// Cookies taken from one answer; more are ignored.
 const SET_COOKIES_MAX: usize = 64;

@@ -17,14 +17,14 @@ use hyperscale_types::rule::Phase;
 use hyperscale_types::{ErrorKind, Now, Phases};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::core::{HttpCore, Scratch};
-use super::deadline::Deadline;
-use super::errors;
-use super::head::Malformed;
-use super::io::Io;
-use super::outcome::{CallError, Progress};
-use super::reader::{Fed, Reader, Sink};
 use crate::clock;
+use crate::deadline::Deadline;
+use crate::errors;
+use crate::http::h1::head::Malformed;
+use crate::http::h1::reader::{Fed, Reader, Sink};
+use crate::http::shared::{HttpCore, Scratch};
+use crate::outcome::{CallError, Progress};
+use crate::tls::io::Io;
 
 /// Where the bytes of a request are.
 pub(crate) enum Request<'a> {

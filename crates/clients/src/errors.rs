@@ -5,7 +5,7 @@ use std::io;
 use hyperscale_types::ErrorKind;
 use rustls::CertificateError;
 
-use super::outcome::CallError;
+use crate::outcome::CallError;
 
 /// Opening a connection failed.
 pub(crate) fn connect(error: &io::Error, to: &str) -> CallError {

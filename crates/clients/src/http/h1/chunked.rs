@@ -2,7 +2,7 @@
 
 use hyperscale_types::limits::RESPONSE_HEAD_MAX;
 
-use super::head::Malformed;
+use crate::http::h1::head::Malformed;
 
 /// Where a decoder is in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

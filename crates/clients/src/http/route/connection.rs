@@ -13,17 +13,17 @@ use hyperscale_types::{ErrorKind, Phases};
 use tokio::time::timeout_at;
 use tokio_rustls::TlsConnector;
 
-use super::core::HttpCore;
-use super::errors;
-use super::h2::H2Connection;
-use super::io::Io;
-use super::multiplex::h2_error;
-use super::outcome::CallError;
-use super::proxy;
-use super::route::Route;
-use super::tls;
 use crate::clock;
+use crate::errors;
+use crate::http::h2::H2Connection;
+use crate::http::h2::multiplex::h2_error;
+use crate::http::route::Route;
+use crate::http::route::proxy;
+use crate::http::shared::HttpCore;
 use crate::network::{Endpoint, Stream};
+use crate::outcome::CallError;
+use crate::tls;
+use crate::tls::io::Io;
 
 /// An open connection and the protocol spoken on it.
 pub(crate) enum Connection {

@@ -10,15 +10,15 @@ use http::{HeaderMap, Request as Head, StatusCode};
 use hyperscale_types::Now;
 use hyperscale_types::rule::Phase;
 
-use super::call::Flight;
-use super::collect::Collector;
-use super::connection::Connection;
-use super::errors;
-use super::exchange::{Meter, malformed};
-use super::h2::{Answer, H2Connection, H2Error, Next, Traffic, request_head};
-use super::head::Malformed;
-use super::outcome::{CallError, Progress};
-use super::reader::{Flow, Sink};
+use crate::errors;
+use crate::http::call::Flight;
+use crate::http::h1::exchange::{Meter, malformed};
+use crate::http::h1::head::Malformed;
+use crate::http::h1::reader::{Flow, Sink};
+use crate::http::h2::{Answer, H2Connection, H2Error, Next, Traffic, request_head};
+use crate::http::response::collect::Collector;
+use crate::http::route::connection::Connection;
+use crate::outcome::{CallError, Progress};
 
 /// What an HTTP/2 error means for a call.
 pub(crate) fn h2_error(error: H2Error) -> CallError {

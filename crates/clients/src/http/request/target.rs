@@ -3,8 +3,8 @@
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::template::{Escape, FillError, Hole, Piece as TemplatePiece, Scope, Template};
 
-use super::prepare::{Known, PrepareError};
-use super::url::{Url, UrlError};
+use crate::http::request::prepare::{Known, PrepareError};
+use crate::http::request::url::{Url, UrlError};
 
 /// A URL in pieces; neighbouring texts are joined.
 pub(crate) struct UrlTemplate(Vec<UrlPiece>);
