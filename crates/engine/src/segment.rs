@@ -94,7 +94,7 @@ pub struct Segment {
 
 impl Segment {
     /// Starts the threads of a segment. What they say goes into `messages`, which must be read until the segment ends.
-    pub fn start(spec: SegmentSpec, messages: &mpsc::Sender<CoreMessage>) -> io::Result<Segment> {
+    pub fn start(spec: &SegmentSpec, messages: &mpsc::Sender<CoreMessage>) -> io::Result<Segment> {
         let cores = spec.order.assignment.share.cores;
         let mut segment = Segment {
             order: spec.order.clone(),
@@ -111,7 +111,7 @@ impl Segment {
             SegmentKind::Load => Work::Load,
             SegmentKind::Teardown => Work::Once(Part::Teardown),
         };
-        for slice in segment.slices(&spec, messages) {
+        for slice in segment.slices(spec, messages) {
             segment.threads.push(thread::spawn(slice, work)?);
         }
         Ok(segment)

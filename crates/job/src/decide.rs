@@ -20,7 +20,7 @@ use hyperscale_stats::event::WorkflowState as ShownState;
 
 use crate::context;
 use crate::entry::{ContextValues, Entry, Stop, StopCause, StopScope};
-use crate::machine::JobCore;
+use crate::machine::{JobCore, Pending};
 use crate::reason::{Failure, FailureKind, Reason};
 use crate::record::AttemptRecord;
 use crate::result;
@@ -68,10 +68,12 @@ pub(crate) fn stop_test(core: &mut JobCore, workflow: usize, failure: Failure) {
 
 /// Proposes to stop everything, unless that is decided or under way.
 pub(crate) fn stop_job(core: &mut JobCore, phase: StopPhase, reason: Reason, cause: Option<StopCause>) {
-    if core.record.stop().is_none() && !core.proposed.stop {
-        core.proposed.stop = true;
+    if core.record.stop().is_none() && !core.proposed.contains(&Pending::Stop) {
         let (scope, at) = (StopScope::Job, core.now);
-        core.propose(Entry::Stop(Stop { request: None, scope, phase, reason, cause, at }));
+        core.propose_once(
+            Pending::Stop,
+            Entry::Stop(Stop { request: None, scope, phase, reason, cause, at }),
+        );
     }
 }
 
@@ -94,7 +96,9 @@ fn decide_attempts(core: &mut JobCore, at: usize) {
             entries.push(Entry::AttemptEnd { attempt: *id, end, result: result.clone(), at: now });
         }
     }
-    entries.into_iter().for_each(|entry| core.propose(entry));
+    for entry in entries {
+        core.propose(entry);
+    }
     let stops = core.live[at].attempts.values().find_map(|live| live.result.as_ref()?.stopped.clone());
     if let Some(failure) = stops {
         stop_test(core, at, failure);
@@ -167,16 +171,15 @@ fn ready_at(core: &JobCore, at: usize) -> Option<Duration> {
 
 /// All workflows that are due become ready in one entry, so that they are planned together.
 fn decide_ready(core: &mut JobCore) {
-    if core.proposed.ready {
+    if core.proposed.contains(&Pending::Ready) {
         return;
     }
     let is_due =
         |at: &usize| !core.live[*at].proposed && ready_at(core, *at).is_some_and(|due| due <= core.now);
     let workflows: Vec<usize> = (0..core.plan.workflows.len()).filter(is_due).collect();
     if !workflows.is_empty() {
-        core.proposed.ready = true;
         let at = core.now;
-        core.propose(Entry::Ready { workflows, at });
+        core.propose_once(Pending::Ready, Entry::Ready { workflows, at });
     }
 }
 
@@ -271,11 +274,10 @@ fn end(core: &mut JobCore, at: usize, end: WorkflowEnd, reason: Option<Reason>, 
 
 fn decide_end(core: &mut JobCore) {
     let all_ended = core.record.workflows().iter().all(|workflow| workflow.ended().is_some());
-    if all_ended && !core.proposed.end {
-        core.proposed.end = true;
+    if all_ended && !core.proposed.contains(&Pending::End) {
         let (end, reason) = result::verdict(core);
         let at = core.now;
-        core.propose(Entry::JobEnd { end, reason, at });
+        core.propose_once(Pending::End, Entry::JobEnd { end, reason, at });
     }
 }
 

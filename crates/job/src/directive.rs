@@ -21,7 +21,9 @@ pub(crate) fn reconcile(core: &mut JobCore) {
             }
         }
     }
-    news.into_iter().for_each(|action| core.act(action));
+    for action in news {
+        core.act(action);
+    }
 }
 
 fn directive(record: &WorkflowRecord, id: AttemptId, is_paused: bool) -> Directive {

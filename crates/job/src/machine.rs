@@ -1,6 +1,6 @@
 //! The core: inputs in, actions out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,20 +29,20 @@ pub struct JobCore {
     pub(crate) live: Vec<WorkflowLive>,
     pub(crate) series: Series,
     pub(crate) pool: Pool,
-    pub(crate) proposed: Proposed,
+    pub(crate) proposed: BTreeSet<Pending>,
     pub(crate) now: Duration,
     actions: Vec<Action>,
     is_deposed: bool,
     illegal: u64,
 }
 
-/// Entries about the whole job that are under way.
-#[derive(Debug, Default)]
-pub(crate) struct Proposed {
-    pub(crate) ready: bool,
-    pub(crate) batch: bool,
-    pub(crate) stop: bool,
-    pub(crate) end: bool,
+/// An entry about the whole job that is under way. There is never more than one of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pending {
+    Ready,
+    Batch,
+    Stop,
+    End,
 }
 
 /// What was reported about a workflow. Nothing here decides but what a worker can report again.
@@ -103,7 +103,7 @@ impl JobCore {
             live,
             series: Series::new(),
             pool: Pool::default(),
-            proposed: Proposed::default(),
+            proposed: BTreeSet::new(),
             now: Duration::ZERO,
             actions: Vec::new(),
             is_deposed: false,
@@ -192,6 +192,12 @@ impl JobCore {
         self.actions.push(Action::Propose(Box::new(entry)));
     }
 
+    /// Proposes an entry about the whole job.
+    pub(crate) fn propose_once(&mut self, pending: Pending, entry: Entry) {
+        self.proposed.insert(pending);
+        self.propose(entry);
+    }
+
     /// Proposes an entry about one workflow; there is never more than one under way.
     pub(crate) fn propose_for(&mut self, at: usize, entry: Entry) {
         self.live[at].proposed = true;
@@ -259,8 +265,12 @@ impl JobCore {
     /// An entry is no longer under way.
     fn settle(&mut self, entry: &Entry) {
         match entry {
-            Entry::Ready { .. } => self.proposed.ready = false,
-            Entry::Assign(batch) if !batch.groups.is_empty() => self.proposed.batch = false,
+            Entry::Ready { .. } => {
+                self.proposed.remove(&Pending::Ready);
+            }
+            Entry::Assign(batch) if !batch.groups.is_empty() => {
+                self.proposed.remove(&Pending::Batch);
+            }
             Entry::Assign(batch) => {
                 for assignment in &batch.assignments {
                     self.settle_workflow(assignment.attempt.segment.workflow);
@@ -274,8 +284,12 @@ impl JobCore {
                     live.proposed = false;
                 }
             }
-            Entry::Stop(_) => self.proposed.stop = false,
-            Entry::JobEnd { .. } => self.proposed.end = false,
+            Entry::Stop(_) => {
+                self.proposed.remove(&Pending::Stop);
+            }
+            Entry::JobEnd { .. } => {
+                self.proposed.remove(&Pending::End);
+            }
             Entry::Control { .. } => {}
         }
     }

@@ -94,7 +94,7 @@ impl Record {
             Entry::Context { workflow, values } => self.workflow_mut(*workflow)?.context(values),
             Entry::Start { workflow, at } => self.start(*workflow, *at)?,
             Entry::AttemptEnd { attempt, end, result, at } => {
-                self.attempt_end(*attempt, *end, result, *at)?
+                self.attempt_end(*attempt, *end, result, *at)?;
             }
             Entry::WorkflowEnd { workflow, end, reason, failure, at } => {
                 self.workflow_mut(*workflow)?.end(*workflow, *end, reason.as_ref(), failure.as_ref(), *at)?;

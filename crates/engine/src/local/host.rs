@@ -230,7 +230,7 @@ impl Host {
             identity: Arc::clone(&self.identity),
             cpus,
         };
-        match Segment::start(spec, &self.messages) {
+        match Segment::start(&spec, &self.messages) {
             Ok(segment) => {
                 self.segments.insert(attempt, segment);
                 None
@@ -267,7 +267,7 @@ impl Host {
         match (self.waiting.remove(&request).flatten(), answer) {
             // Whoever has stopped waiting needs no reply.
             (Some(waiting), answer) => drop(waiting.send(answer)),
-            (None, Err(Refusal::Over)) | (None, Ok(_)) => {}
+            (None, Err(Refusal::Over) | Ok(_)) => {}
             (None, Err(refusal)) => {
                 self.faces.show(Event::Changed { what: refusal.to_string(), change: None });
             }

@@ -7,7 +7,7 @@ use hyperscale_plan::load::SegmentShare;
 
 use super::tell_waiting;
 use crate::entry::{Assignment, Batch, Entry, Group, GroupMember, GroupPart};
-use crate::machine::JobCore;
+use crate::machine::{JobCore, Pending};
 use crate::segment::{AttemptId, SegmentId, SegmentKind};
 use crate::state::WorkflowState;
 
@@ -21,7 +21,8 @@ pub(super) fn decide(core: &mut JobCore) {
     };
     let ready: Vec<usize> = (0..records.len()).filter(is_ready).collect();
     // A decision about readiness that is under way may bring more workflows into the batch.
-    if ready.is_empty() || core.proposed.batch || core.proposed.ready {
+    if ready.is_empty() || core.proposed.contains(&Pending::Batch) || core.proposed.contains(&Pending::Ready)
+    {
         return;
     }
     let claims: Vec<Claim> = ready.iter().map(|at| Claim::of(core.workflow(*at))).collect();
@@ -30,10 +31,11 @@ pub(super) fn decide(core: &mut JobCore) {
     let waiting: Vec<(usize, u32)> =
         planned.waiting.iter().map(|waiting| (ready[waiting.index], waiting.least)).collect();
     if let Some(batch) = place(core, &planned.groups, &ready) {
-        core.proposed.batch = true;
-        core.propose(Entry::Assign(batch));
+        core.propose_once(Pending::Batch, Entry::Assign(batch));
     }
-    waiting.into_iter().for_each(|(at, least)| tell_waiting(core, at, least));
+    for (at, least) in waiting {
+        tell_waiting(core, at, least);
+    }
 }
 
 /// Groups of this job that hold cores.
@@ -67,7 +69,9 @@ fn place(core: &JobCore, groups: &[cores::CoreGroup], ready: &[usize]) -> Option
     let mut batch = Batch::default();
     for (id, group) in (core.record.next_group()..).zip(groups) {
         let parts = split_over_workers(group.cores, &free, Placement::Fewest)?;
-        parts.iter().for_each(|part| free[part.worker] -= part.cores);
+        for part in &parts {
+            free[part.worker] -= part.cores;
+        }
         let worker = |at: usize| Arc::clone(&core.pool.workers[at].id);
         let named = |part: &cores::WorkerCores| GroupPart {
             worker: worker(part.worker),

@@ -14,7 +14,7 @@ use crate::segment::{SegmentKind, SegmentResult, StopPhase};
 use crate::state::{AttemptEnd, WorkflowState};
 
 /// A workflow may last this much longer than its planned time and `graceful_stop`.
-const WORKFLOW_SLACK: Duration = Duration::from_secs(60);
+const WORKFLOW_SLACK: Duration = Duration::from_mins(1);
 /// Seconds without a sign of life after which an attempt counts as stuck.
 pub(crate) const SILENT_S_MAX: u32 = 120;
 /// An attempt that was told to stop because its time is over must say its end within this time.
@@ -84,5 +84,7 @@ fn abandon(core: &mut JobCore, at: usize) {
             entries.push(Entry::AttemptEnd { attempt: *id, end: AttemptEnd::TimedOut, result, at: now });
         }
     }
-    entries.into_iter().for_each(|entry| core.propose(entry));
+    for entry in entries {
+        core.propose(entry);
+    }
 }

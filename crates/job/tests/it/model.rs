@@ -195,9 +195,9 @@ impl Model {
             let status = if error.is_none() { 200 } else { 0 };
             window.call(0, &CallSample { status, error, requests: 1, ..CallSample::default() });
             if error.is_none() {
-                window.completed()
+                window.completed();
             } else {
-                window.failed()
+                window.failed();
             }
             self.input(Input::Window { attempt, window: &window });
         }

@@ -46,11 +46,15 @@ fn model() -> Model {
 #[test]
 fn a_take_over_at_any_point_decides_what_would_have_been_decided() {
     let mut untouched = model();
-    SCRIPT.iter().for_each(|step| step(&mut untouched));
+    for step in SCRIPT {
+        step(&mut untouched);
+    }
     assert!(untouched.result.is_some(), "{:?}", untouched.words());
     for point in 0..=SCRIPT.len() {
         let mut model = model();
-        SCRIPT[..point].iter().for_each(|step| step(&mut model));
+        for step in &SCRIPT[..point] {
+            step(&mut model);
+        }
         model.take_over();
         // Attempts that are prepared say so again.
         let started = |model: &Model, at: usize| model.core.record().workflows()[at].load_clock().is_some();
@@ -61,7 +65,9 @@ fn a_take_over_at_any_point_decides_what_would_have_been_decided() {
                 }
             }
         }
-        SCRIPT[point..].iter().for_each(|step| step(&mut model));
+        for step in &SCRIPT[point..] {
+            step(&mut model);
+        }
         assert_eq!(model.words(), untouched.words(), "taken over after step {point}");
         assert_eq!(model.core.illegal_transitions(), 0);
     }

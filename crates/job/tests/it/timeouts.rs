@@ -64,7 +64,7 @@ fn a_leader_that_was_stopped_itself_accuses_nobody() {
     let text = workflows(&[("A", "")]).replace("duration: 10s", "duration: 10h");
     let mut model = Model::new(&text, 1);
     model.prepare(0);
-    model.pass(Duration::from_secs(3_600));
+    model.pass(Duration::from_hours(1));
     model.input(hyperscale_job::Input::Second { memory_bytes: None });
     assert_eq!(model.phase(model.open(0)[0]), StopPhase::Running);
 }
