@@ -155,7 +155,7 @@ fn is_unreachable(job: &Job) -> bool {
     }
     let steps = || job.runs.iter().flat_map(|run| run.totals.steps());
     let tried = steps().any(|step| step.requests > 0 || network_errors(step) > 0);
-    tried && !steps().any(|step| step.statuses().next().is_some())
+    tried && !steps().any(|step| step.answered > 0)
 }
 
 /// Calls that had something to do with the network, and failed. One whose arguments could not be made had not.

@@ -24,12 +24,10 @@ pub(crate) mod values;
 pub(crate) mod vu;
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyperscale_clients::clock::Anchor;
-use hyperscale_clients::http::HttpCore;
+use hyperscale_clients::Clients;
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::{Layout, Window};
@@ -156,7 +154,7 @@ pub(crate) struct Failure {
 /// One core while it runs. Owned by its thread; virtual users hold it through an `Rc`.
 pub(crate) struct Core {
     pub(crate) segment: Segment,
-    pub(crate) http: Rc<HttpCore>,
+    pub(crate) clients: Clients,
     /// Prepared graphs, indexed like [`Part::ALL`]; empty where this core does not need them.
     pub(crate) parts: [PreparedPart; Part::ALL.len()],
     /// What is recorded right now.
@@ -188,8 +186,6 @@ pub(crate) struct Core {
     /// The run's load clock: when the load began, and for how long it was paused before.
     pub(crate) began: Cell<Instant>,
     pub(crate) paused_for: Cell<Duration>,
-    /// Leads from instants of the load clock to what calls are measured with.
-    pub(crate) anchor: Anchor,
     pub(crate) clocks: RefCell<thread::Clocks>,
 }
 
@@ -239,6 +235,12 @@ impl Core {
     pub(crate) fn stop_test(&self, failure: Failure) {
         self.hint(Message::StopTest { workflow: self.segment.workflow, failure: failure.clone() });
         self.stopped.borrow_mut().get_or_insert(failure);
+        self.advance(StopPhase::Cancelling);
+    }
+
+    /// The lease is over: nothing starts any more. What is in flight is cut off by who watches the lease.
+    #[cold]
+    pub(crate) fn isolate(&self) {
         self.advance(StopPhase::Cancelling);
     }
 

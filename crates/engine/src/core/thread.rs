@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use hyperscale_clients::clock::Anchor;
-use hyperscale_clients::http::{CoreOptions, HttpCore};
 use hyperscale_clients::network::Network;
+use hyperscale_clients::{ClientOptions, Clients};
 use hyperscale_stats::Window;
 use hyperscale_types::{ErrorKind, Span, limits};
 use tokio::runtime::{self, LocalOptions};
@@ -86,20 +85,18 @@ fn pin(cpu: usize) {
 
 /// Prepares and works.
 pub(crate) async fn run(segment: Segment, network: Network, work: Work) -> Result<(), Failure> {
-    let http = HttpCore::new(
-        network,
-        CoreOptions { seed: segment.seed(Stream::Clients { core: segment.share.core }) },
-    );
+    let seed = segment.seed(Stream::Clients { core: segment.share.core });
+    let clients = Clients::new(network, ClientOptions { seed, ..ClientOptions::default() });
     let prepared = tokio::select! {
         biased;
         () = told_to_stop(&segment) => None,
-        prepared = prepare_parts(&http, &segment, work) => Some(prepared?),
+        prepared = prepare_parts(&clients, &segment, work) => Some(prepared?),
     };
     let Some(parts) = prepared else {
         drop(segment.messages.send(stopped_early(&segment, work)).await);
         return Ok(());
     };
-    let core = Rc::new(new_core(segment, http, parts));
+    let core = Rc::new(new_core(segment, clients, parts));
     match work {
         Work::Load => load(&core).await,
         Work::Once(part) => {
@@ -111,10 +108,10 @@ pub(crate) async fn run(segment: Segment, network: Network, work: Work) -> Resul
 
 type Parts = [PreparedPart; Part::ALL.len()];
 
-async fn prepare_parts(http: &Rc<HttpCore>, segment: &Segment, work: Work) -> Result<Parts, Failure> {
+async fn prepare_parts(clients: &Clients, segment: &Segment, work: Work) -> Result<Parts, Failure> {
     let mut parts = Parts::default();
     for &part in work.parts() {
-        parts[part as usize] = prepare(http, segment, part).await?;
+        parts[part as usize] = prepare(clients, segment, part).await?;
     }
     Ok(parts)
 }
@@ -133,12 +130,12 @@ fn stopped_early(segment: &Segment, work: Work) -> Message {
     }
 }
 
-fn new_core(segment: Segment, http: Rc<HttpCore>, parts: Parts) -> Core {
+fn new_core(segment: Segment, clients: Clients, parts: Parts) -> Core {
     Core {
         window: RefCell::new(Box::new(Window::new(&segment.layout))),
         cursors: RefCell::new(cursors(&segment)),
         clocks: RefCell::new(Clocks::now(&segment, 0)),
-        http,
+        clients,
         parts,
         phase: Cell::default(),
         paused_at: Cell::default(),
@@ -156,7 +153,6 @@ fn new_core(segment: Segment, http: Rc<HttpCore>, parts: Parts) -> Core {
         scratch: RefCell::default(),
         began: Cell::new(time::Instant::now()),
         paused_for: Cell::default(),
-        anchor: Anchor::new(),
         segment,
     }
 }

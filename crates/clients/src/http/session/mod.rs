@@ -79,11 +79,6 @@ impl Session {
         }
     }
 
-    /// Forgets all cookies.
-    pub fn clear_cookies(&self) {
-        self.cookies.borrow_mut().clear();
-    }
-
     /// The connection used last on a route. One that takes exchanges side by side stays where it is.
     #[inline]
     pub(crate) fn take(&self, route: u32) -> Option<Connection> {
@@ -156,7 +151,7 @@ impl Session {
         match self.timers.borrow_mut().pop() {
             None => Deadline::new(now, at),
             Some(mut timer) => {
-                timer.set(at);
+                timer.set(now, at);
                 timer
             }
         }

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
+use hyperscale_clients::clock::Anchor;
 use hyperscale_plan::load::{Arrivals, Change};
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::Late;
@@ -142,9 +143,13 @@ struct Pacer<'a> {
 impl Pacer<'_> {
     /// Releases what is due, at most a lot.
     fn release_due(&mut self, next: &mut Option<u64>, starts: &mut Arrivals, now: u64) {
+        if next.is_none_or(|due| due > now) {
+            return;
+        }
+        let anchor = Anchor::new();
         for _ in 0..LOT {
             let Some(due) = next.filter(|due| *due <= now) else { return };
-            self.release(self.core.anchor.at(self.core.wall(due).into_std()));
+            self.release(anchor.at(self.core.wall(due).into_std()));
             *next = starts.next();
         }
     }
