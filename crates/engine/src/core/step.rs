@@ -143,7 +143,7 @@ fn skip_unless(core: &Core, vu: &Vu, place: Place<'_>) -> Option<StepEnd> {
 pub(super) async fn call(core: &Core, vu: &Vu, place: Place<'_>, intended: Option<Now>) -> StepEnd {
     let flight = Flight::begin(core, place.number, intended);
     let call = core.parts[place.part as usize].calls_of[place.at].start;
-    let mut outcome = perform(core, vu, place.part, call, &flight.progress).await;
+    let mut outcome = perform(&VuScope { core, vu }, place.part, call, &flight.progress).await;
     let verdict = if outcome.error.is_none() && is_plain(place.step) {
         Verdict::default()
     } else {
@@ -161,15 +161,14 @@ pub(super) async fn call(core: &Core, vu: &Vu, place: Place<'_>, intended: Optio
 
 /// Makes one of the prepared calls of a part. Nothing is recorded.
 #[inline]
-fn perform<'a>(
-    core: &'a Core,
-    vu: &'a Vu,
+fn perform(
+    scope: &VuScope<'_>,
     part: Part,
     call: usize,
-    progress: &'a Progress,
+    progress: &Progress,
 ) -> impl Future<Output = Outcome> {
-    let prepared = &core.parts[part as usize].calls[call];
-    async move { core.clients.call(&vu.session, prepared, &VuScope { core, vu }, progress).await }
+    let VuScope { core, vu } = scope;
+    core.clients.call(&vu.session, &core.parts[part as usize].calls[call], scope, progress)
 }
 
 /// Nobody looks at more than whether the call is as expected.

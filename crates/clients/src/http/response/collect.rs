@@ -94,6 +94,7 @@ impl<'a> Collector<'a> {
     }
 
     /// What was kept. `complete`: the stream came to its own end.
+    #[inline]
     pub(crate) fn finish(
         self,
         ended: Now,
