@@ -1,5 +1,9 @@
 //! Hot: the clock that calls are measured with, read three times per request.
 //!
+//! It is the one that goes on while the machine sleeps: a lease that ran out meanwhile is over when the machine wakes
+//! ([`crate::lease`]), and comparing it costs no further reading. Timers of the runtime stand still then; whoever leads
+//! from one clock to the other reads both anew ([`Anchor`]).
+//!
 //! Points in time are plain nanoseconds, so that a duration is one subtraction; `Instant` needs dozens of instructions
 //! for the same.
 
@@ -10,14 +14,21 @@ use rustix::time::{ClockId, clock_gettime};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// This moment on the system's monotonic clock.
+/// Where the monotonic clock itself goes on during sleep there is no other.
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::Monotonic;
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::Boottime;
+
+/// This moment on the system's monotonic clock that includes sleep.
 #[inline]
 pub fn now() -> Now {
-    let time = clock_gettime(ClockId::Monotonic);
+    let time = clock_gettime(CLOCK);
     Now(time.tv_sec.cast_unsigned() * NANOS_PER_SECOND + time.tv_nsec.cast_unsigned())
 }
 
-/// One moment on both clocks, to get from one to the other.
+/// One moment on both clocks, to get from one to the other. Good for as long as the machine does not sleep: to be taken
+/// anew for every lot of moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
     instant: Instant,

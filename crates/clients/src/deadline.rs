@@ -11,10 +11,12 @@ use std::task::{Context, Poll, Waker};
 use hyperscale_types::Now;
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::clock;
+
 /// A timer that outlives the calls it bounds.
 pub(crate) struct Deadline {
     at: Now,
-    /// When the timer fires; its own deadline is the same moment on the runtime's clock.
+    /// When the timer fires, unless the machine sleeps meanwhile: the runtime's clock then stands still.
     armed: Now,
     timer: Pin<Box<Sleep>>,
     /// Whom the timer wakes, once it has been asked to.
@@ -28,19 +30,15 @@ impl Deadline {
     }
 
     /// When the call must end, on the runtime's clock.
-    pub(crate) fn instant(&self) -> Instant {
-        if self.at < self.armed {
-            self.timer.deadline() - self.armed.since(self.at)
-        } else {
-            self.timer.deadline() + self.at.since(self.armed)
-        }
+    pub(crate) fn instant(&self, now: Now) -> Instant {
+        Instant::now() + self.at.since(now)
     }
 
-    /// Takes the timer over for a call that must end at `at`. Only an earlier end touches the timer.
-    pub(crate) fn set(&mut self, at: Now) {
+    /// Takes the timer over for a call that starts `now` and must end at `at`. Only an earlier end touches the timer.
+    pub(crate) fn set(&mut self, now: Now, at: Now) {
         self.at = at;
         if at < self.armed {
-            self.arm();
+            self.arm(now);
         }
     }
 
@@ -58,14 +56,14 @@ impl Deadline {
             if self.armed >= self.at {
                 return true;
             }
-            self.arm();
+            self.arm(clock::now().max(self.armed));
         }
         self.waker = Some(cx.waker().clone());
         false
     }
 
-    fn arm(&mut self) {
-        let instant = self.instant();
+    fn arm(&mut self, now: Now) {
+        let instant = self.instant(now);
         self.timer.as_mut().reset(instant);
         self.armed = self.at;
         self.waker = None;
@@ -79,10 +77,10 @@ mod tests {
 
     use super::*;
 
-    const START: Now = Now(7);
-
-    fn after(seconds: u64) -> Now {
-        START.plus(Duration::from_secs(seconds))
+    /// This real moment, and moments so many seconds later; only the runtime's clock is a model here.
+    fn now_and_after() -> (Now, impl Fn(u64) -> Now) {
+        let now = clock::now();
+        (now, move |seconds| now.plus(Duration::from_secs(seconds)))
     }
 
     async fn begin(deadline: &mut Deadline) {
@@ -96,10 +94,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_timer_armed_for_an_earlier_call_does_not_end_a_later_one() {
         let start = Instant::now();
-        let mut deadline = Deadline::new(START, after(1));
+        let (now, after) = now_and_after();
+        let mut deadline = Deadline::new(now, after(1));
         begin(&mut deadline).await;
-        deadline.set(after(5));
-        assert_eq!(deadline.instant() - start, Duration::from_secs(5));
+        deadline.set(now, after(5));
+        assert_eq!(deadline.instant(now) - start, Duration::from_secs(5));
         over(&mut deadline).await;
         assert_eq!(start.elapsed(), Duration::from_secs(5));
     }
@@ -107,9 +106,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_shorter_deadline_moves_the_timer() {
         let start = Instant::now();
-        let mut deadline = Deadline::new(START, after(30));
+        let (now, after) = now_and_after();
+        let mut deadline = Deadline::new(now, after(30));
         begin(&mut deadline).await;
-        deadline.set(after(2));
+        deadline.set(now, after(2));
         begin(&mut deadline).await;
         over(&mut deadline).await;
         assert_eq!(start.elapsed(), Duration::from_secs(2));
@@ -118,10 +118,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_waits_last_is_woken() {
         let start = Instant::now();
-        let mut deadline = Deadline::new(START, after(3));
+        let (now, after) = now_and_after();
+        let mut deadline = Deadline::new(now, after(3));
         let mut nobody = Context::from_waker(Waker::noop());
         assert!(!deadline.poll_over(&mut nobody));
         over(&mut deadline).await;
         assert_eq!(start.elapsed(), Duration::from_secs(3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_sleep_of_the_machine_calls_end_when_they_should() {
+        let start = Instant::now();
+        let (now, after) = now_and_after();
+        // Armed before an hour of sleep, of which the runtime's clock knows nothing.
+        let before = Now(now.0 - Duration::from_hours(1).as_nanos() as u64);
+        let mut deadline = Deadline::new(before, before.plus(Duration::from_secs(10)));
+        deadline.set(now, after(10));
+        over(&mut deadline).await;
+        let late = start.elapsed() - Duration::from_secs(20);
+        assert!(
+            late < Duration::from_secs(1),
+            "the first call after it waits for the old timer at most: {late:?}"
+        );
+        let begin = Instant::now();
+        deadline.set(now, after(10));
+        over(&mut deadline).await;
+        assert!(begin.elapsed() <= Duration::from_secs(10));
     }
 }

@@ -10,8 +10,8 @@ use hyperscale_plan::model::http::Dns;
 use tokio::sync::Mutex;
 
 use crate::errors;
-use crate::http::shared::HttpCore;
 use crate::outcome::CallError;
+use crate::shared::Shared;
 
 /// Names remembered per core; a plan that makes up more begins again.
 const NAMES_MAX: usize = 4096;
@@ -34,7 +34,7 @@ enum Lookup {
     Failed(CallError, Instant),
 }
 
-impl HttpCore {
+impl Shared {
     /// The addresses of a host: at least one.
     pub(crate) async fn addresses(&self, host: &str, when: Dns) -> Result<Rc<[IpAddr]>, CallError> {
         if let Ok(address) = host.parse() {

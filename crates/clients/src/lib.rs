@@ -5,15 +5,22 @@
 //! here is shared between cores.
 
 pub mod clock;
+mod contract;
 mod deadline;
 mod dns;
 mod errors;
 pub mod http;
+mod known;
+pub mod lease;
 pub mod network;
 mod outcome;
 mod response;
+mod shared;
 pub mod tls;
 
+pub use contract::{Clients, PrepareError, Prepared, Protocol, Session, Terms};
 pub use http::response::stream::StreamStats;
+pub use known::Known;
 pub use outcome::{CallError, Outcome, Progress};
 pub use response::Response;
+pub use shared::{ClientOptions, Shared};

@@ -67,8 +67,10 @@ pub struct Outcome {
     pub started: Now,
     /// When the last byte of the answer was there, or the call failed.
     pub ended: Now,
-    /// The status of the last answer; 0 if there was none.
-    pub status: u16,
+    /// Whether the peer answered at all, with whatever: a fact of its own, for not every protocol has a status.
+    pub answered: bool,
+    /// The protocol's status of the last response; `None` if there was none, or if the protocol has no such thing.
+    pub status: Option<u16>,
     /// Why it failed, if it did.
     pub error: Option<CallError>,
     /// Where the time went. Connecting includes resolving the name, writing includes filling the request; the hops of

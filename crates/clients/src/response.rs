@@ -3,8 +3,6 @@
 /// A final answer: the last one of a call with redirects.
 #[derive(Debug, Default)]
 pub struct Response {
-    /// The status code.
-    pub status: u16,
     /// The decoded body; empty unless somebody needs it.
     pub body: Vec<u8>,
     /// Names (in lower case) and values of the header fields, one after the other: two allocations per answer. Empty
@@ -15,11 +13,6 @@ pub struct Response {
 }
 
 impl Response {
-    /// An answer with this status and nothing else yet.
-    pub(crate) fn new(status: u16) -> Self {
-        Response { status, ..Response::default() }
-    }
-
     /// Appends a header field.
     pub(crate) fn push(&mut self, name: &str, value: &[u8]) {
         self.fields.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
@@ -65,7 +58,7 @@ mod tests {
     use super::*;
 
     fn response(fields: &[(&str, &[u8])]) -> Response {
-        let mut response = Response::new(200);
+        let mut response = Response::default();
         for (name, value) in fields {
             response.push(name, value);
         }

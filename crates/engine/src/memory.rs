@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 
+use hyperscale_clients::lease::LeaseDeadline;
 use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_job::layout::layout;
 use hyperscale_job::{AttemptId, Directive, SegmentId, SegmentKind};
@@ -18,7 +19,7 @@ use tokio::runtime::{self, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 
 use crate::core::thread::{self, Work};
-use crate::core::{Message, Slice};
+use crate::core::{Message, Slice, Windows};
 use crate::segment::{Begin, CoreMessage, Identity, Messages};
 
 /// Words that can wait: one window and a few more.
@@ -101,8 +102,8 @@ fn segment(
         data: plan.data.iter().map(|_| None).collect(),
         told,
         messages: Messages { attempt: AttemptId { segment, number: 1 }, sender: messages },
-        tick: NEVER,
-        spare,
+        windows: Windows { every: NEVER, spare },
+        lease: LeaseDeadline::none(),
         plan: Arc::new(plan),
     }
 }

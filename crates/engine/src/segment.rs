@@ -15,6 +15,7 @@ use std::sync::mpsc as std_mpsc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use hyperscale_clients::lease::LeaseDeadline;
 use hyperscale_job::layout::{Part, layout};
 use hyperscale_job::{
     AttemptId, Directive, Failure, FailureKind, Report, SegmentKind, SegmentOrder, SegmentResult, StopPhase,
@@ -27,7 +28,7 @@ use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
 
 use crate::core::thread::{self, Work};
-use crate::core::{Given, Message, Slice};
+use crate::core::{Given, Message, Slice, Windows};
 use crate::data::Files;
 
 /// Everything that is needed to run an attempt.
@@ -43,6 +44,8 @@ pub struct SegmentSpec {
     pub identity: Arc<Identity>,
     /// The CPU of each of its cores; `None` for a core that is not pinned.
     pub cpus: Vec<Option<usize>>,
+    /// Until when it may send. Renewing moves the deadline on all its cores at once, through any clone.
+    pub lease: LeaseDeadline,
 }
 
 /// What is the same for all segments of a job on this machine.
@@ -210,8 +213,8 @@ impl Segment {
                 data: Arc::clone(&spec.data),
                 told: self.told.subscribe(),
                 messages: Messages { attempt: assignment.attempt, sender: messages.clone() },
-                tick: limits::WINDOW.to_duration(),
-                spare,
+                windows: Windows { every: limits::WINDOW.to_duration(), spare },
+                lease: spec.lease.clone(),
             });
         }
         slices

@@ -61,7 +61,7 @@ pub fn layout(workflow: &Workflow) -> (Layout, [Base; Part::ALL.len()]) {
 fn add_step(layout: &mut Layout, step: &model::Step, setup: bool) {
     let number = layout.steps.len();
     let (kind, protocol) = match &step.kind {
-        StepKind::Http(_) => (hyperscale_stats::StepKind::Test, Some("http")),
+        StepKind::Call(call) => (hyperscale_stats::StepKind::Test, Some(call.protocol())),
         StepKind::Check => (hyperscale_stats::StepKind::Check, None),
         StepKind::Metric(_) => (hyperscale_stats::StepKind::Metric, None),
         StepKind::Action(_) => (hyperscale_stats::StepKind::Action, None),

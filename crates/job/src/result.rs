@@ -217,7 +217,7 @@ fn is_unreachable(core: &JobCore) -> bool {
     }
     let steps = || core.live.iter().flat_map(|live| live.totals.steps());
     let tried = steps().any(|step| step.requests > 0 || network_errors(step) > 0);
-    tried && !steps().any(|step| step.statuses().next().is_some())
+    tried && !steps().any(|step| step.answered > 0)
 }
 
 /// Calls that had something to do with the network, and failed. One whose arguments could not be made had not.

@@ -13,6 +13,8 @@ pub struct CallSample {
     pub phases: Phases,
     /// Why it failed, or `None` if it was ok.
     pub error: Option<ErrorKind>,
+    /// Whether the peer answered at all; a protocol without statuses has no other sign of it.
+    pub answered: bool,
     /// The protocol's status; 0 when there was none.
     pub status: u16,
     /// Requests whose last byte was handed to the kernel: redirect hops and authentication round trips included.

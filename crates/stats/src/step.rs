@@ -29,6 +29,8 @@ pub struct StepStats<C: Count = u64> {
     pub bytes_sent: u64,
     /// Bytes read.
     pub bytes_received: u64,
+    /// Calls that got any response.
+    pub answered: u64,
     /// Failed calls by kind, in the order of [`ErrorKind::ALL`]; [`StepStats::errors_by_kind`] has all of them.
     pub errors: [u64; ErrorKind::COUNT],
     /// From the intended start to the end, of calls that were ok.
@@ -75,6 +77,7 @@ impl<C: Count> StepStats<C> {
         self.requests += u64::from(sample.requests);
         self.bytes_sent += sample.bytes_sent;
         self.bytes_received += sample.bytes_received;
+        self.answered += u64::from(sample.answered);
         if sample.status != 0 {
             let status = usize::from(sample.status.min(STATUS_END));
             self.detail.status.add_one(status / SUB, status % SUB);
@@ -129,6 +132,7 @@ impl<C: Count> StepStats<C> {
             &mut self.requests,
             &mut self.bytes_sent,
             &mut self.bytes_received,
+            &mut self.answered,
         ] {
             *counter = 0;
         }
@@ -151,6 +155,7 @@ impl<C: Count> StepStats<C> {
             (&mut self.requests, other.requests),
             (&mut self.bytes_sent, other.bytes_sent),
             (&mut self.bytes_received, other.bytes_received),
+            (&mut self.answered, other.answered),
         ]
         .into_iter()
         .chain(self.errors.iter_mut().zip(other.errors))

@@ -9,6 +9,7 @@ use tokio::time::timeout_at;
 
 use crate::clock;
 use crate::errors;
+use crate::http::client::{HttpClient, Scratch};
 use crate::http::follow;
 use crate::http::h1::exchange::{self, Meter, Request};
 use crate::http::h1::reader::Reader;
@@ -21,7 +22,6 @@ use crate::http::response::collect::Collector;
 use crate::http::route::Route;
 use crate::http::route::connection::{self, Connection};
 use crate::http::session::Session;
-use crate::http::shared::{HttpCore, Scratch};
 use crate::outcome::{CallError, Outcome, Progress};
 
 /// A request and where it goes.
@@ -36,7 +36,7 @@ pub(crate) struct Dispatch<'a> {
 
 /// The state of a call that its hops share.
 pub(crate) struct Flight<'a> {
-    pub(crate) core: &'a HttpCore,
+    pub(crate) client: &'a HttpClient,
     pub(crate) session: &'a Session,
     pub(crate) prepared: &'a Prepared,
     pub(crate) reader: Reader,
@@ -45,8 +45,8 @@ pub(crate) struct Flight<'a> {
 }
 
 /// Performs one call. Dropping the future cancels it: the connection in use is closed, `progress` tells how far it got.
-pub async fn call<S: Scope>(
-    core: &HttpCore,
+pub(crate) async fn call<S: Scope>(
+    client: &HttpClient,
     session: &Session,
     prepared: &Prepared,
     scope: &S,
@@ -56,14 +56,14 @@ pub async fn call<S: Scope>(
     progress.start(started);
     let deadline = session.deadline(started, prepared.end(started));
     let mut flight = Flight {
-        core,
+        client,
         session,
         prepared,
-        reader: Reader::new(prepared.is_head, prepared.max_body),
+        reader: Reader::new(prepared.is_head, prepared.limits.max_body),
         collector: Collector::new(prepared, started),
         meter: Meter { progress, deadline, phases: Phases::default(), since: started },
     };
-    let result = match fill(core, session, prepared, scope, started) {
+    let result = match fill(client, session, prepared, scope, started) {
         Err(error) => Err(error),
         Ok(mut dispatch) => match send(&mut flight, &mut dispatch).await {
             Ok(()) if flight.collector.has_found() => {
@@ -83,8 +83,8 @@ pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -
     };
     match &mut connection {
         Connection::H1(io) => {
-            let Flight { core, reader, collector, meter, .. } = flight;
-            exchange::exchange(core, io, &mut dispatch.request, reader, collector, meter).await?;
+            let Flight { client, reader, collector, meter, .. } = flight;
+            exchange::exchange(client, io, &mut dispatch.request, reader, collector, meter).await?;
         }
         Connection::H2(shared) => {
             let request = h2_request(flight, dispatch)?;
@@ -100,7 +100,7 @@ pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -
 /// The request's bytes and where they go. Nothing may be awaited before bytes in the scratch buffer are written.
 #[inline]
 fn fill<'a>(
-    core: &HttpCore,
+    client: &HttpClient,
     session: &Session,
     prepared: &'a Prepared,
     scope: &impl Scope,
@@ -111,11 +111,11 @@ fn fill<'a>(
     {
         return Ok(Dispatch { route: Rc::clone(route), request: Request::Constant(bytes), kept: None });
     }
-    let (route, extra_at) = fill_scratch(core, prepared, scope)?;
-    let scratch = &mut *core.scratch.borrow_mut();
+    let (route, extra_at) = fill_scratch(client, prepared, scope)?;
+    let scratch = &mut *client.scratch.borrow_mut();
     let kept = prepared.keeps_request().then(|| scratch.request.clone());
     if has_extra {
-        let call = extra::Call { session, prepared, route: &route, now_s: core.unix_s(started) };
+        let call = extra::Call { session, prepared, route: &route, now_s: client.shared.unix_s(started) };
         call.write(scope, scratch)?;
         wire::insert_extra(&mut scratch.request, extra_at, &scratch.extra);
     }
@@ -124,11 +124,11 @@ fn fill<'a>(
 
 /// Fills the request into the scratch buffer; says where it goes and where extra fields belong.
 pub(crate) fn fill_scratch(
-    core: &HttpCore,
+    client: &HttpClient,
     prepared: &Prepared,
     scope: &impl Scope,
 ) -> Result<(Rc<Route>, usize), CallError> {
-    let scratch = &mut *core.scratch.borrow_mut();
+    let scratch = &mut *client.scratch.borrow_mut();
     scratch.clear();
     let Scratch { request, body, url, .. } = scratch;
     let (given, route) = match &prepared.target {
@@ -137,7 +137,7 @@ pub(crate) fn fill_scratch(
             template.fill(scope, url).map_err(|error| unfilled(&error))?;
             let text = std::str::from_utf8(url).map_err(|_| bad_url("not UTF-8"))?;
             let url = Url::parse(text).map_err(|error| bad_url(&error.to_string()))?;
-            let route = core.routes.route(link, &url, || core.random());
+            let route = client.routes.route(link, &url, || client.shared.random());
             (Given { url: Some(url), forwarded: route.is_forwarded() }, route)
         }
     };
@@ -167,13 +167,13 @@ fn idle(session: &Session, route: &Route) -> Option<Connection> {
 /// A connection that is not at hand: one of those that all share, or a new one. A filled request is copied first,
 /// because others fill theirs meanwhile.
 async fn open(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<Connection, CallError> {
-    let Flight { core, prepared, meter, .. } = flight;
+    let Flight { client, prepared, meter, .. } = flight;
     if let Request::Scratch = dispatch.request {
-        dispatch.request = Request::Owned(core.scratch.borrow().request.clone());
+        dispatch.request = Request::Owned(client.scratch.borrow().request.clone());
     }
     let route = &dispatch.route;
-    let (limit, end) = (prepared.connect_timeout, meter.deadline.instant());
-    let mut dial = async || connection::open(core, route, limit, end, &mut meter.phases).await;
+    let (limit, end) = (prepared.limits.connect_timeout, meter.deadline.instant(clock::now()));
+    let mut dial = async || connection::open(client, route, limit, end, &mut meter.phases).await;
     let connection = match &route.shared {
         None => dial().await?,
         Some(pool) => {
@@ -190,7 +190,7 @@ fn h2_request(flight: &Flight<'_>, dispatch: &Dispatch<'_>) -> Result<multiplex:
     let tls = dispatch.route.is_tls();
     match &dispatch.request {
         Request::Owned(bytes) => multiplex::request(bytes, tls),
-        Request::Scratch => multiplex::request(&flight.core.scratch.borrow().request, tls),
+        Request::Scratch => multiplex::request(&flight.client.scratch.borrow().request, tls),
         Request::Constant(bytes) => {
             if let Some(parts) = flight.prepared.h2.get() {
                 return Ok(parts.clone());
@@ -209,18 +209,25 @@ fn conclude(mut flight: Flight<'_>, started: Now, result: Result<(), CallError>)
     let (complete, error) = match result {
         Ok(()) => (true, flight.collector.take_error()),
         // A stream that is left when its time is over is a success.
-        Err(error) if error.kind == ErrorKind::Timeout && status != 0 && prepared.stream_time().is_some() => {
+        Err(error)
+            if error.kind == ErrorKind::Timeout && status.is_some() && prepared.stream_time().is_some() =>
+        {
             (false, None)
         }
         Err(error) => (false, Some(error)),
     };
-    let error = error.or_else(|| {
-        let unexpected = !prepared.expect.contains(status);
-        unexpected.then(|| CallError::new(ErrorKind::Status, format!("status {status}")))
-    });
+    let error = error.or_else(|| unexpected(prepared, status));
     flight.session.put_deadline(flight.meter.deadline);
     let (response, stream) = flight.collector.finish(ended, complete);
-    Outcome { started, ended, status, error, phases: flight.meter.phases, response, stream }
+    let answered = status.is_some();
+    Outcome { started, ended, answered, status, error, phases: flight.meter.phases, response, stream }
+}
+
+/// The error of a response whose status the plan does not expect.
+#[inline]
+fn unexpected(prepared: &Prepared, status: Option<u16>) -> Option<CallError> {
+    let status = status.filter(|status| !prepared.expect.contains(*status))?;
+    Some(CallError::new(ErrorKind::Status, format!("status {status}")))
 }
 
 pub(crate) fn unfilled(error: &FillError) -> CallError {

@@ -26,16 +26,17 @@ pub(crate) async fn follow<S: Scope>(
     while let Some(found) = flight.collector.take_found() {
         keep_cookies(flight, &message, &found)?;
         if let Some(location) = &found.location {
-            if redirects == flight.prepared.redirects {
+            if redirects == flight.prepared.limits.redirects {
                 return Err(CallError::protocol(format!("more than {redirects} redirects")));
             }
             redirects += 1;
-            message = message.redirected(flight.reader.status(), location)?;
+            message = message.redirected(flight.reader.status().unwrap_or_default(), location)?;
         } else if !answered && answer_challenge(flight, &dispatch.route, &mut message, &found, scope)? {
             answered = true;
         } else {
             return decode_body(flight, &found);
         }
+        flight.client.shared.lease.check_now()?;
         dispatch = next(flight, &dispatch, &message)?;
         call::send(flight, &mut dispatch).await?;
     }
@@ -51,7 +52,7 @@ fn answer_challenge(
     found: &Found,
     scope: &impl Scope,
 ) -> Result<bool, CallError> {
-    let Flight { core, session, prepared, .. } = flight;
+    let Flight { client, session, prepared, .. } = flight;
     let Some(credentials) = prepared.digest.as_deref().filter(|_| message.is_at_first_origin()) else {
         return Ok(false);
     };
@@ -61,7 +62,11 @@ fn answer_challenge(
     };
     let credentials = Credentials::fill(credentials, scope)?;
     let user = credentials.at(route);
-    if !session.challenge(&user, challenge, &format!("{:016x}{:016x}", core.random(), core.random())) {
+    if !session.challenge(
+        &user,
+        challenge,
+        &format!("{:016x}{:016x}", client.shared.random(), client.shared.random()),
+    ) {
         return Ok(false);
     }
     let Some(value) = session.authorize(&user, message.method(), &message.target(route)?) else {
@@ -85,7 +90,7 @@ fn decode_body(flight: &mut Flight<'_>, found: &Found) -> Result<(), CallError> 
             Err(error) => return Err(undecodable(error)),
         }
     }
-    let limit = usize::try_from(flight.prepared.max_body).unwrap_or(usize::MAX - 1);
+    let limit = usize::try_from(flight.prepared.limits.max_body).unwrap_or(usize::MAX - 1);
     *body = codings.decode(std::mem::take(body), limit).map_err(undecodable)?;
     Ok(())
 }
@@ -100,8 +105,8 @@ fn sent(flight: &Flight<'_>, dispatch: &Dispatch<'_>, scope: &impl Scope) -> Res
     match (dispatch.kept.as_deref(), flight.prepared.wire.as_constant()) {
         (Some(bytes), _) | (None, Some(bytes)) => Message::parse(bytes, &dispatch.route),
         (None, None) => {
-            call::fill_scratch(flight.core, flight.prepared, scope)?;
-            Message::parse(&flight.core.scratch.borrow().request, &dispatch.route)
+            call::fill_scratch(flight.client, flight.prepared, scope)?;
+            Message::parse(&flight.client.scratch.borrow().request, &dispatch.route)
         }
     }
 }
@@ -109,7 +114,7 @@ fn sent(flight: &Flight<'_>, dispatch: &Dispatch<'_>, scope: &impl Scope) -> Res
 /// Keeps the cookies of an answer. Those that the jar refuses are not an error of the call.
 fn keep_cookies(flight: &Flight<'_>, message: &Message, found: &Found) -> Result<(), CallError> {
     let url = message.parsed_url()?;
-    let now_s = flight.core.unix_s(flight.meter.since);
+    let now_s = flight.client.shared.unix_s(flight.meter.since);
     let mut jar = flight.session.cookies.borrow_mut();
     for set_cookie in &found.set_cookies {
         let _refused = jar.store(&url, set_cookie, now_s);
@@ -123,11 +128,11 @@ fn next<'a>(
     before: &Dispatch<'_>,
     message: &Message,
 ) -> Result<Dispatch<'a>, CallError> {
-    let core = flight.core;
-    let route = core.routes.route(&before.route.link, &message.parsed_url()?, || core.random());
-    let now_s = core.unix_s(flight.meter.since);
+    let client = flight.client;
+    let route = client.routes.route(&before.route.link, &message.parsed_url()?, || client.shared.random());
+    let now_s = client.shared.unix_s(flight.meter.since);
     let bytes = message.encode(&route, &flight.session.cookies.borrow(), now_s)?;
-    flight.reader = Reader::new(message.is_head(), flight.prepared.max_body);
+    flight.reader = Reader::new(message.is_head(), flight.prepared.limits.max_body);
     flight.collector.reset();
     Ok(Dispatch { route, request: Request::Owned(bytes), kept: None })
 }

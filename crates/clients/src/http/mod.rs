@@ -10,6 +10,7 @@
 
 pub mod auth;
 mod call;
+mod client;
 mod follow;
 #[cfg(test)]
 mod fuzz;
@@ -21,12 +22,10 @@ pub mod request;
 pub mod response;
 mod route;
 pub mod session;
-pub(crate) mod shared;
 
-pub use call::call;
+pub use client::HttpClient;
 pub use ping::{Ping, Pong, Times};
 pub use post::{Answer, Post, PostError};
-pub use request::prepare::{PrepareError, Prepared};
+pub use request::prepare::Prepared;
 pub use request::url;
 pub use session::Session;
-pub use shared::{CoreOptions, HttpCore};

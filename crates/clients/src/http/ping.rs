@@ -9,21 +9,21 @@ use std::time::Duration;
 
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Dns, HttpVersion};
-use hyperscale_plan::model::step::Needs;
-use hyperscale_plan::template::{Root, Scope};
 use hyperscale_types::rule::Phase;
-use minijinja::Value;
 
+use crate::contract::{PrepareError, Protocol, Terms};
 use crate::http::call::call;
-use crate::http::request::prepare::{PrepareError, Prepared};
+use crate::http::client::HttpClient;
+use crate::http::request::prepare::Prepared;
 use crate::http::session::Session;
-use crate::http::shared::{CoreOptions, HttpCore};
+use crate::known::{Known, Nothing};
 use crate::network::{Handshake, Network, Observer};
 use crate::outcome::{CallError, Progress};
+use crate::shared::{ClientOptions, Shared};
 
 /// A request that can be sent again and again. Without `reuse: call` the connection is kept in between.
 pub struct Ping {
-    core: Rc<HttpCore>,
+    client: Rc<HttpClient>,
     observer: Observer,
     session: Session,
     prepared: Prepared,
@@ -33,7 +33,7 @@ pub struct Ping {
 /// What one request was like.
 #[derive(Debug)]
 pub struct Pong {
-    /// The status of the answer; 0 if there was none.
+    /// The status of the response; 0 if there was none.
     pub status: u16,
     /// Why it failed, if it did.
     pub error: Option<CallError>,
@@ -78,16 +78,17 @@ impl Ping {
         let mut request = request.clone();
         request.transport.dns = Dns::PerConnection;
         let observer = Observer::default();
-        let core = HttpCore::new(Network::Observed(observer.clone()), CoreOptions { seed });
-        let prepared = Prepared::new(&core, &request, Needs::default(), &Nothing, |_| true).await?;
-        Ok(Self { core, observer, session: Session::new(), prepared, version: request.transport.version })
+        let options = ClientOptions { seed, ..ClientOptions::default() };
+        let client = HttpClient::new(Shared::new(Network::Observed(observer.clone()), options));
+        let prepared = client.prepare(&request, Terms::default(), &Known::new(&Nothing, &|_| true)).await?;
+        Ok(Self { client, observer, session: Session::new(), prepared, version: request.transport.version })
     }
 
     /// Sends it once.
     pub async fn send(&self) -> Pong {
         self.observer.begin();
         let progress = Progress::default();
-        let outcome = call(&self.core, &self.session, &self.prepared, &Nothing, &progress).await;
+        let outcome = call(&self.client, &self.session, &self.prepared, &Nothing, &progress).await;
         let seen = self.observer.observation();
         let time = |phase| outcome.phases.ns(phase).map(Duration::from_nanos);
         let dns = seen.resolving.unwrap_or_default();
@@ -101,7 +102,7 @@ impl Ping {
             read: time(Phase::Read),
         };
         Pong {
-            status: outcome.status,
+            status: outcome.status.unwrap_or_default(),
             error: outcome.error,
             total: Duration::from_nanos(outcome.ended.nanos_since(outcome.started)),
             times,
@@ -112,14 +113,5 @@ impl Ping {
             bytes_sent: progress.bytes_sent(),
             bytes_received: progress.bytes_received(),
         }
-    }
-}
-
-/// A request without holes refers to nothing.
-struct Nothing;
-
-impl Scope for Nothing {
-    fn root(&self, _: Root) -> Value {
-        Value::UNDEFINED
     }
 }

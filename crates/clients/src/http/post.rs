@@ -7,26 +7,27 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use hyperscale_plan::model::HttpRequest;
-use hyperscale_plan::model::http::{Body, Dns, HttpVersion, Reuse, StatusSet, Tls, Transport};
+use hyperscale_plan::model::http::{Body, Dns, HttpVersion, Limits, Reuse, StatusSet, Tls, Transport};
 use hyperscale_plan::model::step::Needs;
-use hyperscale_plan::template::{Root, Scope, Template};
+use hyperscale_plan::template::Template;
 use hyperscale_types::{ByteSize, Span};
-use minijinja::Value;
 
+use crate::contract::{PrepareError, Protocol, Terms};
 use crate::http::call::call;
-use crate::http::request::prepare::{PrepareError, Prepared};
+use crate::http::client::HttpClient;
 use crate::http::request::url::{Url, UrlError};
 use crate::http::session::Session;
-use crate::http::shared::{CoreOptions, HttpCore};
+use crate::known::{Known, Nothing};
 use crate::network::Network;
 use crate::outcome::{CallError, Progress};
+use crate::shared::{ClientOptions, Shared};
 
 /// Bytes of an answer: an acknowledgement, or a few words about what was wrong.
 const ANSWER_MAX: ByteSize = ByteSize(64 << 10);
 
 /// A place that bodies are posted to.
 pub struct Post {
-    core: Rc<HttpCore>,
+    client: Rc<HttpClient>,
     session: Session,
     request: HttpRequest,
 }
@@ -76,40 +77,29 @@ impl Post {
             },
             // What the peer says is read whatever its status.
             expect: StatusSet(vec![(0, u16::MAX)]),
-            timeout,
-            connect_timeout: timeout,
-            redirects: 0,
+            limits: Limits { timeout, connect_timeout: timeout, redirects: 0, max_body: ANSWER_MAX },
             cookie_jar: false,
             compression: false,
-            max_body: ANSWER_MAX,
             stream: None,
         };
         // Nothing is drawn: no part of such a request is random.
-        let core = HttpCore::new(Network::System, CoreOptions { seed: 0 });
-        Ok(Self { core, session: Session::new(), request })
+        let client = HttpClient::new(Shared::new(Network::System, ClientOptions::default()));
+        Ok(Self { client, session: Session::new(), request })
     }
 
     /// Sends a body and waits for the answer.
     pub async fn send(&self, body: Arc<[u8]>) -> Result<Answer, PostError> {
         let needs = Needs { result: true, headers: false, body: true };
         let request = HttpRequest { body: Body::Bytes(body), ..self.request.clone() };
-        let prepared = Prepared::new(&self.core, &request, needs, &Nothing, |_| true).await?;
-        let outcome = call(&self.core, &self.session, &prepared, &Nothing, &Progress::default()).await;
+        let terms = Terms { needs, timeout: None };
+        let prepared = self.client.prepare(&request, terms, &Known::new(&Nothing, &|_| true)).await?;
+        let outcome = call(&self.client, &self.session, &prepared, &Nothing, &Progress::default()).await;
         match outcome.error {
             Some(error) => Err(PostError::Call(error)),
             None => Ok(Answer {
-                status: outcome.status,
+                status: outcome.status.unwrap_or_default(),
                 body: outcome.response.map(|response| response.body).unwrap_or_default(),
             }),
         }
-    }
-}
-
-/// A request without holes refers to nothing.
-struct Nothing;
-
-impl Scope for Nothing {
-    fn root(&self, _: Root) -> Value {
-        Value::UNDEFINED
     }
 }

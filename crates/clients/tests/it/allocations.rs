@@ -4,11 +4,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use hyperscale_clients::Progress;
-use hyperscale_clients::http::{Prepared, Session, call};
+use hyperscale_clients::Protocol as _;
+use hyperscale_clients::http::{Prepared, Session};
 use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::model::http::Body;
 use hyperscale_plan::model::step::Needs;
-use hyperscale_plan::template::Root;
 
 use super::support::{Client, get, template};
 
@@ -47,16 +47,14 @@ async fn allocations(client: &Client, prepared: &Prepared) -> u64 {
         if at == WARM_UP {
             before = COUNT.with(Cell::get);
         }
-        let outcome = call(&client.core, &client.session, prepared, &client.scope, &client.progress).await;
-        assert_eq!((outcome.status, outcome.error), (200, None));
+        let outcome = client.call(prepared).await;
+        assert_eq!((outcome.status.unwrap_or_default(), outcome.error), (200, None));
     }
     COUNT.with(Cell::get) - before
 }
 
 async fn prepare(client: &Client, request: &hyperscale_plan::model::HttpRequest) -> Prepared {
-    Prepared::new(&client.core, request, Needs::default(), &client.scope, Root::is_constant)
-        .await
-        .expect("it prepares")
+    client.prepare_for(request, Needs::default()).await.expect("it prepares")
 }
 
 #[tokio::test]
@@ -89,7 +87,7 @@ async fn a_waiting_call_is_small() {
     let client = Client::new();
     let prepared = prepare(&client, &get("http://127.0.0.1:1/")).await;
     let (session, progress) = (Session::new(), Progress::default());
-    let future = call(&client.core, &session, &prepared, &client.scope, &progress);
+    let future = client.client.call(&session, &prepared, &client.scope, &progress);
     let bytes = size_of_val(&future);
     assert!(bytes <= CALL_BYTES_MAX, "a call takes {bytes} bytes");
 }

@@ -3,6 +3,7 @@
 mod allocations;
 mod errors;
 mod exchange;
+mod lease;
 mod proxy;
 mod reach;
 mod requests;

@@ -50,7 +50,7 @@ async fn local_addresses_are_used_in_turn() {
     request.transport.reuse = Reuse::Call;
     request.transport.source =
         ["127.0.0.2", "::1", "127.0.0.3"].map(|text| text.parse().expect("an address")).into();
-    request.timeout = hyperscale_types::Span::from_secs(5);
+    request.limits.timeout = hyperscale_types::Span::from_secs(5);
     let prepared = client.prepare(&request).await;
     let mut seen = Vec::new();
     for _ in 0..4 {

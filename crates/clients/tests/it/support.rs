@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use hyperscale_clients::http::{CoreOptions, HttpCore, Prepared, Session, call};
+use hyperscale_clients::http::{HttpClient, Prepared, Session};
 use hyperscale_clients::network::Network;
+use hyperscale_clients::{ClientOptions, Known, PrepareError, Protocol as _, Shared, Terms};
 use hyperscale_clients::{Outcome, Progress};
 use hyperscale_plan::model::HttpRequest;
-use hyperscale_plan::model::http::{Body, Dns, HttpVersion, Reuse, StatusSet, Tls, Transport};
+use hyperscale_plan::model::http::{Body, Dns, HttpVersion, Limits, Reuse, StatusSet, Tls, Transport};
 use hyperscale_plan::model::step::Needs;
 use hyperscale_plan::template::{Resolver, Root, Scope, Template};
 use hyperscale_types::Span;
@@ -48,12 +49,14 @@ pub(crate) fn get(url: &str) -> HttpRequest {
             source: vec![],
         },
         expect: StatusSet::success(),
-        timeout: Span::from_secs(10),
-        connect_timeout: Span::from_secs(5),
-        redirects: REDIRECTS_MAX,
+        limits: Limits {
+            timeout: Span::from_secs(10),
+            connect_timeout: Span::from_secs(5),
+            redirects: REDIRECTS_MAX,
+            max_body: BODY_MAX,
+        },
         cookie_jar: true,
         compression: false,
-        max_body: BODY_MAX,
         stream: None,
     }
 }
@@ -102,7 +105,7 @@ pub(crate) fn template(text: &str) -> Template {
 
 /// A client with one virtual user.
 pub(crate) struct Client {
-    pub(crate) core: Rc<HttpCore>,
+    pub(crate) client: Rc<HttpClient>,
     pub(crate) session: Session,
     pub(crate) scope: Values,
     pub(crate) progress: Progress,
@@ -116,8 +119,13 @@ impl Client {
 
     /// On a network.
     pub(crate) fn on(network: impl Into<Network>) -> Self {
+        Self::with(network, ClientOptions { seed: 7, ..ClientOptions::default() })
+    }
+
+    /// On a network, with these options.
+    pub(crate) fn with(network: impl Into<Network>, options: ClientOptions) -> Self {
         Client {
-            core: HttpCore::new(network, CoreOptions { seed: 7 }),
+            client: HttpClient::new(Shared::new(network, options)),
             session: Session::new(),
             scope: Values::default(),
             progress: Progress::default(),
@@ -126,14 +134,27 @@ impl Client {
 
     /// Prepares a request; variables are known.
     pub(crate) async fn prepare(&self, request: &HttpRequest) -> Prepared {
-        Prepared::new(&self.core, request, EVERYTHING, &self.scope, Root::is_constant)
-            .await
-            .expect("it prepares")
+        self.try_prepare(request).await.expect("it prepares")
+    }
+
+    /// Prepares a request that may be wrong.
+    pub(crate) async fn try_prepare(&self, request: &HttpRequest) -> Result<Prepared, PrepareError> {
+        self.prepare_for(request, EVERYTHING).await
+    }
+
+    /// Prepares a request of whose response only this is needed.
+    pub(crate) async fn prepare_for(
+        &self,
+        request: &HttpRequest,
+        needs: Needs,
+    ) -> Result<Prepared, PrepareError> {
+        let terms = Terms { needs, timeout: None };
+        self.client.prepare(request, terms, &Known::new(&self.scope, &Root::is_constant)).await
     }
 
     /// Calls.
     pub(crate) async fn call(&self, prepared: &Prepared) -> Outcome {
-        call(&self.core, &self.session, prepared, &self.scope, &self.progress).await
+        self.client.call(&self.session, prepared, &self.scope, &self.progress).await
     }
 
     /// Prepares and calls once.

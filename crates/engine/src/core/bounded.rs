@@ -15,7 +15,7 @@ use super::vu::Vu;
 /// The time that a step has for all it does, if its calls do not see to it themselves: the time-out of a single call is
 /// part of its preparation.
 pub(super) fn limit(step: &Step) -> Option<Span> {
-    let is_one_call = step.repeat == 1 && matches!(step.kind, StepKind::Http(_));
+    let is_one_call = step.repeat == 1 && matches!(step.kind, StepKind::Call(_));
     step.timeout.filter(|_| !is_one_call)
 }
 
@@ -65,7 +65,7 @@ async fn within<T>(core: &Core, time_left: Duration, work: impl Future<Output = 
 
 /// The time was over in the middle. A call that was cut off has recorded itself ([`super::flight`]); a pause has not.
 fn cut_off(core: &Core, place: Place<'_>, limit: Span) -> StepEnd {
-    if !matches!(place.step.kind, StepKind::Http(_)) {
+    if !matches!(place.step.kind, StepKind::Call(_)) {
         return too_long(core, place, limit);
     }
     core.window.borrow_mut().error_message(place.number, ErrorKind::Timeout, &message(limit));

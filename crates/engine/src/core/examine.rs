@@ -5,7 +5,6 @@ use std::sync::Arc;
 use hyperscale_clients::{Outcome, Response};
 use hyperscale_job::{Failure, FailureKind};
 use hyperscale_plan::model::step::{CheckRule, ExtractFrom, Extraction, Stop};
-use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_plan::template::{Escape, FillError, Template};
 use hyperscale_stats::{CallSample, StreamEvent};
 use hyperscale_types::{ErrorKind, Now};
@@ -37,19 +36,10 @@ impl Verdict {
 /// The parts of an answer that checks look at.
 #[derive(Default)]
 pub(crate) struct Subject<'a> {
-    status: u16,
+    answered: bool,
+    status: Option<u16>,
     latency_ns: u64,
     response: Option<&'a Response>,
-}
-
-/// The verdict when nobody looks at more than the status.
-pub(crate) fn expected(step: &Step, status: u16) -> Verdict {
-    let StepKind::Http(request) = &step.kind else { return Verdict::default() };
-    if request.expect.contains(status) {
-        Verdict::default()
-    } else {
-        Verdict { error: Some(ErrorKind::Status), message: None, stop: None }
-    }
 }
 
 /// The verdict on a call: extracts, keeps the result for those that refer to it, checks. Its latency is what the
@@ -64,7 +54,7 @@ pub(crate) fn examine(
     let step = place.step;
     let mut verdict = match outcome.error.take() {
         Some(error) => Verdict { error: Some(error.kind), message: Some(error.message), stop: None },
-        None => expected(step, outcome.status),
+        None => Verdict::default(),
     };
     let latency_ns = outcome.ended.nanos_since(intended.unwrap_or(outcome.started));
     let mut value = StepValue::new(outcome.status, latency_ns as f64 / 1e6, outcome.response.take());
@@ -74,10 +64,11 @@ pub(crate) fn examine(
         verdict = Verdict::failed(ErrorKind::Extract, message);
     }
     let value = Arc::new(value);
-    if step.needs.result && outcome.status != 0 {
+    if step.needs.result && outcome.answered {
         vu.keep_result(place.at, Value::from_dyn_object(Arc::clone(&value)));
     }
-    let subject = Subject { status: outcome.status, latency_ns, response: value.response.as_deref() };
+    let (answered, status) = (outcome.answered, outcome.status);
+    let subject = Subject { answered, status, latency_ns, response: value.response.as_deref() };
     let checked = check_all(core, vu, place, &subject);
     // What is wrong with the call itself is what people have to know.
     let kept = verdict.error.is_some().then_some(verdict);
@@ -126,9 +117,9 @@ fn holds(
         wanted.fill(scope, escape, &mut text).map(|()| text).map_err(|error| (ErrorKind::Template, error))
     };
     Ok(match rule {
-        CheckRule::Status(set) => set.contains(subject.status),
+        CheckRule::Status(set) => subject.status.is_some_and(|status| set.contains(status)),
         CheckRule::Latency(op, span) => {
-            subject.status != 0 && op.holds(subject.latency_ns as f64, span.as_nanos() as f64)
+            subject.answered && op.holds(subject.latency_ns as f64, span.as_nanos() as f64)
         }
         CheckRule::Expr(expr) => expr.is_true(scope).map_err(|error| (ErrorKind::Expr, error))?,
         CheckRule::BodyContains(wanted) => {
@@ -165,7 +156,7 @@ fn extract_all(extractions: &[Extraction], value: &mut StepValue) -> Result<(), 
 fn extract(
     from: &ExtractFrom,
     response: &Response,
-    status: u16,
+    status: Option<u16>,
     document: &mut Option<serde_json::Value>,
 ) -> Option<Value> {
     let text = |bytes: &[u8]| Value::from(String::from_utf8_lossy(bytes).as_ref());
@@ -176,7 +167,7 @@ fn extract(
         }
         ExtractFrom::Header(name) => response.header(name).map(text),
         ExtractFrom::Cookie(name) => response.cookie(name).map(text),
-        ExtractFrom::Status => Some(Value::from(status)),
+        ExtractFrom::Status => status.map(Value::from),
     }
 }
 
@@ -191,10 +182,7 @@ pub(crate) fn note(
 ) {
     let mut window = core.window.borrow_mut();
     if let Some(kind) = verdict.error {
-        match &verdict.message {
-            Some(message) => window.error_message(place.number, kind, message),
-            None => window.error_message(place.number, kind, &format!("status {}", outcome.status)),
-        }
+        window.error_message(place.number, kind, verdict.message.as_deref().unwrap_or_default());
     }
     if !place.step.tags.is_empty() {
         with_tags(core, vu, place, |tags| window.tagged(place.number, tags, sample));

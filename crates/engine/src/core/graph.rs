@@ -40,7 +40,7 @@ async fn run_sequence(core: &Core, vu: &Vu, part: Part, mut intended: Option<Now
         let end = if !place.is_one_call() {
             step::run(core, vu, place, &mut intended).await
         } else if core.phase.get() < StopPhase::Cancelling {
-            step::call_http(core, vu, place, intended.take()).await
+            step::call(core, vu, place, intended.take()).await
         } else {
             StepEnd::Cut
         };

@@ -25,11 +25,11 @@ pub(crate) mod values;
 pub(crate) mod vu;
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyperscale_clients::http::HttpCore;
+use hyperscale_clients::Clients;
+use hyperscale_clients::lease::LeaseDeadline;
 use hyperscale_job::layout::{Base, Part};
 use hyperscale_job::segment::{RateChange, VuCounts};
 use hyperscale_job::{Directive, Failure, SegmentResult, StopPhase};
@@ -68,9 +68,16 @@ pub(crate) struct Slice {
     pub(crate) data: Files,
     pub(crate) told: watch::Receiver<Directive>,
     pub(crate) messages: Messages,
-    /// How often the window is swapped.
-    pub(crate) tick: Duration,
-    /// Cleared windows coming back from the host.
+    pub(crate) windows: Windows,
+    /// Until when requests may leave.
+    pub(crate) lease: LeaseDeadline,
+}
+
+/// How windows are swapped.
+pub(crate) struct Windows {
+    /// How often.
+    pub(crate) every: Duration,
+    /// Cleared ones coming back from the host.
     pub(crate) spare: std::sync::mpsc::Receiver<Box<Window>>,
 }
 
@@ -126,7 +133,7 @@ pub(crate) enum Message {
 /// One core while it runs. Owned by its thread; virtual users hold it through an `Rc`.
 pub(crate) struct Core {
     pub(crate) segment: Slice,
-    pub(crate) http: Rc<HttpCore>,
+    pub(crate) clients: Clients,
     /// Prepared graphs, indexed like [`Part::ALL`]; empty where this core does not need them.
     pub(crate) parts: [PreparedPart; Part::ALL.len()],
     /// What is recorded right now.
@@ -196,6 +203,12 @@ impl Core {
     pub(crate) fn stop_test(&self, failure: Failure) {
         self.segment.messages.hint(Message::StopTest(failure.clone()));
         self.vus.stopped.borrow_mut().get_or_insert(failure);
+        self.advance(StopPhase::Cancelling);
+    }
+
+    /// The lease is over: nothing starts any more. What is in flight is cut off by who watches the lease.
+    #[cold]
+    pub(crate) fn isolate(&self) {
         self.advance(StopPhase::Cancelling);
     }
 

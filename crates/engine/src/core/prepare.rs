@@ -1,24 +1,26 @@
 //! Preparing the graphs of a workflow for one core, before measuring starts.
 
-use std::rc::Rc;
+use std::ops::Range;
 
-use hyperscale_clients::http::{HttpCore, PrepareError, Prepared};
+use hyperscale_clients::{Clients, Known, PrepareError, Prepared, Terms};
 use hyperscale_job::layout::Part;
 use hyperscale_job::{Failure, FailureKind};
-use hyperscale_plan::model::{HttpRequest, Step, StepKind};
+use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_plan::template::Root;
 
 use super::Slice;
 use super::scope::SegmentScope;
 
-/// A graph ready to run on one core; vectors are indexed by the step's position.
+/// A graph ready to run on one core; vectors are indexed by the step's position, except `calls`.
 #[derive(Default)]
 pub(crate) struct PreparedPart {
     pub(crate) is_sequence: bool,
     /// Whether any step waits for it.
     pub(crate) followed: Vec<bool>,
-    /// Prepared calls of HTTP steps.
-    pub(crate) http: Vec<Option<Prepared>>,
+    /// All prepared calls of the graph.
+    pub(crate) calls: Vec<Prepared>,
+    /// Which of the prepared calls belong to a step: one for a declared call, none for a step without.
+    pub(crate) calls_of: Vec<Range<usize>>,
     /// Number of each step's first check in the statistics.
     pub(crate) checks: Vec<usize>,
     /// Number of each metric step's metric in the statistics.
@@ -26,11 +28,7 @@ pub(crate) struct PreparedPart {
 }
 
 /// Prepares one part. Fails with the step whose arguments cannot be prepared.
-pub(crate) async fn prepare(
-    http: &Rc<HttpCore>,
-    segment: &Slice,
-    part: Part,
-) -> Result<PreparedPart, Failure> {
+pub(crate) async fn prepare(clients: &Clients, segment: &Slice, part: Part) -> Result<PreparedPart, Failure> {
     let graph = part.graph(segment.workflow());
     let base = segment.bases[part as usize];
     let (mut check, mut metric) = (base.check, base.metric);
@@ -42,30 +40,29 @@ pub(crate) async fn prepare(
         check += step.checks.len();
         prepared.metrics.push(matches!(step.kind, StepKind::Metric(_)).then_some(metric));
         metric += usize::from(matches!(step.kind, StepKind::Metric(_)));
-        prepared.http.push(match &step.kind {
-            StepKind::Http(request) => Some(prepare_http(http, segment, step, request).await?),
-            StepKind::Check | StepKind::Metric(_) | StepKind::Action(_) => None,
-        });
+        let first = prepared.calls.len();
+        prepare_calls(clients, segment, step, &mut prepared.calls).await?;
+        prepared.calls_of.push(first..prepared.calls.len());
     }
     Ok(prepared)
 }
 
-async fn prepare_http(
-    http: &Rc<HttpCore>,
+/// Appends the calls of a step.
+async fn prepare_calls(
+    clients: &Clients,
     segment: &Slice,
     step: &Step,
-    request: &HttpRequest,
-) -> Result<Prepared, Failure> {
-    let mut request = request.clone();
-    if let Some(timeout) = step.timeout {
-        request.timeout = request.timeout.min(timeout);
-    }
-    Prepared::new(http, &request, step.needs, &SegmentScope(segment), Root::is_known_before_load)
-        .await
-        .map_err(|error| failure(step, &error))
+    calls: &mut Vec<Prepared>,
+) -> Result<(), Failure> {
+    let StepKind::Call(call) = &step.kind else { return Ok(()) };
+    let scope = SegmentScope(segment);
+    let known = Known::new(&scope, &Root::is_known_before_load);
+    let terms = Terms { needs: step.needs, timeout: step.timeout };
+    calls.push(clients.prepare(call, terms, &known).await.map_err(|error| failure(step, &error))?);
+    Ok(())
 }
 
 fn failure(step: &Step, error: &PrepareError) -> Failure {
-    let kind = if error.is_unreachable() { FailureKind::Unreachable } else { FailureKind::Prepare };
+    let kind = if error.is_unreachable { FailureKind::Unreachable } else { FailureKind::Prepare };
     Failure { kind, message: error.to_string(), step: Some(step.name.clone()) }
 }

@@ -1,6 +1,6 @@
 //! HOT: running one step of a graph for one virtual user.
 
-use hyperscale_clients::http;
+use hyperscale_clients::{Outcome, Progress};
 use hyperscale_job::StopPhase;
 use hyperscale_job::layout::Part;
 use hyperscale_plan::model::step::{Action, MetricStep, Stop};
@@ -61,7 +61,7 @@ impl<'a> Place<'a> {
     /// Whether running it means to call once, and nothing else.
     pub(super) fn is_one_call(&self) -> bool {
         let Step { when, repeat, think, kind, .. } = self.step;
-        *repeat == 1 && when.is_none() && think.is_none() && matches!(kind, StepKind::Http(_))
+        *repeat == 1 && when.is_none() && think.is_none() && matches!(kind, StepKind::Call(_))
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn run(core: &Core, vu: &Vu, place: Place<'_>, intended: &mut O
 /// Runs a step one time.
 pub(super) async fn once(core: &Core, vu: &Vu, place: Place<'_>, intended: &mut Option<Now>) -> StepEnd {
     match &place.step.kind {
-        StepKind::Http(_) => call_http(core, vu, place, intended.take()).await,
+        StepKind::Call(_) => call(core, vu, place, intended.take()).await,
         StepKind::Action(Action::Sleep(pause)) => {
             *intended = None;
             if !think(core, vu, *pause, StopPhase::Cancelling).await {
@@ -139,27 +139,39 @@ fn skip_unless(core: &Core, vu: &Vu, place: Place<'_>) -> Option<StepEnd> {
     }
 }
 
-/// Calls once; the step's latency counts from `intended`.
-pub(super) async fn call_http(core: &Core, vu: &Vu, place: Place<'_>, intended: Option<Now>) -> StepEnd {
-    let prepared = core.parts[place.part as usize].http[place.at]
-        .as_ref()
-        .expect("every HTTP step of a part is prepared");
+/// Calls once and records it; the step's latency counts from `intended`.
+pub(super) async fn call(core: &Core, vu: &Vu, place: Place<'_>, intended: Option<Now>) -> StepEnd {
     let flight = Flight::begin(core, place.number, intended);
-    let scope = VuScope { core, vu };
-    let mut outcome = http::call(&core.http, &vu.session, prepared, &scope, &flight.progress).await;
+    let call = core.parts[place.part as usize].calls_of[place.at].start;
+    let mut outcome = perform(&VuScope { core, vu }, place.part, call, &flight.progress).await;
     let verdict = if outcome.error.is_none() && is_plain(place.step) {
-        examine::expected(place.step, outcome.status)
+        Verdict::default()
     } else {
         examine::examine(core, vu, place, &mut outcome, intended)
     };
     let sample = flight.land(&outcome, verdict.error);
+    if verdict.error == Some(ErrorKind::Cancelled) {
+        core.isolate();
+    }
     if verdict.error.is_some() || !place.step.tags.is_empty() || outcome.stream.is_some() {
         examine::note(core, vu, place, &outcome, &verdict, &sample);
     }
     StepEnd::from(&verdict)
 }
 
-/// Nobody looks at more than the status of the answer.
+/// Makes one of the prepared calls of a part. Nothing is recorded.
+#[inline]
+fn perform(
+    scope: &VuScope<'_>,
+    part: Part,
+    call: usize,
+    progress: &Progress,
+) -> impl Future<Output = Outcome> {
+    let VuScope { core, vu } = scope;
+    core.clients.call(&vu.session, &core.parts[part as usize].calls[call], scope, progress)
+}
+
+/// Nobody looks at more than whether the call is as expected.
 fn is_plain(step: &Step) -> bool {
     !step.needs.result && step.checks.is_empty() && step.extract.is_empty()
 }
@@ -173,7 +185,7 @@ fn run_local(core: &Core, vu: &Vu, place: Place<'_>) -> Verdict {
             .value(&scope)
             .map(|value| vu.keep_result(place.at, value))
             .map_err(|error| Verdict::failed(ErrorKind::Template, error.to_string())),
-        StepKind::Check | StepKind::Http(_) | StepKind::Action(Action::Sleep(_)) => Ok(()),
+        StepKind::Check | StepKind::Call(_) | StepKind::Action(Action::Sleep(_)) => Ok(()),
     };
     match result {
         Ok(()) => examine::check_all(core, vu, place, &Subject::default()),

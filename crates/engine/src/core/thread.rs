@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use hyperscale_clients::http::{CoreOptions, HttpCore};
 use hyperscale_clients::network::Network;
+use hyperscale_clients::{ClientOptions, Clients};
 use hyperscale_job::layout::Part;
 use hyperscale_job::{Failure, FailureKind, SegmentResult, StopPhase};
 use hyperscale_stats::Window;
-use hyperscale_types::{ErrorKind, Span, limits};
+use hyperscale_types::{ErrorKind, Now, Span, limits};
 use tokio::runtime::{self, LocalOptions};
 use tokio::time;
 
@@ -89,21 +89,19 @@ fn pin(cpu: usize) {
 
 /// Prepares and works.
 pub(crate) async fn run(segment: Slice, network: Network, work: Work) -> Result<(), Failure> {
-    let http = HttpCore::new(
-        network,
-        CoreOptions { seed: segment.seed(Stream::Clients { core: segment.share.core }) },
-    );
+    let seed = segment.seed(Stream::Clients { core: segment.share.core });
+    let clients = Clients::new(network, ClientOptions { seed, lease: segment.lease.clone() });
     let alive = tokio::task::spawn_local(say_alive(segment.messages.clone()));
     let prepared = tokio::select! {
         biased;
         () = told_to_stop(&segment) => None,
-        prepared = prepare_parts(&http, &segment, work) => Some(prepared?),
+        prepared = prepare_parts(&clients, &segment, work) => Some(prepared?),
     };
     let Some(parts) = prepared else {
         segment.messages.send(stopped_early(&segment, work)).await;
         return Ok(());
     };
-    let core = Rc::new(new_core(segment, http, parts));
+    let core = Rc::new(new_core(segment, clients, parts));
     match work {
         Work::Load => load(&core, alive).await,
         Work::Once(part) => {
@@ -123,10 +121,10 @@ async fn say_alive(messages: crate::segment::Messages) {
 
 type Parts = [PreparedPart; Part::ALL.len()];
 
-async fn prepare_parts(http: &Rc<HttpCore>, segment: &Slice, work: Work) -> Result<Parts, Failure> {
+async fn prepare_parts(clients: &Clients, segment: &Slice, work: Work) -> Result<Parts, Failure> {
     let mut parts = Parts::default();
     for &part in work.parts() {
-        parts[part as usize] = prepare(http, segment, part).await?;
+        parts[part as usize] = prepare(clients, segment, part).await?;
     }
     Ok(parts)
 }
@@ -145,12 +143,12 @@ fn stopped_early(segment: &Slice, work: Work) -> Message {
     Message::Done { core: segment.share.core, result: SegmentResult { failure, ..SegmentResult::default() } }
 }
 
-fn new_core(segment: Slice, http: Rc<HttpCore>, parts: Parts) -> Core {
+fn new_core(segment: Slice, clients: Clients, parts: Parts) -> Core {
     Core {
         window: RefCell::new(Box::new(Window::new(&segment.layout))),
         cursors: RefCell::new(cursors(&segment)),
         clocks: RefCell::new(Clocks::now(&segment, 0)),
-        http,
+        clients,
         parts,
         phase: Cell::default(),
         wanted: Cell::default(),
@@ -190,9 +188,11 @@ async fn load(core: &Rc<Core>, alive: tokio::task::JoinHandle<()>) -> Result<(),
         *core.clocks.borrow_mut() = Clocks::now(segment, 0);
     }
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
+    let isolating = tokio::task::spawn_local(end_with_lease(Rc::clone(core)));
     let ticking = tokio::task::spawn_local(tick(Rc::clone(core)));
     let outcome = pacing::run(core).await;
     listening.abort();
+    isolating.abort();
     ticking.abort();
     flush(core).await;
     outcome.map_err(|error| engine_failure(&error))?;
@@ -203,6 +203,7 @@ async fn load(core: &Rc<Core>, alive: tokio::task::JoinHandle<()>) -> Result<(),
 /// Runs a graph once as virtual user 0 and sends its results.
 async fn once(core: &Rc<Core>, part: Part) {
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
+    let isolating = tokio::task::spawn_local(end_with_lease(Rc::clone(core)));
     let vu = Vu::new(core, 0, Stream::Once(part));
     let limit = match part {
         Part::Teardown => core.workflow().graceful_stop.to_duration().max(Duration::from_secs(30)),
@@ -215,6 +216,7 @@ async fn once(core: &Rc<Core>, part: Part) {
         () = cut_off(core) => GraphEnd::Cut,
     };
     listening.abort();
+    isolating.abort();
     flush(core).await;
     let mut result = core.result();
     match end {
@@ -264,9 +266,19 @@ async fn listen(core: Rc<Core>) {
     core.advance(StopPhase::Aborted);
 }
 
+/// Cuts off what is in flight when the lease is over. That nothing leaves any more is seen to where requests are written.
+async fn end_with_lease(core: Rc<Core>) {
+    let lease = &core.segment.lease;
+    if lease.moment() == Now::NEVER {
+        return;
+    }
+    lease.over_for(limits::ISOLATION_GRACE.to_duration()).await;
+    core.advance(StopPhase::Aborted);
+}
+
 /// Swaps the window again and again.
 async fn tick(core: Rc<Core>) {
-    let mut interval = time::interval(core.segment.tick);
+    let mut interval = time::interval(core.segment.windows.every);
     interval.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     interval.tick().await; // the first one is immediate
     loop {
@@ -296,7 +308,7 @@ impl Clocks {
 }
 
 fn close_window(core: &Core) -> Message {
-    let spare = core.segment.spare.try_recv();
+    let spare = core.segment.windows.spare.try_recv();
     let empty = spare.unwrap_or_else(|_| Box::new(Window::new(&core.segment.layout)));
     let mut window = core.window.replace(empty);
     let mut clocks = core.clocks.borrow_mut();

@@ -3,18 +3,14 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use hyperscale_clients::clock::Anchor;
 use hyperscale_job::LoadClock;
-use hyperscale_types::Now;
 use tokio::time::Instant;
 
-/// Leads from the load curve to the clocks that timers and calls use, and back.
+/// Leads from the load curve to the clock that timers use, and back.
 pub(crate) struct LoadTime {
     /// Zero of the job clock.
     epoch: Instant,
     clock: Cell<LoadClock>,
-    /// Leads to what calls are measured with.
-    anchor: Anchor,
 }
 
 impl LoadTime {
@@ -22,7 +18,7 @@ impl LoadTime {
     pub(crate) fn new(epoch: std::time::Instant, offset: Duration) -> Self {
         let epoch = Instant::from_std(epoch);
         let clock = Cell::new(LoadClock::new(epoch.elapsed(), offset));
-        LoadTime { epoch, clock, anchor: Anchor::new() }
+        LoadTime { epoch, clock }
     }
 
     /// The load begins at this time of the job clock.
@@ -63,10 +59,5 @@ impl LoadTime {
     /// When a moment of the load curve is on the runtime's clock, as things stand.
     pub(crate) fn wall(&self, load_ns: u64) -> Instant {
         self.at(self.clock.get().job_time(Duration::from_nanos(load_ns)))
-    }
-
-    /// The same for what calls are measured with.
-    pub(crate) fn intended(&self, load_ns: u64) -> Now {
-        self.anchor.at(self.wall(load_ns).into_std())
     }
 }

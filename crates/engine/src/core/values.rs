@@ -14,7 +14,7 @@ use minijinja::value::{Enumerator, Object};
 /// The result of a step as templates see it: `status`, `latency_ms`, `json`, `body`, `headers` and its extractions.
 /// JSON is parsed when somebody asks for it.
 pub(crate) struct StepValue {
-    pub(crate) status: u16,
+    pub(crate) status: Option<u16>,
     pub(crate) latency_ms: f64,
     pub(crate) response: Option<Box<Response>>,
     pub(crate) extracted: Vec<(Name, Value)>,
@@ -27,7 +27,7 @@ pub(crate) struct StepValue {
 const LOOKUPS_MAX: u32 = 3;
 
 impl StepValue {
-    pub(crate) fn new(status: u16, latency_ms: f64, response: Option<Box<Response>>) -> Self {
+    pub(crate) fn new(status: Option<u16>, latency_ms: f64, response: Option<Box<Response>>) -> Self {
         StepValue {
             status,
             latency_ms,
@@ -117,7 +117,7 @@ impl fmt::Debug for StepValue {
 impl Object for StepValue {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let value = match key.as_str()? {
-            "status" => Value::from(self.status),
+            "status" => self.status.map_or(Value::UNDEFINED, Value::from),
             "latency_ms" => Value::from(self.latency_ms),
             "json" => self.json(),
             "body" => self.body(),

@@ -4,8 +4,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use hyperscale_clients::Session;
 use hyperscale_clients::clock;
-use hyperscale_clients::http::Session;
 use hyperscale_job::StopPhase;
 use hyperscale_job::layout::Part;
 use hyperscale_plan::model::step::{Stop, Think};
@@ -64,7 +64,7 @@ impl Vu {
             iteration: Cell::new(0),
             random: Cell::new(core.segment.seed(draws)),
             free_since: Cell::new(Now::ZERO),
-            session: Session::new(),
+            session: Session::default(),
             rows: RefCell::default(),
             setup: RefCell::default(),
             results: RefCell::default(),

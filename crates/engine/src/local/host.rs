@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hyperscale_clients::lease::LeaseDeadline;
 use hyperscale_job::entry::{Entry, RequestId};
 use hyperscale_job::{
     Action, Answer, AttemptId, Directive, Input, JobCore, Pool, PoolWorker, Refusal, Report, SegmentKind,
@@ -229,6 +230,7 @@ impl Host {
             order,
             identity: Arc::clone(&self.identity),
             cpus,
+            lease: LeaseDeadline::none(),
         };
         match Segment::start(&spec, &self.messages) {
             Ok(segment) => {

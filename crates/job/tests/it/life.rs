@@ -196,7 +196,8 @@ fn only_what_the_network_did_makes_a_target_unreachable() {
         window.started();
         window.failed();
         let status = if error.is_none() { 500 } else { 0 };
-        window.call(0, &hyperscale_stats::CallSample { status, error, ..Default::default() });
+        let answered = status != 0;
+        window.call(0, &hyperscale_stats::CallSample { status, error, answered, ..Default::default() });
         model.input(hyperscale_job::Input::Window { attempt, window: &window });
         model.end(0, &SegmentResult::default());
         assert_eq!(model.job().1, reason, "{error:?}");

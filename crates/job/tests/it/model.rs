@@ -193,7 +193,10 @@ impl Model {
             let mut window = Window::new(self.core.layout(workflow));
             window.started();
             let status = if error.is_none() { 200 } else { 0 };
-            window.call(0, &CallSample { status, error, requests: 1, ..CallSample::default() });
+            window.call(
+                0,
+                &CallSample { status, error, answered: status != 0, requests: 1, ..CallSample::default() },
+            );
             if error.is_none() {
                 window.completed();
             } else {

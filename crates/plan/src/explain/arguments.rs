@@ -1,9 +1,8 @@
 //! The arguments of a step and their holes.
 
 use super::{Argument, Made};
-use crate::model::http::{Auth, Body, HttpRequest, PartContent};
 use crate::model::step::{Action, CheckRule};
-use crate::model::{Step, StepKind};
+use crate::model::{Call, Step, StepKind};
 use crate::template::{Expr, Hole, JsonTemplate, Root, Template};
 
 /// All arguments of a step.
@@ -13,7 +12,7 @@ pub(super) fn of_step(step: &Step) -> Vec<Argument> {
         list.expr("when", when);
     }
     match &step.kind {
-        StepKind::Http(request) => list.http(request),
+        StepKind::Call(call) => list.call(call),
         StepKind::Metric(metric) => list.template("metric", &metric.value),
         StepKind::Action(Action::Set(document)) => list.json("set", document),
         StepKind::Check | StepKind::Action(Action::Sleep(_)) => {}
@@ -34,71 +33,34 @@ pub(super) fn of_step(step: &Step) -> Vec<Argument> {
 }
 
 /// Arguments so far.
-struct List(Vec<Argument>);
+pub(super) struct List(Vec<Argument>);
 
 impl List {
-    fn http(&mut self, request: &HttpRequest) {
-        self.template("url", &request.url);
-        self.pairs("query", &request.query);
-        for (name, value) in &request.headers {
-            self.template(format!("header {name}"), value);
-        }
-        for (name, value) in &request.cookies {
-            self.template(format!("cookie {name}"), value);
-        }
-        self.auth(request.auth.as_ref());
-        match &request.body {
-            Body::Empty => {}
-            Body::Text(text) => self.template("body", text),
-            Body::Json(document) => self.json("json", document),
-            Body::Form(pairs) => self.pairs("form", pairs),
-            Body::File(_) => self.prepared("file"),
-            Body::Bytes(_) => self.prepared("bytes"),
-            Body::Multipart(parts) => {
-                for part in parts {
-                    let name = format!("part {}", part.name);
-                    match &part.content {
-                        PartContent::Text(text) => self.template(name, text),
-                        PartContent::File { .. } => self.prepared(name),
-                    }
-                }
-            }
+    fn call(&mut self, call: &Call) {
+        match call {
+            Call::Http(request) => self.http(request),
         }
     }
 
-    fn auth(&mut self, auth: Option<&Auth>) {
-        match auth {
-            None => {}
-            Some(Auth::Basic { user, password }) => {
-                self.holes("auth basic", user.holes().chain(password.holes()));
-            }
-            Some(Auth::Digest { user, password }) => {
-                self.holes("auth digest", user.holes().chain(password.holes()));
-            }
-            Some(Auth::Bearer(token)) => self.template("auth bearer", token),
-            Some(Auth::OAuth2(_)) => self.prepared("auth oauth2"),
-        }
-    }
-
-    fn pairs(&mut self, name: &str, pairs: &[(Template, Template)]) {
+    pub(super) fn pairs(&mut self, name: &str, pairs: &[(Template, Template)]) {
         if !pairs.is_empty() {
             self.holes(name, pairs.iter().flat_map(|(key, value)| key.holes().chain(value.holes())));
         }
     }
 
-    fn template(&mut self, name: impl Into<String>, template: &Template) {
+    pub(super) fn template(&mut self, name: impl Into<String>, template: &Template) {
         self.holes(name, template.holes());
     }
 
-    fn json(&mut self, name: &str, document: &JsonTemplate) {
+    pub(super) fn json(&mut self, name: &str, document: &JsonTemplate) {
         self.holes(name, document.holes());
     }
 
-    fn prepared(&mut self, name: impl Into<String>) {
+    pub(super) fn prepared(&mut self, name: impl Into<String>) {
         self.0.push(Argument { name: name.into(), made: Made::Prepared, holes: Vec::new() });
     }
 
-    fn holes<'h>(&mut self, name: impl Into<String>, holes: impl Iterator<Item = &'h Hole>) {
+    pub(super) fn holes<'h>(&mut self, name: impl Into<String>, holes: impl Iterator<Item = &'h Hole>) {
         let filled = holes.filter(|hole| !hole.roots().all(Root::is_known_before_load));
         let holes: Vec<String> = filled.map(|hole| hole.source().to_owned()).collect();
         let made = if holes.is_empty() { Made::Prepared } else { Made::Filled };

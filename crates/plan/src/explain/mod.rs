@@ -4,6 +4,7 @@
 //! Shows names and holes, never values: variables may be secrets.
 
 mod arguments;
+mod http;
 mod text;
 
 use hyperscale_types::{Priority, Span};
@@ -12,7 +13,7 @@ use serde::Serialize;
 use crate::cores::{self, Claim, Pool};
 use crate::load::{iterations, open};
 use crate::model::step::{Action, Needs};
-use crate::model::{Load, Plan, Step, StepGraph, StepKind, Workflow};
+use crate::model::{Call, Load, Plan, Step, StepGraph, StepKind, Workflow};
 
 /// A plan explained.
 #[derive(Clone, Debug, Serialize)]
@@ -219,7 +220,7 @@ fn explain_part((part, graph): (&'static str, &StepGraph)) -> PartExplanation {
 
 fn kind(step: &Step) -> String {
     match &step.kind {
-        StepKind::Http(request) => request.method.clone(),
+        StepKind::Call(Call::Http(request)) => request.method.clone(),
         StepKind::Check => "check".to_owned(),
         StepKind::Metric(_) => "metric".to_owned(),
         StepKind::Action(Action::Sleep(_)) => "sleep".to_owned(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hyperscale_types::{ByteSize, Span};
 
+pub use super::connection::{Dns, Reuse, Tls};
 use crate::template::{JsonTemplate, Template};
 
 /// A request and how it is sent.
@@ -30,20 +31,27 @@ pub struct HttpRequest {
     pub transport: Transport,
     /// Statuses that make the call ok.
     pub expect: StatusSet,
+    /// What bounds the call.
+    pub limits: Limits,
+    /// Whether cookies of answers are kept by the VU.
+    pub cookie_jar: bool,
+    /// Ask for these content codings (`accept-encoding`) and decode when the body is needed.
+    pub compression: bool,
+    /// Read the answer as a stream.
+    pub stream: Option<Stream>,
+}
+
+/// What bounds a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
     /// Bounds the whole call, redirects included.
     pub timeout: Span,
     /// Bounds opening a connection.
     pub connect_timeout: Span,
     /// How many redirects are followed.
     pub redirects: u32,
-    /// Whether cookies of answers are kept by the VU.
-    pub cookie_jar: bool,
-    /// Ask for these content codings (`accept-encoding`) and decode when the body is needed.
-    pub compression: bool,
     /// A body larger than this fails the call with `too_large`.
     pub max_body: ByteSize,
-    /// Read the answer as a stream.
-    pub stream: Option<Stream>,
 }
 
 /// How the peer is reached. Requests with equal transports to the same origin share connections.
@@ -77,45 +85,6 @@ pub enum HttpVersion {
     Http1,
     /// HTTP/2 only: ALPN `h2` on TLS, prior knowledge on plain connections.
     Http2,
-}
-
-/// How long a connection lives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Reuse {
-    /// As long as the VU and the peer keep it.
-    #[default]
-    Vu,
-    /// Until the iteration ends.
-    Iteration,
-    /// One call.
-    Call,
-}
-
-/// TLS settings.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Tls {
-    /// Accept any certificate. Off unless the plan says so.
-    pub insecure: bool,
-    /// Trust these certificates (PEM) instead of the system's.
-    pub ca: Option<PathBuf>,
-    /// Client certificate chain (PEM).
-    pub cert: Option<PathBuf>,
-    /// Client key (PEM).
-    pub key: Option<PathBuf>,
-    /// Server name to ask for and to verify, instead of the URL's host.
-    pub sni: Option<String>,
-    /// Do not resume sessions: every connection makes a full handshake.
-    pub no_resumption: bool,
-}
-
-/// When names are resolved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Dns {
-    /// Once per run and core; all addresses are used in turn.
-    #[default]
-    Once,
-    /// For every connection.
-    PerConnection,
 }
 
 /// A request body.

@@ -3,6 +3,7 @@
 //!
 //! Indexes ([`WorkflowIndex`], step positions, …) are positions in the vectors of this model and always valid.
 
+pub mod connection;
 pub mod http;
 pub mod step;
 pub mod workflow;
@@ -13,7 +14,7 @@ use hyperscale_types::{Name, Span, rule::Rule};
 use minijinja::Value;
 
 pub use http::HttpRequest;
-pub use step::{Step, StepGraph, StepKind};
+pub use step::{Call, Step, StepGraph, StepKind};
 pub use workflow::{Load, Workflow};
 
 /// Position of a workflow in [`Plan::workflows`].

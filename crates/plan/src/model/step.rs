@@ -62,23 +62,39 @@ impl Step {
     /// Whether it is a measured client call.
     pub fn is_test(&self) -> bool {
         match self.kind {
-            StepKind::Http(_) => true,
+            StepKind::Call(_) => true,
             StepKind::Check | StepKind::Metric(_) | StepKind::Action(_) => false,
         }
     }
 }
 
-/// What a step does. Further protocols become further variants.
+/// What a step does.
 #[derive(Clone, Debug)]
 pub enum StepKind {
-    /// A measured HTTP call.
-    Http(Box<HttpRequest>),
+    /// A measured client call.
+    Call(Call),
     /// Only the step's `checks`.
     Check,
     /// Records a value of the user's own.
     Metric(MetricStep),
     /// Something unmeasured.
     Action(Action),
+}
+
+/// A client call. Further protocols are further variants.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// HTTP/1.1 or HTTP/2.
+    Http(Box<HttpRequest>),
+}
+
+impl Call {
+    /// The protocol, as its key in a plan.
+    pub fn protocol(&self) -> &'static str {
+        match self {
+            Call::Http(_) => "http",
+        }
+    }
 }
 
 /// An unmeasured step.
@@ -132,6 +148,18 @@ pub struct Needs {
     pub headers: bool,
     /// The body, as text or JSON.
     pub body: bool,
+}
+
+impl Needs {
+    /// Everything that one of both needs.
+    #[must_use]
+    pub const fn and(self, other: Needs) -> Needs {
+        Needs {
+            result: self.result || other.result,
+            headers: self.headers || other.headers,
+            body: self.body || other.body,
+        }
+    }
 }
 
 /// A named value read from an answer.

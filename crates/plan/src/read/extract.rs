@@ -3,7 +3,7 @@
 use hyperscale_types::Name;
 
 use super::Reader;
-use super::names::ANSWER_FIELDS;
+use super::names::RESERVED_FIELDS;
 use crate::document::{Key, Kind, Node};
 use crate::lookup::JsonQuery;
 use crate::model::step::{ExtractFrom, Extraction, Needs};
@@ -46,7 +46,7 @@ impl Reader<'_> {
 
     fn extraction(&self, key: &Key, node: &Node) -> Option<Extraction> {
         let name: Name = self.name(&key.text, key.place)?;
-        if ANSWER_FIELDS.contains(&name.as_str()) {
+        if RESERVED_FIELDS.contains(&name.as_str()) {
             let message =
                 format!("`{name}` is what every result has; choose another name for the extraction");
             self.problems.error(key.place, message);

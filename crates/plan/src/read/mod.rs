@@ -18,6 +18,7 @@ mod metric;
 mod names;
 mod overrides;
 mod plan;
+mod protocol;
 mod scalar;
 mod steps;
 mod thresholds;

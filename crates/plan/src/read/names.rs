@@ -7,6 +7,7 @@ use hyperscale_types::{Name, rule::RESERVED_STEP_NAMES};
 use minijinja::Value;
 
 use super::Reader;
+use super::protocol::Protocol;
 use crate::document::Place;
 use crate::model::step::Needs;
 
@@ -44,8 +45,8 @@ pub const RESERVED_WORDS: [&str; 27] = [
 /// Unknown names of a workflow that get a hint: finding the nearest of a thousand names takes its time.
 const HINTS_MAX: usize = 50;
 
-/// What every answer of a client call has.
-pub(super) const ANSWER_FIELDS: [&str; 5] = ["status", "json", "body", "headers", "latency_ms"];
+/// Names that results have: no extraction can be called so, whatever the protocol.
+pub(super) const RESERVED_FIELDS: [&str; 5] = ["status", "json", "body", "headers", "latency_ms"];
 
 /// Names of the whole plan.
 #[derive(Clone, Copy)]
@@ -94,8 +95,8 @@ impl Part {
 
 /// What a step leaves behind for others.
 pub(super) enum Gives {
-    /// A client's answer, and these extractions.
-    Answer(Vec<String>),
+    /// The response of a client call, and these extractions.
+    Answer(Protocol, Vec<String>),
     /// A JSON value.
     Value,
     /// Nothing; what kind of step it is.
@@ -161,9 +162,11 @@ impl WorkflowNames {
         if needs.len() <= step {
             needs.resize(step + 1, Needs::default());
         }
-        needs[step].result = true;
-        needs[step].body |= matches!(field, None | Some("json" | "body"));
-        needs[step].headers |= matches!(field, None | Some("headers"));
+        let asked = match &self.parts[part as usize][step].gives {
+            Gives::Answer(protocol, _) => protocol.needs(field),
+            Gives::Value | Gives::Nothing(_) => Needs { result: true, ..Needs::default() },
+        };
+        needs[step] = needs[step].and(asked);
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::Reader;
 use super::names::PlanNames;
+use super::protocol::Protocol;
 use crate::document::{Kind, Node};
 use crate::model::{Plan, SourceText};
 
@@ -17,7 +18,14 @@ const NAME_CHARS_MAX: usize = 200;
 /// `defaults` of the plan or of a workflow.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Defaults<'n> {
-    pub(super) http: Option<&'n Node>,
+    by_protocol: [Option<&'n Node>; Protocol::ALL.len()],
+}
+
+impl<'n> Defaults<'n> {
+    /// Those of one protocol.
+    pub(super) fn of(&self, protocol: Protocol) -> Option<&'n Node> {
+        self.by_protocol[protocol as usize]
+    }
 }
 
 impl Reader<'_> {
@@ -66,15 +74,16 @@ impl Reader<'_> {
         name.to_owned()
     }
 
-    /// `defaults: { http: { … } }`
+    /// `defaults: { http: { … } }`, per protocol.
     pub(super) fn defaults<'n>(&self, node: Option<&'n Node>, what: &str) -> Defaults<'n> {
         let Some(fields) = node.and_then(|node| self.fields(node, what)) else { return Defaults::default() };
-        let http = fields.take("http").filter(|node| self.entries(node, "`defaults.http`").is_some());
+        let by_protocol = Protocol::ALL.map(|protocol| {
+            let what = format!("`defaults.{}`", protocol.key());
+            fields.take(protocol.key()).filter(|node| self.entries(node, &what).is_some())
+        });
         fields.finish(self, what);
-        if let Some(http) = http {
-            self.not_too_large(http);
-        }
-        Defaults { http }
+        by_protocol.into_iter().flatten().for_each(|node| self.not_too_large(node));
+        Defaults { by_protocol }
     }
 
     fn not_too_large(&self, node: &Node) {

@@ -7,6 +7,7 @@ use super::fields::Named;
 use super::graph::Ordered;
 use super::names::{Gives, Part, PlanNames, StepNames, WorkflowNames};
 use super::plan::Defaults;
+use super::protocol::Protocol;
 use super::view::{Sees, View};
 use super::{Reader, STEPS_MAX as PLAN_STEPS_MAX};
 use crate::document::{Kind, Node};
@@ -20,8 +21,8 @@ const REPEAT_MAX: u32 = 1_000_000;
 /// Tags of one step.
 const TAGS_MAX: usize = 16;
 
-/// What makes a step a step; exactly one of them, or `check` alone.
-const KINDS: [&str; 5] = ["http", "metric", "sleep", "set", "action"];
+/// What makes a step a step, beside the protocols; exactly one of them, or `check` alone.
+const KINDS: [&str; 4] = ["metric", "sleep", "set", "action"];
 /// Kinds that a plan will have, but not yet.
 const LATER: [&str; 18] = [
     "graphql",
@@ -56,8 +57,9 @@ impl PartSteps<'_> {
     pub(super) fn names(&self) -> Vec<StepNames> {
         let names = self.steps.iter().map(|step| {
             let has = |key| step.fields.take(key).is_some();
-            let gives = if has("http") {
-                Gives::Answer(extraction_names(step.fields.take("extract")))
+            let gives = if let Some(protocol) = Protocol::ALL.into_iter().find(|protocol| has(protocol.key()))
+            {
+                Gives::Answer(protocol, extraction_names(step.fields.take("extract")))
             } else if has("set")
                 || has("metric")
                 || step.fields.take("action").is_some_and(|node| node.get("set").is_some())
@@ -118,7 +120,7 @@ impl Reader<'_> {
         let fields = &named.fields;
         let what = format!("step `{}`", named.name);
         let kind = self.kind(named, view, defaults);
-        let is_call = matches!(kind, Some(StepKind::Http(_)) | None);
+        let is_call = matches!(kind, Some(StepKind::Call(_)) | None);
         let when = fields.take("when").and_then(|node| self.expr(node, &view));
         let repeat = fields.take("repeat").and_then(|node| self.integer(node, 1..=REPEAT_MAX)).unwrap_or(1);
         let think = fields.take("think").and_then(|node| self.think(node));
@@ -148,15 +150,18 @@ impl Reader<'_> {
         for (key, _) in &later {
             self.problems.error(key.place, format!("`{}` steps are not supported yet", key.text));
         }
-        let kinds: Vec<_> = KINDS.iter().filter_map(|key| fields.entry(key)).collect();
+        let calls = Protocol::ALL.map(Protocol::key);
+        let kinds: Vec<_> = calls.iter().chain(&KINDS).filter_map(|key| fields.entry(key)).collect();
         let (key, node) = match &*kinds {
             [] if !later.is_empty() => return None,
             [] if fields.take("check").is_some() => return Some(StepKind::Check),
             [] => {
                 let message = format!("step `{}` does nothing", named.name);
-                self.problems
-                    .error(named.place, message)
-                    .hint("it needs http, metric, sleep, set, action or check");
+                self.problems.error(named.place, message).hint(format!(
+                    "it needs {}, {} or check",
+                    calls.join(", "),
+                    KINDS.join(", ")
+                ));
                 return None;
             }
             [one] => *one,
@@ -166,10 +171,10 @@ impl Reader<'_> {
                 *first
             }
         };
+        if let Some(protocol) = Protocol::of(&key.text) {
+            return self.call(protocol, node, fields.take("expect"), view, defaults).map(StepKind::Call);
+        }
         match &*key.text {
-            "http" => self
-                .http(node, fields.take("expect"), view, defaults)
-                .map(|http| StepKind::Http(Box::new(http))),
             "metric" => self.metric(node, view).map(StepKind::Metric),
             "sleep" => self.think(node).map(|think| StepKind::Action(Action::Sleep(think))),
             "set" => self.json_template(node, &view).map(|json| StepKind::Action(Action::Set(json))),

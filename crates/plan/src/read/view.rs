@@ -4,7 +4,7 @@
 use hyperscale_types::Name;
 use minijinja::Value;
 
-use super::names::{ANSWER_FIELDS, Gives, Part, PlanNames, StepNames, WorkflowNames};
+use super::names::{Gives, Part, PlanNames, StepNames, WorkflowNames};
 use super::value::HINT;
 use crate::problem::{listed, nearest};
 use crate::template::{Resolver, Root};
@@ -245,9 +245,10 @@ impl Resolver for View<'_> {
 fn gives(step: &StepNames, field: Option<&str>) -> Result<(), String> {
     match (&step.gives, field) {
         (Gives::Nothing(kind), _) => Err(format!("`{}` is a {kind} step; it has no result", step.name)),
-        (Gives::Value, _) | (Gives::Answer(_), None) => Ok(()),
-        (Gives::Answer(extracted), Some(field)) => {
-            let known = || ANSWER_FIELDS.into_iter().chain(extracted.iter().map(String::as_str));
+        (Gives::Value, _) | (Gives::Answer(..), None) => Ok(()),
+        (Gives::Answer(protocol, extracted), Some(field)) => {
+            let own = || protocol.result_fields().iter().map(|field| field.name);
+            let known = || own().chain(extracted.iter().map(String::as_str));
             if known().any(|name| name == field) {
                 return Ok(());
             }

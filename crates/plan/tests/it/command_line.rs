@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hyperscale_plan::model::http::{Body, HttpVersion, Reuse};
 use hyperscale_plan::model::workflow::{IterationCount, Load};
-use hyperscale_plan::model::{HttpRequest, Plan, StepKind};
+use hyperscale_plan::model::{Call, HttpRequest, Plan, StepKind};
 use hyperscale_plan::{Given, Overrides, Source, UrlOptions, from_url, load, override_load, render};
 use hyperscale_types::{Rate, Span};
 use minijinja::Value;
@@ -17,7 +17,7 @@ fn url_plan(options: &UrlOptions) -> Plan {
 
 fn request(plan: &Plan) -> &HttpRequest {
     match &plan.workflows[0].steps.steps[0].kind {
-        StepKind::Http(request) => request,
+        StepKind::Call(Call::Http(request)) => request,
         other => panic!("{other:?}"),
     }
 }
@@ -60,7 +60,7 @@ fn options_of_a_url_reach_the_request() {
     assert!(matches!(&request.body, Body::Text(text) if text.source() == "hello"));
     assert_eq!((request.transport.version, request.transport.reuse), (HttpVersion::Http2, Reuse::Call));
     assert!(request.transport.tls.insecure);
-    assert_eq!((request.redirects, request.timeout), (0, Span::from_secs(1)));
+    assert_eq!((request.limits.redirects, request.limits.timeout), (0, Span::from_secs(1)));
     assert!(matches!(plan.workflows[0].load, Load::Open { max_vus: 7, .. }));
 }
 

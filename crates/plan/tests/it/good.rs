@@ -3,7 +3,7 @@
 use hyperscale_plan::explain::explain;
 use hyperscale_plan::model::Plan;
 use hyperscale_plan::model::http::Body;
-use hyperscale_plan::model::step::{Action, StepKind};
+use hyperscale_plan::model::step::{Action, Call, StepKind};
 use hyperscale_plan::model::workflow::{IterationCount, Load};
 use hyperscale_plan::render;
 use hyperscale_types::Span;
@@ -72,7 +72,7 @@ fn every_load_model_is_read() {
 fn defaults_are_merged_from_plan_and_workflow() {
     let plan = good("everything.yaml");
     let request = |step: usize| match &plan.workflows[1].steps.steps[step].kind {
-        StepKind::Http(request) => request,
+        StepKind::Call(Call::Http(request)) => request,
         other => panic!("{other:?}"),
     };
     let headers = |step: usize| -> Vec<(&str, &str)> {
@@ -81,7 +81,7 @@ fn defaults_are_merged_from_plan_and_workflow() {
     assert_eq!(headers(0), [("accept", "text/html"), ("x-region", "{{ region }}")]);
     assert_eq!(headers(1), [("x-region", "{{ region }}")], "an empty list takes a default away");
     assert_eq!(request(0).transport.connections, Some(4));
-    assert_eq!(request(0).timeout, Span::from_secs(10));
+    assert_eq!(request(0).limits.timeout, Span::from_secs(10));
     assert!(request(0).transport.tls.no_resumption);
     assert!(matches!(request(1).body, Body::Multipart(_)));
     assert_eq!(request(1).method, "POST", "a request with a body posts unless told otherwise");

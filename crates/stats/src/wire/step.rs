@@ -29,8 +29,9 @@ pub(super) fn put_step<C: Count>(step: &StepStats<C>) -> Sections {
             step.requests,
             step.bytes_sent,
             step.bytes_received,
+            step.answered,
         ];
-        if counters != [0; 7] {
+        if counters != [0; 8] {
             put_counters(out, &counters);
         }
     });
@@ -144,8 +145,16 @@ pub(super) fn take_step<C: Count>(
 }
 
 fn take_counters<C: Count>(reader: &mut Reader<'_>, step: &mut StepStats<C>) -> Result<(), DecodeError> {
-    [step.count, step.ok, step.failed, step.skipped, step.requests, step.bytes_sent, step.bytes_received] =
-        reader.counters()?;
+    [
+        step.count,
+        step.ok,
+        step.failed,
+        step.skipped,
+        step.requests,
+        step.bytes_sent,
+        step.bytes_received,
+        step.answered,
+    ] = reader.counters()?;
     Ok(())
 }
 

@@ -50,12 +50,13 @@ fn window() -> Window {
         requests: 2,
         bytes_sent: 100,
         bytes_received: 5_000,
+        answered: true,
         error: None,
     };
     window.call(1, &ok);
     window.call(1, &CallSample { latency_ns: 2_000_000_000, status: 503, ..ok });
     window.tagged(1, "region=eu", &ok);
-    let failed = CallSample { error: Some(ErrorKind::Reset), status: 0, ..ok };
+    let failed = CallSample { error: Some(ErrorKind::Reset), status: 0, answered: false, ..ok };
     window.call(1, &failed);
     window.error_message(1, ErrorKind::Reset, "the peer reset the connection");
     window.skipped(1, 4);

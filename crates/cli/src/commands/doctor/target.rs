@@ -18,7 +18,7 @@ pub(super) async fn reach(url: String, insecure: bool) -> Result<Finding, Comman
     let pong = LocalSet::new()
         .run_until(async { Ok(Ping::new(&request, identity::random_u64()).await?.send().await) })
         .await
-        .map_err(|error: hyperscale_clients::http::PrepareError| CommandError::Ping(error.to_string()))?;
+        .map_err(|error: hyperscale_clients::PrepareError| CommandError::Ping(error.to_string()))?;
     Ok(judge(&pong))
 }
 

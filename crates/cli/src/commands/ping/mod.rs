@@ -7,7 +7,7 @@ use std::time::Duration;
 
 pub(super) use advice::advice;
 use hyperscale_clients::http::{Ping, Pong};
-use hyperscale_plan::model::{HttpRequest, StepKind};
+use hyperscale_plan::model::{Call, HttpRequest, StepKind};
 use hyperscale_plan::{UrlOptions, from_url};
 use hyperscale_types::{ErrorKind, ExitCode};
 use tokio::task::LocalSet;
@@ -52,7 +52,7 @@ pub(super) fn request(options: &UrlOptions) -> Result<HttpRequest, CommandError>
     let step =
         loaded.plan.workflows.into_iter().next().and_then(|workflow| workflow.steps.steps.into_iter().next());
     match step.map(|step| step.kind) {
-        Some(StepKind::Http(request)) => Ok(*request),
+        Some(StepKind::Call(Call::Http(request))) => Ok(*request),
         _ => unreachable!("the plan of a URL has one HTTP step"),
     }
 }

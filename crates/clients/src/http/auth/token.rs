@@ -6,20 +6,21 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use hyperscale_plan::model::HttpRequest;
-use hyperscale_plan::model::http::{Body, HttpVersion, OAuth2, Reuse, StatusSet, Transport};
+use hyperscale_plan::model::http::{Body, HttpVersion, Limits, OAuth2, Reuse, StatusSet, Transport};
 use hyperscale_plan::model::step::Needs;
-use hyperscale_plan::template::{Root, Scope, Template};
+use hyperscale_plan::template::Template;
 use hyperscale_types::ByteSize;
 use hyperscale_types::limits::{CALL_TIMEOUT, REDIRECTS_MAX};
-use minijinja::Value;
 use tokio::task::JoinHandle;
 
 use crate::clock;
+use crate::contract::Terms;
 use crate::http::auth::oauth2::{FORM_MEDIA_TYPE, TOKEN_BODY_MAX, Token, token_form};
 use crate::http::call::call;
+use crate::http::client::HttpClient;
 use crate::http::request::prepare::{PrepareError, Prepared};
 use crate::http::session::Session;
-use crate::http::shared::HttpCore;
+use crate::known::{Known, Nothing};
 use crate::outcome::Progress;
 
 /// A token is renewed after this part of its life, in per cent.
@@ -65,53 +66,54 @@ impl Tokens {
 
 /// The token for these settings, fetched unless the core has it.
 pub(crate) async fn token(
-    core: &Rc<HttpCore>,
+    client: &Rc<HttpClient>,
     settings: &OAuth2,
     transport: &Transport,
 ) -> Result<Rc<FreshToken>, PrepareError> {
-    if let Some(token) = core.tokens.find(settings) {
+    if let Some(token) = client.tokens.find(settings) {
         return Ok(token);
     }
-    let token = fetch(core, settings, transport, None).await?;
+    let token = fetch(client, settings, transport, None).await?;
     let expires = token.expires_s.is_some();
     let fresh = Rc::new(FreshToken { token: RefCell::new(token), renewal: RefCell::default() });
     if expires {
-        let renewal = renew(Rc::downgrade(core), Rc::downgrade(&fresh), settings.clone(), transport.clone());
+        let renewal =
+            renew(Rc::downgrade(client), Rc::downgrade(&fresh), settings.clone(), transport.clone());
         *fresh.renewal.borrow_mut() = Some(tokio::task::spawn_local(renewal));
     }
-    core.tokens.0.borrow_mut().push((settings.clone(), Rc::downgrade(&fresh)));
+    client.tokens.0.borrow_mut().push((settings.clone(), Rc::downgrade(&fresh)));
     Ok(fresh)
 }
 
 /// Renews a token until nobody holds it; a renewal that fails is tried again while the old token is still used. Holds
 /// neither core nor token while it sleeps.
-async fn renew(core: Weak<HttpCore>, fresh: Weak<FreshToken>, settings: OAuth2, transport: Transport) {
-    while let Some(pause) = pause(&core, &fresh) {
+async fn renew(client: Weak<HttpClient>, fresh: Weak<FreshToken>, settings: OAuth2, transport: Transport) {
+    while let Some(pause) = pause(&client, &fresh) {
         tokio::time::sleep(pause).await;
-        while let (Some(core), Some(fresh)) = (core.upgrade(), fresh.upgrade()) {
+        while let (Some(client), Some(fresh)) = (client.upgrade(), fresh.upgrade()) {
             let before = fresh.token.borrow().clone();
-            if let Ok(token) = fetch(&core, &settings, &transport, Some(&before)).await {
+            if let Ok(token) = fetch(&client, &settings, &transport, Some(&before)).await {
                 *fresh.token.borrow_mut() = token;
                 break;
             }
             // What was refused once may be granted without the refresh token.
             fresh.token.borrow_mut().refresh_token = None;
-            drop((core, fresh));
+            drop((client, fresh));
             tokio::time::sleep(RETRY_AFTER).await;
         }
     }
 }
 
 /// How long until a token is to be renewed; `None` if nobody holds it or it does not expire.
-fn pause(core: &Weak<HttpCore>, fresh: &Weak<FreshToken>) -> Option<Duration> {
-    let now_s = core.upgrade()?.unix_s(clock::now());
+fn pause(client: &Weak<HttpClient>, fresh: &Weak<FreshToken>) -> Option<Duration> {
+    let now_s = client.upgrade()?.shared.unix_s(clock::now());
     let life = Duration::from_secs(fresh.upgrade()?.token.borrow().expires_s?.saturating_sub(now_s));
     Some((life * RENEW_AFTER_PERCENT / 100).max(RENEW_AFTER_MIN))
 }
 
 /// Asks for a token. `before`: the one that is to be renewed.
 async fn fetch(
-    core: &Rc<HttpCore>,
+    client: &Rc<HttpClient>,
     settings: &OAuth2,
     transport: &Transport,
     before: Option<&Token>,
@@ -119,14 +121,16 @@ async fn fetch(
     let request = request(settings, transport, before);
     let needs = Needs { result: true, headers: false, body: true };
     // Boxed, because preparing this request is preparing a request.
-    let prepared = Box::pin(Prepared::new(core, &request, needs, &Nothing, |_| true)).await?;
-    let outcome = Box::pin(call(core, &Session::new(), &prepared, &Nothing, &Progress::default())).await;
+    let terms = Terms { needs, timeout: None };
+    let known = Known::new(&Nothing, &|_| true);
+    let prepared = Box::pin(Prepared::new(client, &request, terms, &known)).await?;
+    let outcome = Box::pin(call(client, &Session::new(), &prepared, &Nothing, &Progress::default())).await;
     let url = settings.token_url.clone();
     if let Some(error) = outcome.error {
         return Err(PrepareError::TokenCall { url, error });
     }
     let body = outcome.response.map(|response| response.body).unwrap_or_default();
-    let token = Token::parse(outcome.status, &body, core.unix_s(outcome.ended));
+    let token = Token::parse(outcome.status.unwrap_or_default(), &body, client.shared.unix_s(outcome.ended));
     token.map_err(|error| PrepareError::Token { url, error })
 }
 
@@ -150,21 +154,14 @@ fn request(settings: &OAuth2, transport: &Transport, before: Option<&Token>) -> 
         },
         // What the endpoint says is read whatever its status.
         expect: StatusSet(vec![(200, 599)]),
-        timeout: CALL_TIMEOUT,
-        connect_timeout: CALL_TIMEOUT,
-        redirects: REDIRECTS_MAX,
+        limits: Limits {
+            timeout: CALL_TIMEOUT,
+            connect_timeout: CALL_TIMEOUT,
+            redirects: REDIRECTS_MAX,
+            max_body: ByteSize(TOKEN_BODY_MAX as u64),
+        },
         cookie_jar: false,
         compression: false,
-        max_body: ByteSize(TOKEN_BODY_MAX as u64),
         stream: None,
-    }
-}
-
-/// The scope of a request without holes.
-struct Nothing;
-
-impl Scope for Nothing {
-    fn root(&self, _: Root) -> Value {
-        Value::UNDEFINED
     }
 }

@@ -20,9 +20,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::clock;
 use crate::deadline::Deadline;
 use crate::errors;
+use crate::http::client::{HttpClient, Scratch};
 use crate::http::h1::head::Malformed;
 use crate::http::h1::reader::{Fed, Reader, Sink};
-use crate::http::shared::{HttpCore, Scratch};
 use crate::outcome::{CallError, Progress};
 use crate::tls::io::Io;
 
@@ -79,38 +79,44 @@ struct Exchange<'e, 'a, K> {
     stage: Stage,
     /// Bytes of the request that the kernel has taken.
     written: usize,
+    /// Writing had to wait: the lease is compared again before it continues.
+    resumes: bool,
 }
 
-/// Sends a request and reads its answer.
+/// Sends a request and reads its answer. `meter.since` was read in this very poll: it is what the lease is compared with.
 pub(crate) async fn exchange(
-    core: &HttpCore,
+    client: &HttpClient,
     io: &mut Io,
     request: &mut Request<'_>,
     reader: &mut Reader,
     sink: &mut impl Sink,
     meter: &mut Meter<'_>,
 ) -> Result<(), CallError> {
-    let mut exchange = Exchange { reader, sink, meter, stage: Stage::Writing, written: 0 };
-    poll_fn(|cx| exchange.poll(core, io, request, cx)).await
+    client.shared.lease.check(meter.since)?;
+    let mut exchange = Exchange { reader, sink, meter, stage: Stage::Writing, written: 0, resumes: false };
+    poll_fn(|cx| exchange.poll(client, io, request, cx)).await
 }
 
 impl<K: Sink> Exchange<'_, '_, K> {
     #[inline]
     fn poll(
         &mut self,
-        core: &HttpCore,
+        client: &HttpClient,
         io: &mut Io,
         request: &mut Request<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), CallError>> {
         if matches!(self.stage, Stage::Writing | Stage::ReadingEarly) {
-            match self.poll_write(&core.scratch, io, request, cx) {
-                Poll::Pending => {}
+            if self.resumes {
+                client.shared.lease.check_now()?;
+            }
+            match self.poll_write(&client.scratch, io, request, cx) {
+                Poll::Pending => self.resumes = true,
                 Poll::Ready(Ok(())) => self.sent(),
-                Poll::Ready(Err(error)) => return Poll::Ready(self.last_words(core, io, error, cx)),
+                Poll::Ready(Err(error)) => return Poll::Ready(self.last_words(client, io, error, cx)),
             }
         }
-        match self.poll_read(&core.read, io, cx) {
+        match self.poll_read(&client.shared.read, io, cx) {
             Poll::Pending if self.meter.deadline.poll_over(cx) => Poll::Ready(Err(errors::timeout())),
             other => other,
         }
@@ -177,12 +183,12 @@ impl<K: Sink> Exchange<'_, '_, K> {
     #[cold]
     fn last_words(
         &mut self,
-        core: &HttpCore,
+        client: &HttpClient,
         io: &mut Io,
         error: CallError,
         cx: &mut Context<'_>,
     ) -> Result<(), CallError> {
-        match self.poll_read(&core.read, io, cx) {
+        match self.poll_read(&client.shared.read, io, cx) {
             Poll::Ready(Ok(())) => Ok(()),
             Poll::Ready(Err(_)) | Poll::Pending => Err(error),
         }

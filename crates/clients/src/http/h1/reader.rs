@@ -89,9 +89,10 @@ impl Reader {
         }
     }
 
-    /// The status of the final answer; 0 until its head is complete.
-    pub(crate) fn status(&self) -> u16 {
-        self.status
+    /// The status of the final answer; `None` until its head is complete.
+    #[inline]
+    pub(crate) fn status(&self) -> Option<u16> {
+        (self.status != 0).then_some(self.status)
     }
 
     /// Whether the connection can be used again; known when the answer is complete.

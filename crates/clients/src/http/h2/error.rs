@@ -5,11 +5,13 @@ use std::io;
 use hyperscale_types::ErrorKind;
 use thiserror::Error;
 
+use crate::lease::LeaseOver;
+
 /// Why an exchange failed. Unless [`H2Error::kind`] is `Reset` by the peer's choice, the connection is gone too.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct H2Error {
-    /// `reset`, `closed` or `protocol`.
+    /// `reset`, `closed` or `protocol`; `cancelled` after the lease.
     pub kind: ErrorKind,
     /// What happened, for people. Few distinct texts: they are counted.
     pub message: Box<str>,
@@ -51,8 +53,16 @@ impl From<::h2::Error> for H2Error {
     }
 }
 
+impl From<LeaseOver> for H2Error {
+    fn from(over: LeaseOver) -> Self {
+        Self::new(ErrorKind::Cancelled, over.to_string())
+    }
+}
+
 fn from_io(error: &io::Error) -> H2Error {
     match error.kind() {
+        // `h2` hands an error of the byte stream to its streams as a kind and a text.
+        io::ErrorKind::Other if error.to_string() == LeaseOver.to_string() => LeaseOver.into(),
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => {
             H2Error::new(ErrorKind::Reset, "the peer reset the connection")
         }

@@ -38,6 +38,7 @@ pub use error::H2Error;
 pub use head::{HeadError, request_head};
 pub use pool::H2Pool;
 
+use crate::lease::LeaseDeadline;
 use exchange::Exchange;
 use tap::{Ledger, Tap};
 
@@ -106,6 +107,7 @@ pub struct H2Connection {
 #[derive(Debug)]
 struct State {
     ledger: Rc<RefCell<Ledger>>,
+    lease: LeaseDeadline,
     /// One permit per stream that the peer allows.
     streams: Semaphore,
     /// Permits that there should be.
@@ -119,8 +121,9 @@ struct State {
 }
 
 impl H2Connection {
-    /// Shakes hands on a byte stream (prior knowledge, or after ALPN has chosen `h2`) and starts the driver.
-    pub async fn handshake<T>(io: T) -> Result<H2Connection, H2Error>
+    /// Shakes hands on a byte stream (prior knowledge, or after ALPN has chosen `h2`) and starts the driver. Nothing is
+    /// written after the lease.
+    pub async fn handshake<T>(io: T, lease: LeaseDeadline) -> Result<H2Connection, H2Error>
     where
         T: AsyncRead + AsyncWrite + Unpin + 'static,
     {
@@ -131,11 +134,12 @@ impl H2Connection {
             .max_header_list_size(RESPONSE_HEAD_MAX as u32)
             .initial_max_send_streams(STREAMS_INITIAL)
             .enable_push(false)
-            .handshake(Tap::new(io, Rc::clone(&ledger)))
+            .handshake(Tap::new(io, Rc::clone(&ledger), lease.clone()))
             .await
             .map_err(H2Error::from)?;
         let state = Rc::new(State {
             ledger,
+            lease,
             streams: Semaphore::new(STREAMS_INITIAL),
             allowed: Cell::new(STREAMS_INITIAL),
             owed: Cell::new(0),
@@ -169,6 +173,7 @@ impl H2Connection {
     ) -> Result<Traffic, H2Error> {
         let _load = Load::new(&self.load);
         let _stream = self.state.streams.acquire().await.map_err(|_| self.state.end())?;
+        self.state.lease.check_now()?;
         let (response, upload) = self.begin(request, body.is_empty())?;
         Exchange::new(&self.state.ledger, response, upload, body, answer).run().await
     }

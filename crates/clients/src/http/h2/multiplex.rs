@@ -57,7 +57,7 @@ pub(crate) async fn exchange(
         progress,
         traffic: Traffic::default(),
         status: 0,
-        body_left: prepared.max_body,
+        body_left: prepared.limits.max_body,
         error: None,
     };
     let result = {

@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::Traffic;
 use super::frames::{Frame, Frames};
 use crate::clock;
+use crate::lease::LeaseDeadline;
 
 /// The accounts of the streams in use.
 #[derive(Debug, Default)]
@@ -95,13 +96,15 @@ impl Hasher for StreamHasher {
 pub(super) struct Tap<T> {
     io: T,
     ledger: Rc<RefCell<Ledger>>,
+    /// Compared before every write: the driver may wake up long after a request was queued.
+    lease: LeaseDeadline,
     sending: Frames,
     receiving: Frames,
 }
 
 impl<T> Tap<T> {
-    pub(super) fn new(io: T, ledger: Rc<RefCell<Ledger>>) -> Self {
-        Tap { io, ledger, sending: Frames::after_preface(), receiving: Frames::default() }
+    pub(super) fn new(io: T, ledger: Rc<RefCell<Ledger>>, lease: LeaseDeadline) -> Self {
+        Tap { io, ledger, lease, sending: Frames::after_preface(), receiving: Frames::default() }
     }
 
     fn wrote<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]>, mut written: usize) {
@@ -133,6 +136,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Tap<T> {
 impl<T: AsyncWrite + Unpin> AsyncWrite for Tap<T> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        this.lease.check_now().map_err(io::Error::other)?;
         let result = Pin::new(&mut this.io).poll_write(cx, bytes);
         if let Poll::Ready(Ok(written)) = result {
             this.wrote([bytes].into_iter(), written);
@@ -146,6 +150,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Tap<T> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        this.lease.check_now().map_err(io::Error::other)?;
         let result = Pin::new(&mut this.io).poll_write_vectored(cx, slices);
         if let Poll::Ready(Ok(written)) = result {
             this.wrote(slices.iter().map(|slice| &**slice), written);

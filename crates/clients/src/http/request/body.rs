@@ -8,8 +8,9 @@ use hyperscale_plan::template::{Escape, JsonPiece, Scope, Template};
 
 use crate::http::request::encode::has;
 use crate::http::request::multipart::{Multipart, PartHead};
-use crate::http::request::prepare::{Known, PrepareError};
+use crate::http::request::prepare::PrepareError;
 use crate::http::request::wire::{Builder, Piece};
+use crate::known::Known;
 
 /// A body and what its header fields say.
 pub(crate) struct Encoded {

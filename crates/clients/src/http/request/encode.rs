@@ -9,11 +9,12 @@ use hyperscale_plan::template::{Escape, Scope, Template};
 use crate::http::auth::basic::basic;
 use crate::http::auth::token::FreshToken;
 use crate::http::request::body;
-use crate::http::request::prepare::{Known, PrepareError, parse};
+use crate::http::request::prepare::{PrepareError, parse};
 use crate::http::request::target::{FixedOrigin, UrlPiece};
 use crate::http::request::url::Url;
 use crate::http::request::wire::{Builder, Piece, Wire};
 use crate::http::route::{Link, Route};
+use crate::known::Known;
 
 const USER_AGENT: &str =
     concat!("hyperscale/", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));

@@ -3,11 +3,11 @@
 use hyperscale_plan::template::{Escape, Scope, Template};
 
 use crate::http::call::{bad_url, unfilled};
+use crate::http::client::Scratch;
 use crate::http::request::prepare::Prepared;
 use crate::http::request::url::Url;
 use crate::http::route::Route;
 use crate::http::session::{Session, User};
-use crate::http::shared::Scratch;
 use crate::outcome::CallError;
 
 /// Whether a call may need such fields.

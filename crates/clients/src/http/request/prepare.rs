@@ -11,11 +11,13 @@ use bytes::Bytes;
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Auth, Reuse, StatusSet, Stream};
 use hyperscale_plan::model::step::Needs;
-use hyperscale_plan::template::{Escape, FillError, Hole, Piece as TemplatePiece, Root, Scope, Template};
-use hyperscale_types::{ErrorKind, Now};
+use hyperscale_plan::template::{Escape, FillError, Hole, Piece as TemplatePiece, Scope, Template};
+use hyperscale_types::{ErrorKind, Now, Span};
 
+use crate::contract::{self, Terms};
 use crate::http::auth::oauth2::TokenError;
 use crate::http::auth::token;
+use crate::http::client::HttpClient;
 use crate::http::h1::memo::Memo;
 use crate::http::request::encode;
 use crate::http::request::multipart::{self, MultipartError};
@@ -24,7 +26,7 @@ use crate::http::request::url::{Url, UrlError};
 use crate::http::request::wire::{Builder, Piece, Wire};
 use crate::http::route::proxy::Proxy;
 use crate::http::route::{Link, Route};
-use crate::http::shared::HttpCore;
+use crate::known::Known;
 use crate::outcome::CallError;
 use crate::tls::TlsError;
 
@@ -82,6 +84,12 @@ pub enum PrepareError {
     },
 }
 
+impl From<PrepareError> for contract::PrepareError {
+    fn from(error: PrepareError) -> Self {
+        contract::PrepareError { message: error.to_string(), is_unreachable: error.is_unreachable() }
+    }
+}
+
 impl PrepareError {
     /// Whether a peer that is needed for preparation could not be reached: the plan itself may be fine.
     pub fn is_unreachable(&self) -> bool {
@@ -101,20 +109,16 @@ impl PrepareError {
     }
 }
 
-/// One HTTP step prepared for one core: constant pieces in wire form, holes to fill.
+/// One HTTP call prepared for one core: constant pieces in wire form, holes to fill.
 pub struct Prepared {
     pub(crate) wire: Wire,
     pub(crate) target: Target,
     pub(crate) is_head: bool,
-    timeout: Duration,
-    /// Nanoseconds after which a call ends: its time-out, or less for a stream that is left earlier.
-    time_ns: u64,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) max_body: u64,
+    is_pure: bool,
+    pub(crate) limits: Limits,
     pub(crate) reuse: Reuse,
     pub(crate) expect: StatusSet,
     pub(crate) needs: Needs,
-    pub(crate) redirects: u32,
     pub(crate) cookie_jar: bool,
     pub(crate) stream: Option<Stream>,
     /// User and password for a server that asks.
@@ -123,7 +127,30 @@ pub struct Prepared {
     pub(crate) h2: OnceCell<(http::Request<()>, Bytes)>,
     /// The head of the last answer.
     pub(crate) memo: RefCell<Memo>,
-    is_pure: bool,
+}
+
+/// What bounds a call.
+pub(crate) struct Limits {
+    timeout: Duration,
+    /// Nanoseconds after which a call ends: its time-out, or less for a stream that is left earlier.
+    time_ns: u64,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) max_body: u64,
+    pub(crate) redirects: u32,
+}
+
+impl Limits {
+    fn new(request: &HttpRequest, step_timeout: Option<Span>) -> Self {
+        let timeout = step_timeout.map_or(request.limits.timeout, |step| step.min(request.limits.timeout));
+        let stream_time = request.stream.as_ref().and_then(|stream| stream.max_time);
+        Limits {
+            timeout: timeout.to_duration(),
+            time_ns: stream_time.map_or(timeout, |time| time.min(timeout)).as_nanos(),
+            connect_timeout: request.limits.connect_timeout.to_duration(),
+            max_body: request.limits.max_body.0,
+            redirects: request.limits.redirects,
+        }
+    }
 }
 
 /// Where a prepared request goes.
@@ -134,23 +161,7 @@ pub(crate) enum Target {
     Filled(UrlTemplate, Rc<Link>),
 }
 
-/// Which roots are known in preparation, and their values.
-pub(crate) struct Known<'a, S> {
-    scope: &'a S,
-    known: &'a dyn Fn(Root) -> bool,
-}
-
 impl<S: Scope> Known<'_, S> {
-    /// The hole's text, if everything it refers to is known and always gives the same.
-    pub(crate) fn fill(&self, hole: &Hole, escape: Escape) -> Result<Option<Vec<u8>>, FillError> {
-        if !hole.is_pure() || !hole.roots().all(self.known) {
-            return Ok(None);
-        }
-        let mut text = Vec::new();
-        hole.fill(self.scope, escape, &mut text)?;
-        Ok(Some(text))
-    }
-
     /// Appends a hole, or its text if that is known.
     pub(crate) fn append_hole(&self, hole: &Hole, escape: Escape, to: &mut Builder) -> Result<(), FillError> {
         match self.fill(hole, escape)? {
@@ -181,82 +192,69 @@ impl<S: Scope> Known<'_, S> {
         }
         Ok(())
     }
-
-    /// The template's text, if all of it is known.
-    pub(crate) fn text(&self, template: &Template) -> Result<Option<String>, FillError> {
-        let prepared = template.prepare(self.scope, self.known, Escape::None)?;
-        Ok(prepared.as_constant().map(str::to_owned))
-    }
 }
 
 impl Prepared {
-    /// Prepares a request. `known` says which roots have their final value in `scope`.
-    pub async fn new(
-        core: &Rc<HttpCore>,
+    /// Prepares a request.
+    pub(crate) async fn new<S: Scope>(
+        client: &Rc<HttpClient>,
         request: &HttpRequest,
-        needs: Needs,
-        scope: &impl Scope,
-        known: impl Fn(Root) -> bool,
+        terms: Terms,
+        known: &Known<'_, S>,
     ) -> Result<Prepared, PrepareError> {
-        let known = Known { scope, known: &known };
-        let url = UrlTemplate::build(request, &known)?;
+        let url = UrlTemplate::build(request, known)?;
         let proxy = read_proxy(request)?;
-        let link = core.routes.link(&request.transport, proxy);
+        let link = client.routes.link(&request.transport, proxy);
         let url_is_pure = url.is_pure();
         let route = match url.fixed_origin() {
             None => None,
-            Some(fixed) => Some(fixed_route(core, &link, &fixed).await?),
+            Some(fixed) => Some(fixed_route(client, &link, &fixed).await?),
         };
         let token = match &request.auth {
-            Some(Auth::OAuth2(settings)) => Some(token::token(core, settings, &request.transport).await?),
+            Some(Auth::OAuth2(settings)) => Some(token::token(client, settings, &request.transport).await?),
             _ => None,
         };
-        let boundary = multipart::boundary([core.random(), core.random()]);
-        let plan = encode::Plan { request, known: &known, link: &link, token, boundary: &boundary };
+        let boundary = multipart::boundary([client.shared.random(), client.shared.random()]);
+        let plan = encode::Plan { request, known, link: &link, token, boundary: &boundary };
         let wire = plan.encode(url.fixed_origin().as_ref().zip(route.as_deref()))?;
         let target = match route {
             Some(route) => Target::Fixed(route),
             None => Target::Filled(url, link),
         };
         let is_pure = wire.is_pure() && url_is_pure;
-        let stream_time = request.stream.as_ref().and_then(|stream| stream.max_time);
         Ok(Prepared {
             wire,
             target,
             is_head: request.method == "HEAD",
-            timeout: request.timeout.to_duration(),
-            time_ns: stream_time.map_or(request.timeout, |time| time.min(request.timeout)).as_nanos(),
-            connect_timeout: request.connect_timeout.to_duration(),
-            max_body: request.max_body.0,
+            is_pure,
+            limits: Limits::new(request, terms.timeout),
             reuse: request.transport.reuse,
             expect: request.expect.clone(),
-            needs,
-            redirects: request.redirects,
+            needs: terms.needs,
             cookie_jar: request.cookie_jar,
             stream: request.stream.clone(),
             digest: digest(request),
             h2: OnceCell::new(),
             memo: RefCell::default(),
-            is_pure,
         })
     }
 
     /// Whether the filled request must be kept while it is answered, because filling it again for a redirect would
     /// give something else.
     pub(crate) fn keeps_request(&self) -> bool {
-        !self.is_pure && (self.redirects > 0 || self.cookie_jar || self.digest.is_some())
+        !self.is_pure && (self.limits.redirects > 0 || self.cookie_jar || self.digest.is_some())
     }
 
     /// When a call that started then must end.
     #[inline]
     pub(crate) fn end(&self, started: Now) -> Now {
-        Now(started.0.saturating_add(self.time_ns))
+        Now(started.0.saturating_add(self.limits.time_ns))
     }
 
     /// How long a stream is read before it is left, if that is earlier than the time-out.
     pub(crate) fn stream_time(&self) -> Option<Duration> {
         let time = self.stream.as_ref()?.max_time?.to_duration();
-        (time < self.timeout).then_some(time)
+        (time < self.limits.timeout).then_some(time)
     }
 }
 
@@ -270,18 +268,18 @@ fn read_proxy(request: &HttpRequest) -> Result<Option<Proxy>, PrepareError> {
 /// The route of a constant origin, its name resolved and its TLS configured. A name that does not resolve is no reason
 /// to stop: each call will say so.
 async fn fixed_route(
-    core: &HttpCore,
+    client: &HttpClient,
     link: &Rc<Link>,
     fixed: &FixedOrigin<'_>,
 ) -> Result<Rc<Route>, PrepareError> {
     let url = parse(fixed.origin)?;
-    let route = core.routes.route(link, &url, || core.random());
+    let route = client.routes.route(link, &url, || client.shared.random());
     if route.is_tls() {
         link.tls()?;
     }
     if link.settings.unix.is_none() {
         let host = link.proxy.as_ref().map_or(url.host, |proxy| &proxy.host);
-        let _unresolved = core.addresses(host, link.settings.dns).await;
+        let _unresolved = client.shared.addresses(host, link.settings.dns).await;
     }
     Ok(route)
 }

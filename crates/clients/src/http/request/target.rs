@@ -3,8 +3,9 @@
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::template::{Escape, FillError, Hole, Piece as TemplatePiece, Scope, Template};
 
-use crate::http::request::prepare::{Known, PrepareError};
+use crate::http::request::prepare::PrepareError;
 use crate::http::request::url::{Url, UrlError};
+use crate::known::Known;
 
 /// A URL in pieces; neighbouring texts are joined.
 pub(crate) struct UrlTemplate(Vec<UrlPiece>);

@@ -94,6 +94,7 @@ impl<'a> Collector<'a> {
     }
 
     /// What was kept. `complete`: the stream came to its own end.
+    #[inline]
     pub(crate) fn finish(
         self,
         ended: Now,
@@ -126,18 +127,18 @@ impl<'a> Collector<'a> {
 
     /// An answer begins; it is kept if anybody needs it.
     #[inline]
-    fn begin(&mut self, status: u16) {
+    fn begin(&mut self) {
         if self.prepared.needs != Needs::default() {
-            self.response = Some(Box::new(Response::new(status)));
+            self.response = Some(Box::default());
         }
     }
 }
 
 impl Sink for Collector<'_> {
     fn head<'b>(&mut self, status: u16, fields: impl Iterator<Item = (&'b str, &'b [u8])>) {
-        self.begin(status);
+        self.begin();
         let Prepared { needs, cookie_jar, .. } = *self.prepared;
-        let redirect = self.prepared.redirects > 0 && matches!(status, 301 | 302 | 303 | 307 | 308);
+        let redirect = self.prepared.limits.redirects > 0 && matches!(status, 301 | 302 | 303 | 307 | 308);
         let challenged = self.prepared.digest.is_some() && status == 401;
         for (name, value) in fields {
             if cookie_jar && is_named(name, b"set-cookie") {
@@ -174,7 +175,7 @@ impl Sink for Collector<'_> {
     #[inline]
     fn recall(&mut self, input: &[u8], to_head: bool) -> Option<Known> {
         let known = self.prepared.memo.borrow().recall(input, to_head)?;
-        self.begin(known.status);
+        self.begin();
         Some(known)
     }
 

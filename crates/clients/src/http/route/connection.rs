@@ -15,11 +15,11 @@ use tokio_rustls::TlsConnector;
 
 use crate::clock;
 use crate::errors;
+use crate::http::client::HttpClient;
 use crate::http::h2::H2Connection;
 use crate::http::h2::multiplex::h2_error;
 use crate::http::route::Route;
 use crate::http::route::proxy;
-use crate::http::shared::HttpCore;
 use crate::network::{Endpoint, Stream};
 use crate::outcome::CallError;
 use crate::tls;
@@ -35,31 +35,34 @@ pub(crate) enum Connection {
 
 /// Opens a connection within `connect_timeout` and the call's own deadline.
 pub(crate) async fn open(
-    core: &HttpCore,
+    client: &HttpClient,
     route: &Route,
     connect_timeout: Duration,
     deadline: tokio::time::Instant,
     phases: &mut Phases,
 ) -> Result<Connection, CallError> {
     let limit = tokio::time::Instant::now() + connect_timeout;
-    match timeout_at(limit.min(deadline), dial(core, route, phases)).await {
-        Ok(result) => result,
+    // Nothing of a handshake is sent either after the lease.
+    let dial = client.shared.lease.guard(dial(client, route, phases));
+    match timeout_at(limit.min(deadline), dial).await {
+        Ok(result) => result?,
         Err(_) if limit < deadline => Err(errors::connect_timeout(&route.origin.to_string())),
         Err(_) => Err(errors::timeout()),
     }
 }
 
-async fn dial(core: &HttpCore, route: &Route, phases: &mut Phases) -> Result<Connection, CallError> {
+async fn dial(client: &HttpClient, route: &Route, phases: &mut Phases) -> Result<Connection, CallError> {
     let begin = clock::now();
     let stream = match (&route.link.settings.unix, &route.link.proxy) {
-        (Some(path), _) => core
+        (Some(path), _) => client
+            .shared
             .network
             .connect(Endpoint::Unix(path))
             .await
             .map_err(|error| errors::connect(&error, &path.to_string_lossy()))?,
-        (None, None) => dial_host(core, route, &route.origin.host, route.origin.port).await?,
+        (None, None) => dial_host(client, route, &route.origin.host, route.origin.port).await?,
         (None, Some(proxy)) => {
-            let mut stream = dial_host(core, route, &proxy.host, proxy.port).await?;
+            let mut stream = dial_host(client, route, &proxy.host, proxy.port).await?;
             if route.is_tls() {
                 Box::pin(proxy::tunnel(&mut stream, proxy, &route.origin)).await?;
             }
@@ -68,15 +71,15 @@ async fn dial(core: &HttpCore, route: &Route, phases: &mut Phases) -> Result<Con
     };
     phases.add(Phase::Connect, clock::now().nanos_since(begin));
     match (route.is_tls(), route.link.settings.version) {
-        (true, _) => Box::pin(secure(core, route, stream, phases)).await,
-        (false, HttpVersion::Http2) => Box::pin(speak_h2(Io::Plain(stream))).await,
+        (true, _) => Box::pin(secure(client, route, stream, phases)).await,
+        (false, HttpVersion::Http2) => Box::pin(speak_h2(client, Io::Plain(stream))).await,
         (false, _) => Ok(Connection::H1(Io::Plain(stream))),
     }
 }
 
 /// Shakes hands over TLS and begins to speak what was agreed on.
 async fn secure(
-    core: &HttpCore,
+    client: &HttpClient,
     route: &Route,
     stream: Stream,
     phases: &mut Phases,
@@ -90,29 +93,29 @@ async fn secure(
     phases.add(Phase::Tls, clock::now().nanos_since(begin));
     let session = stream.get_ref().1;
     let h2 = session.alpn_protocol() == Some(b"h2");
-    core.network.secured(session);
+    client.shared.network.secured(session);
     if !h2 && route.link.settings.version == HttpVersion::Http2 {
         return Err(CallError::new(ErrorKind::Tls, "the peer does not speak HTTP/2 (ALPN)"));
     }
     let io = Io::Tls(Box::new(stream));
-    if h2 { speak_h2(io).await } else { Ok(Connection::H1(io)) }
+    if h2 { speak_h2(client, io).await } else { Ok(Connection::H1(io)) }
 }
 
-async fn speak_h2(io: Io) -> Result<Connection, CallError> {
-    let connection = H2Connection::handshake(io).await.map_err(h2_error)?;
+async fn speak_h2(client: &HttpClient, io: Io) -> Result<Connection, CallError> {
+    let connection = H2Connection::handshake(io, client.shared.lease.clone()).await.map_err(h2_error)?;
     Ok(Connection::H2(Rc::new(connection)))
 }
 
 /// Tries the addresses of a host, beginning with the next one in turn, until one answers.
-async fn dial_host(core: &HttpCore, route: &Route, host: &str, port: u16) -> Result<Stream, CallError> {
+async fn dial_host(client: &HttpClient, route: &Route, host: &str, port: u16) -> Result<Stream, CallError> {
     let link = &route.link;
-    let addresses = core.addresses(host, link.settings.dns).await?;
+    let addresses = client.shared.addresses(host, link.settings.dns).await?;
     let begin = route.next_address(addresses.len());
     let mut failed = None;
     for at in 0..addresses.len() {
         let address = addresses[(begin + at) % addresses.len()];
         let peer = SocketAddr::new(address, port);
-        match core.network.connect(Endpoint::Tcp { peer, source: link.source(address) }).await {
+        match client.shared.network.connect(Endpoint::Tcp { peer, source: link.source(address) }).await {
             Ok(stream) => return Ok(stream),
             Err(error) => failed = Some(errors::connect(&error, &peer.to_string())),
         }

@@ -89,11 +89,6 @@ impl CookieJar {
         self.cookies.is_empty()
     }
 
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.cookies.clear();
-    }
-
     /// Takes the value of a `set-cookie` field that came as an answer to a request for `url`. A cookie that is
     /// already expired removes the one it replaces.
     pub fn store(&mut self, url: &Url<'_>, set_cookie: &[u8], now_s: u64) -> Result<(), CookieError> {

@@ -5,7 +5,7 @@
 
 pub mod cookies;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use hyperscale_plan::model::http::Reuse;
@@ -27,6 +27,8 @@ const TIMERS_MAX: usize = 64;
 #[derive(Default)]
 pub struct Session {
     idle: RefCell<Vec<Idle>>,
+    /// Whether any idle connection is closed at the end of the iteration.
+    ends_with_iteration: Cell<bool>,
     timers: RefCell<Vec<Deadline>>,
     pub(crate) cookies: RefCell<CookieJar>,
     digests: RefCell<Vec<Digest>>,
@@ -73,15 +75,9 @@ impl Session {
     /// Closes the connections that live as long as an iteration.
     #[inline]
     pub fn end_iteration(&self) {
-        let mut idle = self.idle.borrow_mut();
-        if idle.iter().any(|idle| idle.iteration) {
-            idle.retain(|idle| !idle.iteration);
+        if self.ends_with_iteration.take() {
+            self.idle.borrow_mut().retain(|idle| !idle.iteration);
         }
-    }
-
-    /// Forgets all cookies.
-    pub fn clear_cookies(&self) {
-        self.cookies.borrow_mut().clear();
     }
 
     /// The connection used last on a route. One that takes exchanges side by side stays where it is.
@@ -116,6 +112,9 @@ impl Session {
         }
         if idle.len() == IDLE_MAX {
             idle.remove(0);
+        }
+        if iteration {
+            self.ends_with_iteration.set(true);
         }
         push_exact(&mut idle, Idle { route, iteration, connection });
     }
@@ -156,7 +155,7 @@ impl Session {
         match self.timers.borrow_mut().pop() {
             None => Deadline::new(now, at),
             Some(mut timer) => {
-                timer.set(at);
+                timer.set(now, at);
                 timer
             }
         }

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
+use hyperscale_clients::clock::Anchor;
 use hyperscale_job::StopPhase;
 use hyperscale_job::segment::RateChange;
 use hyperscale_plan::load::{Arrivals, Change};
@@ -148,9 +149,13 @@ struct Pacer<'a> {
 impl Pacer<'_> {
     /// Releases what is due, at most a lot.
     fn release_due(&mut self, next: &mut Option<u64>, starts: &mut Arrivals, now: u64) {
+        if next.is_none_or(|due| due > now) {
+            return;
+        }
+        let anchor = Anchor::new();
         for _ in 0..LOT {
             let Some(due) = next.filter(|due| *due <= now) else { return };
-            self.release(self.core.time.intended(due));
+            self.release(anchor.at(self.core.time.wall(due).into_std()));
             *next = starts.next();
         }
     }

@@ -10,11 +10,10 @@ use hyperscale_types::{ByteSize, Span, limits};
 
 use super::Reader;
 use super::fields::Fields;
-use super::plan::Defaults;
 use super::view::View;
 use crate::document::{Key, Kind, Node};
 use crate::model::HttpRequest;
-use crate::model::http::{Body, StatusSet, Stream, StreamEvents};
+use crate::model::http::{Body, Limits, StatusSet, Stream, StreamEvents};
 use crate::template::Template;
 
 /// Time to open a connection unless the plan says otherwise; never more than the call's.
@@ -50,7 +49,7 @@ impl Reader<'_> {
         node: &Node,
         expect: Option<&Node>,
         view: View<'_>,
-        defaults: [Defaults<'_>; 2],
+        [workflow, plan]: [Option<&Node>; 2],
     ) -> Option<HttpRequest> {
         let short; // `http: https://…`
         let node = match &node.kind {
@@ -61,8 +60,7 @@ impl Reader<'_> {
             }
             _ => node,
         };
-        let [workflow, plan] = defaults;
-        let fields = self.fields(node, "`http`")?.on_top_of(workflow.http).on_top_of(plan.http);
+        let fields = self.fields(node, "`http`")?.on_top_of(workflow).on_top_of(plan);
         let url = fields.take("url");
         if url.is_none() {
             self.problems.error(node.place, "an HTTP call needs a `url`");
@@ -81,19 +79,21 @@ impl Reader<'_> {
             auth: fields.take("auth").and_then(|node| self.auth(node, view)),
             transport: self.transport(&fields, view),
             expect: self.expected(expect, &fields),
-            connect_timeout: connect_timeout.unwrap_or(CONNECT_TIMEOUT).min(timeout),
-            redirects: fields
-                .take("redirects")
-                .and_then(|node| self.redirects(node))
-                .unwrap_or(limits::REDIRECTS_MAX),
+            limits: Limits {
+                timeout,
+                connect_timeout: connect_timeout.unwrap_or(CONNECT_TIMEOUT).min(timeout),
+                redirects: fields
+                    .take("redirects")
+                    .and_then(|node| self.redirects(node))
+                    .unwrap_or(limits::REDIRECTS_MAX),
+                max_body: self.max_body(&fields),
+            },
             cookie_jar: self.flag(&fields, "cookie_jar", true),
             compression: self.flag(&fields, "compression", false),
-            max_body: self.max_body(&fields),
             stream: fields.take("stream").and_then(|node| self.stream(node)),
             method,
             headers,
             body,
-            timeout,
         };
         fields.finish(self, "`http`");
         if request.compression && request.stream.is_some() {

@@ -158,8 +158,6 @@ fn the_oldest_makes_room_in_a_domain_and_in_the_jar() {
     assert_eq!(sent(&jar, "http://h0.example", NOW_S), "");
     let newest = sent(&jar, "http://h9.example", NOW_S);
     assert!(newest.starts_with("c1=1; ") && newest.ends_with(&format!("c{COOKIES_PER_DOMAIN_MAX}=1")));
-    jar.clear();
-    assert!(jar.is_empty());
 }
 
 #[test]
