@@ -3,4 +3,5 @@
 mod allocations;
 mod books;
 mod pacing;
+mod segments;
 mod support;
