@@ -3,4 +3,6 @@
 mod allocations;
 mod books;
 mod pacing;
+#[cfg(feature = "test-protocol")]
+mod protocol;
 mod support;
