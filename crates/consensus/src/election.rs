@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use hyperscale_types::split_mix;
 use raft::StateRole;
 
 use crate::id::RaftId;
@@ -22,12 +23,9 @@ pub(crate) fn timeout(seed: u64, node: RaftId, term: u64, role: StateRole, ticks
     ticks.start + (drawn % width) as usize
 }
 
-/// A bijective scrambling of 64 bits (the finalizer of SplitMix64): equal everywhere, unlike a seeded hasher.
+/// A bijective scrambling of 64 bits: equal everywhere, unlike a seeded hasher.
 pub(crate) const fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
+    split_mix::step(value).1
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hyperscale_types::{ErrorKind, Name};
+use hyperscale_types::Name;
 
 use crate::step::StepStats;
 use crate::totals::Totals;
@@ -70,19 +70,20 @@ fn balance_step(name: &Name, step: &StepStats, wrong: &mut Vec<Imbalance>) {
     equal("count = ok + failed", step.count, step.ok.saturating_add(step.failed));
     equal(
         "errors by kind = failed",
-        step.errors.iter().fold(0, |sum, n| sum.saturating_add(*n)),
+        step.errors_by_kind().fold(0, |sum, (_, n)| sum.saturating_add(n)),
         step.failed,
     );
     equal("latency samples = ok", step.latency.count(), step.ok);
     equal("service samples = ok", step.service.count(), step.ok);
     equal("failed latency samples = failed", step.failed_latency.count(), step.failed);
     let mut at_most = |text, left, right| law(left <= right, text, left, right);
-    for phase in &step.phases {
+    for phase in step.phases.iter().chain(step.unknown_phases().map(|(_, phase)| phase)) {
         at_most("phase samples ≤ ok", phase.count(), step.ok);
     }
     at_most("statuses ≤ count", step.statuses().map(|(_, n)| n).sum(), step.count);
-    for kind in ErrorKind::ALL {
-        at_most("messages of a kind ≤ errors of it", step.messages_of(kind), step.errors[kind.index()]);
+    for kind in step.messages().map(|(kind, ..)| kind) {
+        let errors = step.errors_by_kind().find(|(of, _)| *of == kind).map_or(0, |(_, count)| count);
+        at_most("messages of a kind ≤ errors of it", step.messages_of(kind), errors);
     }
 }
 
@@ -90,6 +91,7 @@ fn balance_step(name: &Name, step: &StepStats, wrong: &mut Vec<Imbalance>) {
 mod tests {
     use super::*;
     use crate::sample::CallSample;
+    use hyperscale_types::ErrorKind;
 
     fn books(error: Option<ErrorKind>) -> StepStats {
         let mut step = StepStats::default();

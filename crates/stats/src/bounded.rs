@@ -50,6 +50,16 @@ impl<V: Entry, const MAX: usize> Bounded<V, MAX> {
         &self.rest
     }
 
+    /// Whether nothing was recorded at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty() && self.iter().next().is_none()
+    }
+
+    /// Replaces what was recorded under texts beyond the limit.
+    pub(crate) fn set_rest(&mut self, rest: V) {
+        self.rest = rest;
+    }
+
     /// The same for the kept texts, to clear them in place.
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.kept.values_mut().chain(std::iter::once(&mut self.rest))

@@ -18,9 +18,12 @@ pub trait Count: Copy + Default + Send + 'static {
     fn add(&mut self, n: u64);
     /// The number.
     fn get(self) -> u64;
+    /// The largest number it holds.
+    const MAX: u64;
 }
 
 impl Count for u32 {
+    const MAX: u64 = u32::MAX as u64;
     #[inline]
     fn bump(&mut self) {
         *self += 1;
@@ -34,6 +37,7 @@ impl Count for u32 {
 }
 
 impl Count for u64 {
+    const MAX: u64 = u64::MAX;
     #[inline]
     fn bump(&mut self) {
         *self += 1;

@@ -10,6 +10,8 @@ use crate::buckets::{Buckets, Count, SUB, SUB_BITS, rank_of};
 const EXPONENTS: usize = 128;
 /// Negative numbers, then positive ones.
 const SLOTS: usize = 2 * EXPONENTS;
+/// How many buckets there are.
+pub(crate) const BUCKETS: usize = SLOTS * SUB;
 const EXPONENT_MIN: i64 = -64;
 const EXPONENT_MAX: i64 = 63;
 const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
@@ -18,21 +20,21 @@ const EXPONENT_BIAS: i64 = 1023;
 /// Arbitrary finite numbers. `C` is the counter of a bucket: `u32` in windows, `u64` in totals.
 #[derive(Clone, Debug)]
 pub struct Distribution<C = u64> {
-    buckets: Buckets<C, SLOTS>,
+    pub(crate) buckets: Buckets<C, SLOTS>,
     /// Zeros, and what is too small to be told from zero.
-    zeros: u64,
-    moments: Moments,
+    pub(crate) zeros: u64,
+    pub(crate) moments: Moments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Moments {
-    count: u64,
-    clamped: u64,
-    min: f64,
-    max: f64,
-    mean: f64,
+pub(crate) struct Moments {
+    pub(crate) count: u64,
+    pub(crate) clamped: u64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    pub(crate) mean: f64,
     /// Sum of squared differences from the mean (Welford; merged by Chan, Golub, LeVeque).
-    m2: f64,
+    pub(crate) m2: f64,
 }
 
 impl Moments {
@@ -181,6 +183,20 @@ fn place_of(value: f64) -> Place {
     } else {
         Place::Bucket { slot: EXPONENTS + slot, sub, clamped }
     }
+}
+
+/// Whether the smallest and the largest number lie in the first and the last of these buckets.
+pub(crate) fn ends_fit(min: f64, max: f64, zeros: bool, buckets: &[(usize, u64)]) -> bool {
+    // Zeros lie between the negative and the positive buckets.
+    let half = EXPONENTS * SUB;
+    let key = |bucket: usize| if bucket < half { bucket } else { bucket + 1 };
+    let of = |value: f64| match place_of(value) {
+        Place::Zero => half,
+        Place::Bucket { slot, sub, .. } => key(slot * SUB + sub),
+    };
+    let zero = zeros.then_some(half);
+    let ends = |bucket: Option<&(usize, u64)>| bucket.map(|(bucket, _)| key(*bucket)).into_iter().chain(zero);
+    ends(buckets.first()).min() == Some(of(min)) && ends(buckets.last()).max() == Some(of(max))
 }
 
 fn middle_of(bucket: usize) -> f64 {

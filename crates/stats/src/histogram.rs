@@ -164,7 +164,7 @@ impl<C: Count> Histogram<C> {
     }
 }
 
-impl Histogram<u64> {
+impl<C: Count> Histogram<C> {
     /// Puts a histogram together from its parts. The caller has checked that they belong to each other.
     pub(crate) fn from_parts(moments: Moments, buckets: impl IntoIterator<Item = (usize, u64)>) -> Self {
         let mut histogram = Self { buckets: Buckets::default(), moments };

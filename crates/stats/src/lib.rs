@@ -12,6 +12,7 @@ mod bounded;
 mod buckets;
 mod coarse;
 pub mod compare;
+mod detail;
 pub mod distribution;
 pub mod event;
 pub mod histogram;

@@ -11,24 +11,24 @@ use crate::layout::MetricKind;
 /// All values of one metric. What they mean is said by its [`MetricKind`].
 #[derive(Clone, Debug, Default)]
 pub struct MetricStats<C: Count = u64> {
-    values: Distribution<C>,
-    sum: f64,
-    non_zero: u64,
-    refused: u64,
-    last: Option<Last>,
+    pub(crate) values: Distribution<C>,
+    pub(crate) sum: f64,
+    pub(crate) non_zero: u64,
+    pub(crate) refused: u64,
+    pub(crate) last: Option<Last>,
     /// The same values by their tags; not there before the first value that has any.
-    tags: Option<Box<Tags<C>>>,
+    pub(crate) tags: Option<Box<Tags<C>>>,
 }
 
 /// Values by their tags (`k=v,k2=v2`).
-type Tags<C> = Bounded<MetricStats<C>, { limits::TAG_SETS_MAX }>;
+pub(crate) type Tags<C> = Bounded<MetricStats<C>, { limits::TAG_SETS_MAX }>;
 
 /// The newest value, and where it comes from, so that "newest" does not depend on the order of merging.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Last {
-    at_ns: u64,
-    core: u32,
-    value: f64,
+pub(crate) struct Last {
+    pub(crate) at_ns: u64,
+    pub(crate) core: u32,
+    pub(crate) value: f64,
 }
 
 impl Last {

@@ -1,17 +1,14 @@
 //! HOT: statistics of one step. [`StepStats::call`] runs once per request: no allocation after first use.
 
-use std::collections::BTreeMap;
-
 use hyperscale_types::rule::Phase;
-use hyperscale_types::{ErrorKind, Phases, limits};
+use hyperscale_types::{ErrorKind, Phases, ReportedKind};
 
-use crate::bounded::{Bounded, Entry};
-use crate::buckets::{Buckets, Count, SUB};
+use crate::bounded::Entry;
+use crate::buckets::{Count, SUB};
+use crate::detail::Detail;
 use crate::histogram::Histogram;
 use crate::sample::{CallSample, StreamEvent};
 
-/// Bytes kept of an error message.
-pub const MESSAGE_BYTES_MAX: usize = 512;
 /// Statuses from here on have no count of their own.
 pub const STATUS_END: u16 = 1_000;
 
@@ -32,9 +29,9 @@ pub struct StepStats<C: Count = u64> {
     pub bytes_sent: u64,
     /// Bytes read.
     pub bytes_received: u64,
-    /// Calls that got any answer.
+    /// Calls that got any response.
     pub answered: u64,
-    /// Failed calls by kind, in the order of [`ErrorKind::ALL`].
+    /// Failed calls by kind, in the order of [`ErrorKind::ALL`]; [`StepStats::errors_by_kind`] has all of them.
     pub errors: [u64; ErrorKind::COUNT],
     /// From the intended start to the end, of calls that were ok.
     pub latency: Histogram<C>,
@@ -44,11 +41,10 @@ pub struct StepStats<C: Count = u64> {
     pub failed_latency: Histogram<C>,
     /// Parts of the service time of calls that were ok, in the order of [`Phase::ALL`].
     pub phases: [Histogram<C>; Phase::ALL.len()],
-    /// Events of streamed answers.
+    /// Events of streamed responses.
     pub stream: StreamStats<C>,
-    status: Buckets<C, 2>,
-    messages: BTreeMap<ErrorKind, Bounded<u64, { limits::ERROR_MESSAGES_MAX }>>,
-    tags: Bounded<TagStats<C>, { limits::TAG_SETS_MAX }>,
+    /// What has no fixed set of keys: statuses, messages, tags, numbers of other versions.
+    pub(crate) detail: Detail<C>,
 }
 
 /// Statistics of the calls of a step that carry the same tags.
@@ -64,7 +60,7 @@ pub struct TagStats<C: Count = u64> {
     pub latency: Histogram<C>,
 }
 
-/// Events of streamed answers.
+/// Events of streamed responses.
 #[derive(Clone, Debug, Default)]
 pub struct StreamStats<C: Count = u64> {
     /// From the start of a call to its first event.
@@ -84,7 +80,7 @@ impl<C: Count> StepStats<C> {
         self.answered += u64::from(sample.answered);
         if sample.status != 0 {
             let status = usize::from(sample.status.min(STATUS_END));
-            self.status.add_one(status / SUB, status % SUB);
+            self.detail.status.add_one(status / SUB, status % SUB);
         }
         let Some(kind) = sample.error else { return self.ok(sample) };
         self.failed += 1;
@@ -98,10 +94,11 @@ impl<C: Count> StepStats<C> {
         self.latency.record(sample.latency_ns);
         self.service.record(sample.service_ns);
         // Written out, because a loop over the phases stays a loop with a jump table in it.
-        let [connect, tls, write, wait, read] = &mut self.phases;
+        let [connect, tls, auth, write, wait, read] = &mut self.phases;
         let phases = &sample.phases;
         record_if(connect, phases.present & Phases::CONNECT, phases.connect_ns);
         record_if(tls, phases.present & Phases::TLS, phases.tls_ns);
+        record_if(auth, phases.present & Phases::AUTH, phases.auth_ns);
         record_if(write, phases.present & Phases::WRITE, phases.write_ns);
         record_if(wait, phases.present & Phases::WAIT, phases.wait_ns);
         record_if(read, phases.present & Phases::READ, phases.read_ns);
@@ -114,13 +111,8 @@ impl<C: Count> StepStats<C> {
         }
     }
 
-    pub(crate) fn error_message(&mut self, kind: ErrorKind, message: &str) {
-        let message = &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)];
-        *self.messages.entry(kind).or_default().entry(message) += 1;
-    }
-
     pub(crate) fn tagged(&mut self, tags: &str, sample: &CallSample) {
-        let stats = self.tags.entry(tags);
+        let stats = self.detail.tags.entry(tags);
         stats.count += 1;
         if sample.error.is_some() {
             stats.failed += 1;
@@ -145,14 +137,12 @@ impl<C: Count> StepStats<C> {
             *counter = 0;
         }
         self.errors.fill(0);
-        self.status.clear();
         let timings = [&mut self.latency, &mut self.service, &mut self.failed_latency];
         let stream = [&mut self.stream.first_event, &mut self.stream.between_events];
         for histogram in timings.into_iter().chain(stream).chain(&mut self.phases) {
             histogram.clear();
         }
-        self.messages.values_mut().flat_map(Bounded::values_mut).for_each(|count| *count = 0);
-        self.tags.values_mut().for_each(TagStats::clear);
+        self.detail.clear();
     }
 
     /// Adds all of `other`.
@@ -180,38 +170,45 @@ impl<C: Count> StepStats<C> {
         }
         self.stream.first_event.merge(&other.stream.first_event);
         self.stream.between_events.merge(&other.stream.between_events);
-        self.status.merge(&other.status);
-        for (kind, messages) in &other.messages {
-            self.messages.entry(*kind).or_default().merge_with(messages, Entry::absorb);
-        }
-        self.tags.merge_with(&other.tags, TagStats::merge);
+        self.detail.merge(&other.detail);
     }
 
     /// Every status that was seen with its count; [`STATUS_END`] stands for all from there on.
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
-        self.status.iter().map(|(status, count)| (status as u16, count))
+        self.detail.status.iter().map(|(status, count)| (status as u16, count))
+    }
+
+    /// Failed calls by kind, without kinds that did not occur; kinds of other versions come last.
+    pub fn errors_by_kind(&self) -> impl Iterator<Item = (ReportedKind, u64)> + '_ {
+        let known = ErrorKind::ALL.into_iter().map(ReportedKind::Known).zip(self.errors);
+        known.chain(self.detail.unknown_errors()).filter(|(_, count)| *count > 0)
     }
 
     /// Every kept error message with its count.
-    pub fn messages(&self) -> impl Iterator<Item = (ErrorKind, &str, u64)> {
-        self.messages
-            .iter()
-            .flat_map(|(kind, texts)| texts.iter().map(move |(text, count)| (*kind, text, *count)))
+    pub fn messages(&self) -> impl Iterator<Item = (ReportedKind, &str, u64)> {
+        let messages = self.detail.messages.iter();
+        messages.flat_map(|(kind, texts)| texts.iter().map(move |(text, count)| (*kind, text, *count)))
     }
 
     /// How many messages were given for a kind, kept or not.
-    pub fn messages_of(&self, kind: ErrorKind) -> u64 {
-        self.messages.get(&kind).map_or(0, |texts| texts.iter().map(|(_, n)| *n).sum::<u64>() + texts.rest())
+    pub fn messages_of(&self, kind: impl Into<ReportedKind>) -> u64 {
+        let texts = self.detail.messages.get(&kind.into());
+        texts.map_or(0, |texts| texts.iter().map(|(_, n)| *n).sum::<u64>().saturating_add(*texts.rest()))
+    }
+
+    /// Phases of other versions by their number, of calls that were ok.
+    pub fn unknown_phases(&self) -> impl Iterator<Item = (u8, &Histogram<C>)> {
+        self.detail.unknown_phases()
     }
 
     /// Every kept tag set (`k=v,k2=v2`) with its statistics.
     pub fn tags(&self) -> impl Iterator<Item = (&str, &TagStats<C>)> {
-        self.tags.iter()
+        self.detail.tags.iter()
     }
 
     /// The calls whose tag sets were beyond the limit.
     pub fn other_tags(&self) -> &TagStats<C> {
-        self.tags.rest()
+        self.detail.tags.rest()
     }
 }
 
@@ -223,14 +220,14 @@ fn record_if<C: Count>(histogram: &mut Histogram<C>, present: u8, ns: u64) {
 }
 
 impl<C: Count> TagStats<C> {
-    fn merge<D: Count>(&mut self, other: &TagStats<D>) {
+    pub(crate) fn merge<D: Count>(&mut self, other: &TagStats<D>) {
         self.count = self.count.saturating_add(other.count);
         self.ok = self.ok.saturating_add(other.ok);
         self.failed = self.failed.saturating_add(other.failed);
         self.latency.merge(&other.latency);
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         (self.count, self.ok, self.failed) = (0, 0, 0);
         self.latency.clear();
     }

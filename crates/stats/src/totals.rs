@@ -30,10 +30,10 @@ pub struct Totals {
     /// Dispatch lag of open-model starts: what the generator added. Waiting for a free VU is not part of it.
     pub lag: Histogram,
     layout: Arc<Layout>,
-    steps: Vec<StepStats>,
-    checks: Vec<CheckStats>,
-    metrics: Vec<MetricStats>,
-    cores: BTreeMap<u32, CoreLoad>,
+    pub(crate) steps: Vec<StepStats>,
+    pub(crate) checks: Vec<CheckStats>,
+    pub(crate) metrics: Vec<MetricStats>,
+    pub(crate) cores: BTreeMap<u32, CoreLoad>,
 }
 
 /// What one core did so far.

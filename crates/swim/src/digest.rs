@@ -3,6 +3,8 @@
 //! Records are spread over 64 buckets by their key; a bucket is the wrapping sum of the fingerprints in it, so adding and
 //! removing cost O(1) and the order does not matter. Two nodes exchange digests and then only the buckets that differ.
 
+use hyperscale_types::split_mix;
+
 /// Number of buckets: one bit each in a mask.
 pub const BUCKETS: usize = 64;
 
@@ -47,12 +49,9 @@ pub(crate) fn in_mask(mask: u64, key: u64) -> bool {
     mask & (1 << bucket_of(key)) != 0
 }
 
-/// A bijective scrambling of 64 bits (the finalizer of SplitMix64): equal everywhere, unlike a seeded hasher.
+/// A bijective scrambling of 64 bits: equal everywhere, unlike a seeded hasher.
 pub(crate) fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
+    split_mix::step(value).1
 }
 
 /// Fingerprint of several numbers in their order.

@@ -17,10 +17,11 @@ pub mod rate;
 pub mod rule;
 pub mod secret;
 pub mod size;
+pub mod split_mix;
 
 pub use command::Command;
 pub use duration::Span;
-pub use error_kind::ErrorKind;
+pub use error_kind::{ErrorKind, ReportedKind};
 pub use exit::ExitCode;
 pub use name::Name;
 pub use node::{BootEpoch, NodeId, Role, Token};
@@ -29,3 +30,4 @@ pub use phases::Phases;
 pub use priority::Priority;
 pub use rate::Rate;
 pub use size::ByteSize;
+pub use split_mix::SplitMix64;

@@ -16,6 +16,8 @@ pub const CALL_TIMEOUT: Span = Span::from_secs(30);
 pub const GRACEFUL_STOP: Span = Span::from_secs(30);
 /// Time that calls in flight get after a cancel or a threshold abort.
 pub const CANCEL_GRACE: Span = Span::from_secs(5);
+/// Time that calls in flight get after the end of a lease.
+pub const ISOLATION_GRACE: Span = Span::from_millis(200);
 /// Largest number of virtual users of one workflow.
 pub const VUS_MAX: u32 = 1_000_000;
 /// Values kept for `pick: all`.

@@ -10,6 +10,8 @@ pub struct Phases {
     pub connect_ns: u64,
     /// The TLS handshake.
     pub tls_ns: u64,
+    /// Authentication before the first operation.
+    pub auth_ns: u64,
     /// Handing the request to the kernel.
     pub write_ns: u64,
     /// From the last byte written to the first byte read.
@@ -25,11 +27,13 @@ impl Phases {
     pub const CONNECT: u8 = 1 << Phase::Connect as u8;
     /// A TLS handshake was made.
     pub const TLS: u8 = 1 << Phase::Tls as u8;
+    /// The connection was authenticated.
+    pub const AUTH: u8 = 1 << Phase::Auth as u8;
     /// The request was written.
     pub const WRITE: u8 = 1 << Phase::Write as u8;
-    /// The answer was waited for.
+    /// The response was waited for.
     pub const WAIT: u8 = 1 << Phase::Wait as u8;
-    /// The answer was read.
+    /// The response was read.
     pub const READ: u8 = 1 << Phase::Read as u8;
 
     /// Adds to a phase, which has happened with it: the hops of one call are summed up.
@@ -39,6 +43,7 @@ impl Phases {
         match phase {
             Phase::Connect => self.connect_ns += ns,
             Phase::Tls => self.tls_ns += ns,
+            Phase::Auth => self.auth_ns += ns,
             Phase::Write => self.write_ns += ns,
             Phase::Wait => self.wait_ns += ns,
             Phase::Read => self.read_ns += ns,
@@ -51,6 +56,7 @@ impl Phases {
         let ns = match phase {
             Phase::Connect => self.connect_ns,
             Phase::Tls => self.tls_ns,
+            Phase::Auth => self.auth_ns,
             Phase::Write => self.write_ns,
             Phase::Wait => self.wait_ns,
             Phase::Read => self.read_ns,
@@ -66,10 +72,10 @@ mod tests {
     #[test]
     fn a_phase_of_no_time_has_happened() {
         let mut phases = Phases::default();
-        assert_eq!(Phase::ALL.map(|phase| phases.ns(phase)), [None; 5]);
+        assert_eq!(Phase::ALL.map(|phase| phases.ns(phase)), [None; 6]);
         phases.add(Phase::Read, 0);
         phases.add(Phase::Wait, 3);
         phases.add(Phase::Wait, 4);
-        assert_eq!(Phase::ALL.map(|phase| phases.ns(phase)), [None, None, None, Some(7), Some(0)]);
+        assert_eq!(Phase::ALL.map(|phase| phases.ns(phase)), [None, None, None, None, Some(7), Some(0)]);
     }
 }

@@ -4,7 +4,7 @@
 //! rule   = workflow ['.' step] '.' metric op value
 //! metric = ('latency'|'service') ['.' phase] '.' stat | 'rate' | 'completed' | 'failed.count' | 'failed.rate'
 //!        | 'check.' name '.rate' | 'metric.' name '.' stat | 'dropped' | 'late'
-//! phase  = connect | tls | write | wait | read
+//! phase  = connect | tls | auth | write | wait | read
 //! stat   = p0 … p100 (decimals allowed) | mean | min | max | stdev | count
 //! op     = < <= > >= == !=
 //! ```
@@ -69,6 +69,8 @@ pub enum Phase {
     Connect,
     /// The TLS handshake.
     Tls,
+    /// Authentication before the first operation.
+    Auth,
     /// Handing the request to the kernel.
     Write,
     /// From the last byte written to the first byte read.
@@ -79,17 +81,36 @@ pub enum Phase {
 
 impl Phase {
     /// All phases, in order of time.
-    pub const ALL: [Phase; 5] = [Phase::Connect, Phase::Tls, Phase::Write, Phase::Wait, Phase::Read];
+    pub const ALL: [Phase; 6] =
+        [Phase::Connect, Phase::Tls, Phase::Auth, Phase::Write, Phase::Wait, Phase::Read];
 
     /// The word used in rules and results.
     pub const fn as_str(self) -> &'static str {
         match self {
             Phase::Connect => "connect",
             Phase::Tls => "tls",
+            Phase::Auth => "auth",
             Phase::Write => "write",
             Phase::Wait => "wait",
             Phase::Read => "read",
         }
+    }
+
+    /// The number it travels by. It never changes and is never given to another phase.
+    pub const fn number(self) -> u8 {
+        match self {
+            Phase::Connect => 1,
+            Phase::Tls => 2,
+            Phase::Auth => 3,
+            Phase::Write => 4,
+            Phase::Wait => 5,
+            Phase::Read => 6,
+        }
+    }
+
+    /// The phase of a number, unless this version does not know it.
+    pub fn of_number(number: u8) -> Option<Phase> {
+        Phase::ALL.into_iter().find(|phase| phase.number() == number)
     }
 }
 

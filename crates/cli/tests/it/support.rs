@@ -340,7 +340,7 @@ pub(crate) fn step<'r>(workflow: &'r WorkflowResult, name: &str) -> &'r StepResu
 
 /// How often a kind of error happened in a step.
 pub(crate) fn errors(step: &StepResult, kind: &str) -> u64 {
-    step.errors.iter().filter(|(known, _)| known.as_str() == kind).map(|(_, count)| count).sum()
+    step.errors.iter().filter(|(known, _)| known.word() == kind).map(|(_, count)| count).sum()
 }
 
 /// The books of a result agree with each other, as `What counts` says.

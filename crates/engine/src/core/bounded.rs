@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use hyperscale_job::StopPhase;
 use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_types::{ErrorKind, Now, Span};
 use tokio::time;
@@ -10,7 +11,6 @@ use super::Core;
 use super::examine::Verdict;
 use super::step::{Place, StepEnd, land_local, once, rest};
 use super::vu::Vu;
-use crate::control::StopPhase;
 
 /// The time that a step has for all it does, if its calls do not see to it themselves: the time-out of a single call is
 /// part of its preparation.

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use hyperscale_clients::{Outcome, Response};
+use hyperscale_job::{Failure, FailureKind};
 use hyperscale_plan::model::step::{CheckRule, ExtractFrom, Extraction, Stop};
 use hyperscale_plan::template::{Escape, FillError, Template};
 use hyperscale_stats::{CallSample, StreamEvent};
 use hyperscale_types::{ErrorKind, Now};
 use minijinja::Value;
 
+use super::Core;
 use super::scope::VuScope;
 use super::step::Place;
 use super::values::StepValue;
 use super::vu::Vu;
-use super::{Core, Failure};
 
 /// What is thought of a step's run.
 #[derive(Debug, Default)]
@@ -95,7 +96,11 @@ pub(crate) fn check_all(core: &Core, vu: &Vu, place: Place<'_>, subject: &Subjec
         verdict.stop = stop;
         if check.stop == Some(Stop::Test) {
             let message = format!("check `{}` of step `{}` did not hold", check.name, place.step.name);
-            core.stop_test(Failure { reason: "check", message, step: Some(place.step.name.clone()) });
+            core.stop_test(Failure {
+                kind: FailureKind::Check,
+                message,
+                step: Some(place.step.name.clone()),
+            });
         }
     }
     verdict

@@ -9,6 +9,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
+use hyperscale_job::layout::Part;
 use hyperscale_plan::model::StepGraph;
 use hyperscale_types::Now;
 
@@ -16,7 +17,6 @@ use super::Core;
 use super::graph::{GraphEnd, skip};
 use super::step::{self, Place, StepEnd};
 use super::vu::Vu;
-use crate::layout::Part;
 
 /// Where each step of a forked graph stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! HOT: running a step graph. A plain sequence is a loop; only real forks pay for a join.
 
+use hyperscale_job::StopPhase;
+use hyperscale_job::layout::Part;
 use hyperscale_plan::model::step::Stop;
 use hyperscale_types::Now;
 
 use super::step::{self, Place, StepEnd};
 use super::vu::Vu;
 use super::{Core, forks};
-use crate::control::StopPhase;
-use crate::layout::Part;
 
 /// How one pass through a graph ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use hyperscale_clients::{Clients, Known, PrepareError, Prepared, Terms};
+use hyperscale_job::layout::Part;
+use hyperscale_job::{Failure, FailureKind};
 use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_plan::template::Root;
 
+use super::Slice;
 use super::scope::SegmentScope;
-use super::{Failure, Segment};
-use crate::layout::Part;
 
 /// A graph ready to run on one core; vectors are indexed by the step's position, except `calls`.
 #[derive(Default)]
@@ -27,11 +28,7 @@ pub(crate) struct PreparedPart {
 }
 
 /// Prepares one part. Fails with the step whose arguments cannot be prepared.
-pub(crate) async fn prepare(
-    clients: &Clients,
-    segment: &Segment,
-    part: Part,
-) -> Result<PreparedPart, Failure> {
+pub(crate) async fn prepare(clients: &Clients, segment: &Slice, part: Part) -> Result<PreparedPart, Failure> {
     let graph = part.graph(segment.workflow());
     let base = segment.bases[part as usize];
     let (mut check, mut metric) = (base.check, base.metric);
@@ -53,7 +50,7 @@ pub(crate) async fn prepare(
 /// Appends the calls of a step.
 async fn prepare_calls(
     clients: &Clients,
-    segment: &Segment,
+    segment: &Slice,
     step: &Step,
     calls: &mut Vec<Prepared>,
 ) -> Result<(), Failure> {
@@ -66,6 +63,6 @@ async fn prepare_calls(
 }
 
 fn failure(step: &Step, error: &PrepareError) -> Failure {
-    let reason = if error.is_unreachable { "unreachable" } else { "prepare" };
-    Failure { reason, message: error.to_string(), step: Some(step.name.clone()) }
+    let kind = if error.is_unreachable { FailureKind::Unreachable } else { FailureKind::Prepare };
+    Failure { kind, message: error.to_string(), step: Some(step.name.clone()) }
 }

@@ -3,8 +3,8 @@
 //! Streams must not meet: two virtual users that draw the same identifiers, or two workflows whose arrivals fall
 //! together, are not the load that the plan describes.
 
-use super::values::split_mix;
-use crate::layout::Part;
+use hyperscale_job::layout::Part;
+use hyperscale_types::split_mix;
 
 /// Who draws. Every field tells streams apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Stream {
 
 /// The seed of a stream of one workflow.
 pub(crate) fn seed(run: u64, workflow: usize, stream: Stream) -> u64 {
-    let absorb = |state: u64, word: u64| split_mix(split_mix(state).1.wrapping_add(word)).1;
+    let absorb = |state: u64, word: u64| split_mix::step(split_mix::step(state).1.wrapping_add(word)).1;
     stream.words().into_iter().fold(absorb(run, workflow as u64), absorb)
 }
 

@@ -1,6 +1,8 @@
 //! HOT: running one step of a graph for one virtual user.
 
 use hyperscale_clients::{Outcome, Progress};
+use hyperscale_job::StopPhase;
+use hyperscale_job::layout::Part;
 use hyperscale_plan::model::step::{Action, MetricStep, Stop};
 use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_stats::CallSample;
@@ -13,8 +15,6 @@ use super::examine::{self, Subject, Verdict};
 use super::flight::Flight;
 use super::scope::VuScope;
 use super::vu::{Vu, think};
-use crate::control::StopPhase;
-use crate::layout::Part;
 
 /// How a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

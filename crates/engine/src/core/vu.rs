@@ -6,8 +6,10 @@ use std::rc::Rc;
 
 use hyperscale_clients::Session;
 use hyperscale_clients::clock;
+use hyperscale_job::StopPhase;
+use hyperscale_job::layout::Part;
 use hyperscale_plan::model::step::{Stop, Think};
-use hyperscale_types::{Now, limits};
+use hyperscale_types::{Now, limits, split_mix};
 use minijinja::Value;
 use tokio::task::coop;
 use tokio::time;
@@ -17,9 +19,6 @@ use super::graph::{self, GraphEnd};
 use super::pacing::Feed;
 use super::scope::VuScope;
 use super::seed::Stream;
-use super::values::split_mix;
-use crate::control::StopPhase;
-use crate::layout::Part;
 
 /// One looping executor of a workflow's step graph, with its own context.
 pub(crate) struct Vu {
@@ -75,7 +74,7 @@ impl Vu {
 
     /// The next number of this virtual user's generator.
     pub(crate) fn random(&self) -> u64 {
-        let (next, value) = split_mix(self.random.get());
+        let (next, value) = split_mix::step(self.random.get());
         self.random.set(next);
         value
     }
@@ -102,7 +101,7 @@ pub(crate) async fn live(core: Rc<Core>, slot: u32, lives: u32, mut feed: impl F
             GraphEnd::Completed => {}
             GraphEnd::Cut => return VuEnd::NoStart,
             GraphEnd::Failed | GraphEnd::Stop(_) => {
-                core.vus_failed.set(core.vus_failed.get() + 1);
+                core.vus.failed.set(core.vus.failed.get() + 1);
                 return VuEnd::ForGood;
             }
         }
@@ -177,7 +176,7 @@ fn take_rows(core: &Core, vu: &Vu) -> Result<(), usize> {
 /// A virtual user ends because a data file has no row for it; the result will say so.
 #[cold]
 fn out_of_rows(core: &Core, at: usize) -> VuEnd {
-    let mut counts = core.out_of_rows.borrow_mut();
+    let mut counts = core.vus.out_of_rows.borrow_mut();
     counts.resize(core.segment.data.len(), 0);
     counts[at] += 1;
     VuEnd::ForGood
@@ -221,15 +220,15 @@ struct Alive<'a>(&'a Core);
 
 impl<'a> Alive<'a> {
     fn new(core: &'a Core) -> Self {
-        core.vus.set(core.vus.get() + 1);
-        core.vus_started.set(core.vus_started.get() + 1);
+        core.vus.alive.set(core.vus.alive.get() + 1);
+        core.vus.started.set(core.vus.started.get() + 1);
         Alive(core)
     }
 }
 
 impl Drop for Alive<'_> {
     fn drop(&mut self) {
-        self.0.vus.set(self.0.vus.get() - 1);
+        self.0.vus.alive.set(self.0.vus.alive.get() - 1);
     }
 }
 

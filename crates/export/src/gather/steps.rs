@@ -33,7 +33,7 @@ fn counts(to: &mut Families, step: &StepResult, labels: &[Label]) {
     to.count(&names::SENT, labels, step.bytes.sent);
     to.count(&names::RECEIVED, labels, step.bytes.received);
     for (kind, count) in &step.errors {
-        to.count(&names::ERRORS, &with(labels, names::KIND, kind.as_str()), *count);
+        to.count(&names::ERRORS, &with(labels, names::KIND, &kind.word()), *count);
     }
     for (status, count) in &step.status {
         to.count(&names::ANSWERS, &with(labels, names::STATUS, status), *count);

@@ -6,10 +6,9 @@ use proptest::prelude::*;
 fn claims(table: &str) -> Vec<Claim> {
     let claim = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let (_, priority) = Priority::WORDS.into_iter().find(|(word, _)| *word == words[1]).unwrap();
         Claim {
             name: words[0].parse().unwrap(),
-            priority,
+            priority: priority(words[1]),
             test: words.get(3).is_none(),
             vus: words[2].parse().unwrap(),
         }
@@ -17,11 +16,29 @@ fn claims(table: &str) -> Vec<Claim> {
     table.lines().map(str::trim).filter(|line| !line.is_empty()).map(claim).collect()
 }
 
-/// `name:cores` of a batch, in the order of rank.
-fn batch(table: &str, total: u32, free: u32) -> String {
+fn priority(word: &str) -> Priority {
+    Priority::WORDS.into_iter().find(|(known, _)| *known == word).unwrap().1
+}
+
+/// The batch with these groups (`priority:cores`) running: `name:cores`, a shared group as `[A:2@0 B:1@1]:2`.
+fn batch_beside(running: &[(&str, u32)], table: &str, total: u32, free: u32) -> String {
     let claims = claims(table);
-    let grant = |grant: &Grant| format!("{}:{}", claims[grant.index].name, grant.cores);
-    plan_batch(&claims, total, free).iter().map(grant).collect::<Vec<_>>().join(" ")
+    let running: Vec<Claimed> =
+        running.iter().map(|(word, cores)| Claimed { priority: priority(word), cores: *cores }).collect();
+    let name = |member: &Member| &claims[member.index].name;
+    let group = |group: &CoreGroup| match &*group.members {
+        [member] => format!("{}:{}", name(member), member.cores),
+        members => {
+            let members = members.iter().map(|m| format!("{}:{}@{}", name(m), m.cores, m.first));
+            format!("[{}]:{}", members.collect::<Vec<_>>().join(" "), group.cores)
+        }
+    };
+    let batch = plan_batch(Pool { total, free }, &running, &claims);
+    batch.groups.iter().map(group).collect::<Vec<_>>().join(" ")
+}
+
+fn batch(table: &str, total: u32, free: u32) -> String {
+    batch_beside(&[], table, total, free)
 }
 
 #[test]
@@ -68,7 +85,7 @@ fn left_over_cores_go_to_higher_priorities_first() {
 }
 
 #[test]
-fn equals_share_left_over_cores() {
+fn equals_divide_left_over_cores() {
     assert_eq!(batch("B auto 100\nA auto 100\nC auto 2", 8, 8), "A:3 B:3 C:2");
 }
 
@@ -85,9 +102,13 @@ fn rank_is_priority_then_test_then_name() {
 #[test]
 fn exclusive_runs_alone_and_reserves_everything() {
     let table = "Only exclusive 3\nOther high 100";
-    let grants = plan_batch(&claims(table), 8, 8);
-    assert_eq!(grants, [Grant { index: 0, cores: 3, reserved: 8 }]);
-    assert_eq!(batch(table, 8, 7), "", "waits for the whole machine, and is not overtaken");
+    let batch = plan_batch(Pool { total: 8, free: 8 }, &[], &claims(table));
+    let members = vec![Member { index: 0, first: 0, cores: 3 }];
+    assert_eq!(batch.groups, [CoreGroup { cores: 8, release: Release::LastSegment, members }]);
+    assert_eq!(batch.waiting, [Waiting { index: 1, least: 6 }]);
+    let waits = plan_batch(Pool { total: 8, free: 7 }, &[], &claims(table));
+    assert_eq!(waits.groups, [], "waits for all cores, and is not overtaken");
+    assert_eq!(waits.waiting.len(), 2);
 }
 
 #[test]
@@ -108,14 +129,92 @@ fn what_does_not_fit_waits_for_the_next_batch() {
     );
 }
 
+#[test]
+fn more_auto_workflows_than_cores_share_them() {
+    let four = "A auto 50\nB auto 50\nC auto 50\nD auto 50";
+    assert_eq!(batch(four, 2, 2), "[A:2@0 B:2@0 C:2@0 D:2@0]:2", "they ran two by two once");
+    assert_eq!(batch(four, 1, 1), "[A:1@0 B:1@0 C:1@0 D:1@0]:1");
+    assert_eq!(batch(four, 4, 4), "A:1 B:1 C:1 D:1", "enough cores: no group");
+    assert_eq!(batch(four, 4, 3), "", "by total, not by what is free: they wait and start together");
+    assert_eq!(batch(four, 2, 1), "", "the size of a group does not depend on what happens to be free");
+}
+
+#[test]
+fn members_that_need_fewer_cores_are_balanced_in_the_group() {
+    let table = "A auto 50\nB auto 1\nC auto 1\nD auto 2\nE auto 9 setup";
+    assert_eq!(batch(table, 4, 4), "[A:4@0 B:1@2 C:1@3 D:2@0 E:1@0]:4");
+}
+
+#[test]
+fn explicit_priorities_keep_their_reservation_beside_a_group() {
+    let autos = "A auto 9\nB auto 9\nC auto 9";
+    assert_eq!(batch(&format!("{autos}\nN normal 9"), 4, 4), "N:1 A:1 B:1 C:1");
+    assert_eq!(batch(&format!("{autos}\nN normal 9"), 3, 3), "N:1 [A:2@0 B:2@0 C:2@0]:2");
+    assert_eq!(batch(&format!("{autos}\nL low 9"), 3, 3), "[A:2@0 B:2@0 C:2@0]:2 L:1");
+    assert_eq!(batch(&format!("{autos}\nL low 9\nM low 9"), 2, 2), "[A:1@0 B:1@0 C:1@0]:1 L:1");
+    assert_eq!(batch(&format!("{autos}\nL low 9"), 1, 1), "[A:1@0 B:1@0 C:1@0]:1", "low is below auto");
+    assert_eq!(batch(&format!("{autos}\nH high 9"), 2, 2), "H:2", "nothing is left: they wait");
+}
+
+#[test]
+fn running_explicit_priorities_are_not_part_of_a_group() {
+    let autos = "A auto 9\nB auto 9";
+    assert_eq!(batch_beside(&[("low", 1)], autos, 2, 1), "[A:1@0 B:1@0]:1");
+    assert_eq!(batch_beside(&[("auto", 1)], autos, 2, 1), "", "waits for the other auto workflow");
+    assert_eq!(batch_beside(&[("high", 2)], autos, 2, 0), "");
+    assert_eq!(batch_beside(&[("normal", 2)], autos, 8, 6), "A:3 B:3");
+}
+
+#[test]
+fn a_group_is_split_over_the_fewest_workers() {
+    let of = |cores, free: &[u32]| {
+        let parts = split_over_workers(cores, free, Placement::Fewest)?;
+        Some(parts.iter().map(|part| (part.worker, part.cores)).collect::<Vec<_>>())
+    };
+    assert_eq!(of(4, &[2, 4, 8]), Some(vec![(1, 4)]), "the preferred one of those that have the cores");
+    assert_eq!(of(5, &[2, 4, 8]), Some(vec![(2, 5)]));
+    assert_eq!(of(10, &[2, 4, 8]), Some(vec![(2, 8), (0, 2)]));
+    assert_eq!(of(13, &[2, 4, 8]), Some(vec![(2, 8), (1, 4), (0, 1)]));
+    assert_eq!(of(15, &[2, 4, 8]), None);
+    let spread = split_over_workers(7, &[2, 4, 0, 8], Placement::Spread).unwrap();
+    let spread: Vec<_> = spread.iter().map(|part| (part.worker, part.first, part.cores)).collect();
+    assert_eq!(spread, [(0, 0, 2), (1, 2, 3), (3, 5, 2)]);
+}
+
+#[test]
+fn segments_of_a_member_say_where_its_cores_are() {
+    let parts = split_over_workers(4, &[3, 1], Placement::Fewest).unwrap();
+    let member = Member { index: 0, first: 1, cores: 3 };
+    let segment = |segment: &Segment| {
+        (
+            segment.worker,
+            segment.offset,
+            segment.share.first_core,
+            segment.share.cores,
+            segment.share.own_vus(),
+        )
+    };
+    let found: Vec<_> = segments(&member, &parts, 10).iter().map(segment).collect();
+    assert_eq!(found, [(0, 1, 0, 2, 7), (1, 0, 2, 1, 3)]);
+}
+
 fn claim() -> impl Strategy<Value = Claim> {
     let priority = (0..Priority::WORDS.len()).prop_map(|i| Priority::WORDS[i].1);
-    ("[A-Z][a-z]{0,3}", priority, any::<bool>(), 0u32..40).prop_map(|(name, priority, test, vus)| Claim {
+    let often_auto = prop_oneof![priority, Just(Priority::Auto)];
+    ("[A-Z][a-z]{0,3}", often_auto, any::<bool>(), 0u32..40).prop_map(|(name, priority, test, vus)| Claim {
         name: name.parse().unwrap(),
         priority,
         test,
         vus,
     })
+}
+
+fn indices(batch: &Batch) -> Vec<usize> {
+    batch.groups.iter().flat_map(|group| &group.members).map(|member| member.index).collect()
+}
+
+fn idle(total: u32) -> Pool {
+    Pool { total, free: total }
 }
 
 proptest! {
@@ -124,35 +223,80 @@ proptest! {
         ready in vec(claim(), 0..12), total in 0u32..40, used in 0u32..40,
     ) {
         let free = total.saturating_sub(used);
-        let grants = plan_batch(&ready, total, free);
-        prop_assert!(grants.iter().map(|grant| grant.reserved).sum::<u32>() <= free);
-        for grant in &grants {
-            let bounds = ready[grant.index].bounds(total);
-            prop_assert!(bounds.least <= grant.cores && grant.cores <= bounds.most);
-            prop_assert!(grant.cores <= grant.reserved);
+        let batch = plan_batch(Pool { total, free }, &[], &ready);
+        prop_assert!(batch.groups.iter().map(|group| group.cores).sum::<u32>() <= free);
+        for group in &batch.groups {
+            for member in &group.members {
+                let bounds = ready[member.index].bounds(total);
+                prop_assert!(bounds.least <= member.cores && member.cores <= bounds.most);
+                prop_assert!(member.first + member.cores <= group.cores);
+            }
         }
-        let mut indices: Vec<_> = grants.iter().map(|grant| grant.index).collect();
-        indices.sort_unstable();
-        indices.dedup();
-        prop_assert_eq!(indices.len(), grants.len(), "nobody is started twice");
+        let mut all = indices(&batch);
+        all.extend(batch.waiting.iter().map(|waiting| waiting.index));
+        all.sort_unstable();
+        prop_assert_eq!(all, (0..ready.len()).collect::<Vec<_>>(), "each starts once or waits");
+    }
+
+    #[test]
+    fn auto_workflows_start_together(
+        ready in vec(claim(), 0..12), total in 0u32..40, used in 0u32..40,
+    ) {
+        let batch = plan_batch(Pool { total, free: total.saturating_sub(used) }, &[], &ready);
+        let auto = |index: &usize| ready[*index].priority == Priority::Auto;
+        let (starting, waiting) = (indices(&batch), batch.waiting.iter().map(|waiting| waiting.index));
+        prop_assert!(!(starting.iter().any(auto) && waiting.into_iter().any(|index| auto(&index))));
+    }
+
+    #[test]
+    fn a_group_is_shared_by_all_auto_workflows_on_what_explicit_ones_leave(
+        ready in vec(claim(), 0..12), total in 1u32..12,
+    ) {
+        let batch = plan_batch(idle(total), &[], &ready);
+        let autos = ready.iter().filter(|claim| claim.priority == Priority::Auto).count();
+        for group in batch.groups.iter().filter(|group| group.is_shared()) {
+            prop_assert_eq!(group.members.len(), autos);
+            prop_assert!((group.cores as usize) < autos);
+            prop_assert_eq!(group.release, Release::LastSegment);
+            let explicit = batch.groups.iter().filter(|group| !group.is_shared());
+            let least: u32 = explicit.map(|group| ready[group.members[0].index].bounds(total).least).sum();
+            prop_assert_eq!(group.cores, total - least);
+            for core in 0..group.cores {
+                let runs = |member: &Member| (member.first..member.first + member.cores).contains(&core);
+                prop_assert!(group.members.iter().any(runs), "core {} is not used", core);
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_arrival_does_not_matter(mut ready in vec(claim(), 0..12), total in 1u32..12) {
+        ready.sort_by(|a, b| a.name.cmp(&b.name));
+        ready.dedup_by(|a, b| a.name == b.name);
+        let named = |ready: &[Claim]| {
+            let batch = plan_batch(idle(total), &[], ready);
+            let member = |m: &Member| (ready[m.index].name.clone(), m.first, m.cores);
+            batch.groups.iter().map(|g| g.members.iter().map(member).collect()).collect::<Vec<Vec<_>>>()
+        };
+        let before = named(&ready);
+        ready.reverse();
+        prop_assert_eq!(before, named(&ready));
     }
 
     #[test]
     fn the_highest_rank_always_starts_on_an_idle_machine(ready in vec(claim(), 1..12), total in 1u32..40) {
-        let grants = plan_batch(&ready, total, total);
+        let batch = plan_batch(idle(total), &[], &ready);
         let highest = ready.iter().map(|claim| claim.priority).max().unwrap();
-        prop_assert!(!grants.is_empty());
-        prop_assert_eq!(ready[grants[0].index].priority, highest);
+        prop_assert!(!batch.groups.is_empty());
+        prop_assert_eq!(ready[batch.groups[0].members[0].index].priority, highest);
     }
 
     #[test]
     fn batch_after_batch_everything_runs(mut ready in vec(claim(), 0..12), total in 1u32..40) {
         while !ready.is_empty() {
-            let grants = plan_batch(&ready, total, total);
-            prop_assert!(!grants.is_empty());
-            let mut indices: Vec<_> = grants.iter().map(|grant| grant.index).collect();
-            indices.sort_unstable();
-            for index in indices.into_iter().rev() {
+            let mut starting = indices(&plan_batch(idle(total), &[], &ready));
+            prop_assert!(!starting.is_empty());
+            starting.sort_unstable();
+            for index in starting.into_iter().rev() {
                 ready.swap_remove(index);
             }
         }
@@ -160,9 +304,43 @@ proptest! {
 
     #[test]
     fn left_over_cores_are_not_wasted(ready in vec(claim(), 1..8), total in 1u32..40) {
-        let grants = plan_batch(&ready, total, total);
-        let used: u32 = grants.iter().map(|grant| grant.reserved).sum();
-        let wants_more = |grant: &Grant| grant.cores < ready[grant.index].bounds(total).most;
-        prop_assert!(used == total || !grants.iter().any(wants_more));
+        let batch = plan_batch(idle(total), &[], &ready);
+        let used: u32 = batch.groups.iter().map(|group| group.cores).sum();
+        let wants_more = |group: &CoreGroup| {
+            group.members.iter().any(|member| member.cores < ready[member.index].bounds(total).most)
+        };
+        prop_assert!(used == total || !batch.groups.iter().any(wants_more));
+    }
+
+    #[test]
+    fn segments_add_up_to_the_workflow(
+        free in vec(0u32..9, 1..8), spread: bool, part in 0.0f64..1.0, vus in 1u32..200, n in 0u64..5_000,
+    ) {
+        let all: u32 = free.iter().sum();
+        let cores = ((f64::from(all) * part) as u32).max(1);
+        let placement = if spread { Placement::Spread } else { Placement::Fewest };
+        prop_assert_eq!(split_over_workers(all + 1, &free, placement), None);
+        prop_assume!(cores <= all);
+        let parts = split_over_workers(cores, &free, placement).unwrap();
+        prop_assert!(parts.iter().all(|part| 0 < part.cores && part.cores <= free[part.worker]));
+        prop_assert_eq!(parts.iter().map(|part| part.cores).sum::<u32>(), cores);
+        let first = cores / 3;
+        let member = Member { index: 0, first, cores: cores - first };
+        let segments = segments(&member, &parts, vus);
+        prop_assert_eq!(segments.iter().map(|s| s.share.own_vus()).sum::<u32>(), vus);
+        prop_assert_eq!(segments.iter().map(|s| s.share.count_of(n)).sum::<u64>(), n);
+        let mut cores: Vec<u32> =
+            segments.iter().flat_map(|s| s.share.shares()).map(|share| share.core).collect();
+        cores.sort_unstable();
+        prop_assert_eq!(cores, (0..member.cores).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn no_fewer_workers_would_do(free in vec(0u32..9, 1..8), part in 0.0f64..1.0) {
+        let cores = (f64::from(free.iter().sum::<u32>()) * part) as u32;
+        let used = split_over_workers(cores, &free, Placement::Fewest).unwrap().len();
+        let mut largest = free;
+        largest.sort_unstable_by(|a, b| b.cmp(a));
+        prop_assert!(used == 0 || largest[..used - 1].iter().sum::<u32>() < cores);
     }
 }

@@ -10,7 +10,7 @@ mod text;
 use hyperscale_types::{Priority, Span};
 use serde::Serialize;
 
-use crate::cores::{self, Claim};
+use crate::cores::{self, Claim, Pool};
 use crate::load::{iterations, open};
 use crate::model::step::{Action, Needs};
 use crate::model::{Call, Load, Plan, Step, StepGraph, StepKind, Workflow};
@@ -147,24 +147,15 @@ pub fn explain(plan: &Plan, cores_total: u32) -> Explanation {
 fn waiting(plan: &Plan, cores_total: u32) -> Vec<usize> {
     let workflows = plan.workflows.iter().enumerate();
     let ready: Vec<usize> = workflows.filter(|(_, w)| w.depends.is_empty()).map(|(at, _)| at).collect();
-    let claims: Vec<Claim> = ready.iter().map(|at| claim(&plan.workflows[*at])).collect();
-    let begun = cores::plan_batch(&claims, cores_total, cores_total);
-    let is_begun = |index: usize| begun.iter().any(|grant| grant.index == index);
-    (0..ready.len()).filter(|index| !is_begun(*index)).map(|index| ready[index]).collect()
-}
-
-fn claim(workflow: &Workflow) -> Claim {
-    Claim {
-        name: workflow.name.clone(),
-        priority: workflow.priority,
-        test: workflow.is_test(),
-        vus: workflow.vus_max(),
-    }
+    let claims: Vec<Claim> = ready.iter().map(|at| Claim::of(&plan.workflows[*at])).collect();
+    let pool = Pool { total: cores_total, free: cores_total };
+    let batch = cores::plan_batch(pool, &[], &claims);
+    batch.waiting.iter().map(|waiting| ready[waiting.index]).collect()
 }
 
 fn explain_workflow(plan: &Plan, workflow: &Workflow, cores_total: u32) -> WorkflowExplanation {
     let name_of = |at: &usize| plan.workflows[*at].name.to_string();
-    let bounds = claim(workflow).bounds(cores_total);
+    let bounds = Claim::of(workflow).bounds(cores_total);
     let parts = [
         ("setup", &workflow.setup),
         ("vu_setup", &workflow.vu_setup),

@@ -20,7 +20,7 @@ pub mod share;
 
 pub use curve::{Change, Curve, Stage};
 pub use open::Arrivals;
-pub use share::Share;
+pub use share::{SegmentShare, Share};
 
 #[cfg(test)]
 mod tests {

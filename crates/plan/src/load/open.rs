@@ -72,6 +72,28 @@ impl Arrivals {
         }
     }
 
+    /// Leaves out the starts before `at_ns`, for a core that takes over in the middle of the curve. To be called before
+    /// the first start is taken.
+    pub fn begin_at(&mut self, at_ns: u64) {
+        if at_ns == 0 {
+            return;
+        }
+        let done = self.curve.integral(at_ns);
+        match &mut self.process {
+            // Start `k` lies at `k + ½`.
+            Process::Uniform { next, .. } => {
+                while let Some(k) = next.filter(|k| *k as f64 + 0.5 < done) {
+                    *next = Some(self.share.next(k));
+                }
+            }
+            Process::Poisson { at, end, left, .. } => {
+                *at = done.min(*end);
+                *left = self.share.count_of(starts_of(*end - *at));
+            }
+        }
+        self.last_ns = at_ns;
+    }
+
     /// Changes the curve from `at_ns` on, on all cores with the same `at_ns`. To be called when all starts that are due
     /// before `at_ns` were taken. A start that was taken already is not made twice, and order is kept.
     pub fn rescale(&mut self, at_ns: u64, change: Change) {

@@ -1,29 +1,22 @@
 //! A small seeded generator for arrivals: the same seed gives the same run on every machine.
 
-/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+use hyperscale_types::split_mix::{GAMMA, SplitMix64, mix};
+
+/// Numbers between 0 and 1.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct Random(SplitMix64);
 
 impl Random {
-    const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-
     /// A stream of its own for every pair of seed and stream number.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
-        Self(mix(seed).wrapping_add(mix(stream.wrapping_add(1).wrapping_mul(Self::GAMMA))))
+        Self(SplitMix64::new(mix(seed).wrapping_add(mix(stream.wrapping_add(1).wrapping_mul(GAMMA)))))
     }
 
     /// Uniform in the open interval (0, 1).
     pub(super) fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(Self::GAMMA);
-        let bits = mix(self.0) >> 11;
+        let bits = self.0.next_u64() >> 11;
         (bits as f64 + 0.5) / (1u64 << 53) as f64
     }
-}
-
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -48,6 +48,45 @@ impl Share {
     }
 }
 
+/// One worker's part of a workflow: the cores `first_core .. first_core + cores` out of `cores_total`.
+///
+/// A core's [`Share`] depends on its number in the workflow alone and is the same on whatever worker it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentShare {
+    /// Number of its first core in the workflow.
+    pub first_core: u32,
+    /// Cores of the segment.
+    pub cores: u32,
+    /// Cores of the whole workflow.
+    pub cores_total: u32,
+    /// VUs of the whole workflow (`max_vus` in open models).
+    pub vus: u32,
+}
+
+impl SegmentShare {
+    /// The whole of a workflow as one segment.
+    pub fn whole(cores: u32, vus: u32) -> Self {
+        SegmentShare { first_core: 0, cores, cores_total: cores, vus }
+    }
+
+    /// The shares of its cores, in order.
+    pub fn shares(self) -> impl ExactSizeIterator<Item = Share> {
+        let share =
+            move |core| Share { core: self.first_core + core, cores: self.cores_total, vus: self.vus };
+        (0..self.cores).map(share)
+    }
+
+    /// VUs of the segment.
+    pub fn own_vus(self) -> u32 {
+        self.shares().map(|share| share.own_vus()).sum()
+    }
+
+    /// How many of the starts or iterations `0..n` of the workflow belong to the segment.
+    pub fn count_of(self, n: u64) -> u64 {
+        self.shares().map(|share| share.count_of(n)).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::shares;

@@ -96,17 +96,19 @@ fn timings(result: &RunResult) -> String {
     let mut table = Table::new("Where the time goes", &head);
     for (name, step) in test_steps(result) {
         let phases = &step.phases_us;
-        let measures = [
+        let known = [
             ("latency", &step.latency_us),
             ("service time", &step.service_us),
             ("latency of failed calls", &step.failed_latency_us),
             ("connect", &phases.connect),
             ("TLS handshake", &phases.tls),
+            ("authentication", &phases.auth),
             ("write", &phases.write),
             ("wait for first byte", &phases.wait),
             ("read", &phases.read),
         ];
-        for (measure, t) in measures.into_iter().filter(|(_, t)| t.count > 0) {
+        let unknown = phases.unknown.iter().map(|(phase, t)| (phase.as_str(), t));
+        for (measure, t) in known.into_iter().chain(unknown).filter(|(_, t)| t.count > 0) {
             let mut row = vec![Cell::text(&name), Cell::text(measure), count(t.count)];
             row.extend([t.mean, t.p50, t.p95, t.p99, t.max].map(|us| micros(t, us)));
             table.row(row);

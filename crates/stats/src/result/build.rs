@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use hyperscale_types::error_kind::unknown_word;
 use hyperscale_types::rule::Phase;
-use hyperscale_types::{ErrorKind, Name};
+use hyperscale_types::{Name, ReportedKind};
 
 use super::buckets::bucket_results;
 use super::{
@@ -96,16 +97,15 @@ pub fn load_result(load: &LoadTotals, elapsed: Duration) -> LoadResult {
 pub fn errors(workflow: &Name, totals: &Totals) -> Vec<ErrorResult> {
     let mut all = Vec::new();
     for (layout, step) in totals.layout().steps.iter().zip(totals.steps()) {
-        let error = |kind: ErrorKind, message: &str, count| ErrorResult {
+        let error = |kind: ReportedKind, message: &str, count| ErrorResult {
             datacenter: None,
             workflow: workflow.clone(),
             step: Some(layout.name.clone()),
-            kind: kind.as_str().to_owned(),
+            kind: kind.word().into_owned(),
             message: message.to_owned(),
             count,
         };
-        for kind in ErrorKind::ALL {
-            let mut left = step.errors[kind.index()];
+        for (kind, mut left) in step.errors_by_kind() {
             for (_, message, count) in step.messages().filter(|(of, ..)| *of == kind) {
                 left = left.saturating_sub(count);
                 all.push(error(kind, message, count));
@@ -120,11 +120,11 @@ pub fn errors(workflow: &Name, totals: &Totals) -> Vec<ErrorResult> {
 
 fn step_result(layout: &StepLayout, step: &StepStats, elapsed: Duration) -> StepResult {
     let phase = |phase: Phase| timing_result(&step.phases[phase as usize]);
+    let unknown = step.unknown_phases().map(|(number, phase)| (unknown_word(number), timing_result(phase)));
     let status = |(status, count)| {
         let word = if status == STATUS_END { OTHER.to_owned() } else { u16::to_string(&status) };
         (word, count)
     };
-    let errors = ErrorKind::ALL.into_iter().zip(step.errors).filter(|(_, count)| *count > 0);
     StepResult {
         name: layout.name.clone(),
         kind: layout.kind,
@@ -144,14 +144,16 @@ fn step_result(layout: &StepLayout, step: &StepStats, elapsed: Duration) -> Step
         phases_us: PhasesResult {
             connect: phase(Phase::Connect),
             tls: phase(Phase::Tls),
+            auth: phase(Phase::Auth),
             write: phase(Phase::Write),
             wait: phase(Phase::Wait),
             read: phase(Phase::Read),
+            unknown: unknown.collect(),
         },
         stream: stream_result(step),
         bytes: BytesResult { sent: step.bytes_sent, received: step.bytes_received },
         status: step.statuses().map(status).collect(),
-        errors: errors.collect(),
+        errors: step.errors_by_kind().collect(),
         tags: tag_results(step),
     }
 }

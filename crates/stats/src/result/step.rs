@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hyperscale_types::{ErrorKind, Name};
+use hyperscale_types::{Name, ReportedKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,15 +50,15 @@ pub struct StepResult {
     pub failed_latency_bounds: BoundCounts,
     /// Parts of the service time.
     pub phases_us: PhasesResult,
-    /// Events of streamed answers.
+    /// Events of streamed responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamResult>,
     /// Bytes on the connection.
     pub bytes: BytesResult,
-    /// Answers by status.
+    /// Responses by status.
     pub status: BTreeMap<String, u64>,
     /// Failed calls by kind.
-    pub errors: BTreeMap<ErrorKind, u64>,
+    pub errors: BTreeMap<ReportedKind, u64>,
     /// The same calls by their tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagResult>,
@@ -83,21 +83,27 @@ pub struct TimingResult {
 }
 
 /// Parts of the service time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhasesResult {
     /// Opening the connection.
     pub connect: TimingResult,
     /// The TLS handshake.
     pub tls: TimingResult,
+    /// Authentication before the first operation.
+    #[serde(default)]
+    pub auth: TimingResult,
     /// Handing the request to the kernel.
     pub write: TimingResult,
     /// From the last byte written to the first byte read.
     pub wait: TimingResult,
     /// From the first to the last byte read.
     pub read: TimingResult,
+    /// Phases that only a newer version knows: `unknown_` and their number.
+    #[serde(flatten)]
+    pub unknown: BTreeMap<String, TimingResult>,
 }
 
-/// Events of streamed answers.
+/// Events of streamed responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamResult {
     /// All events.

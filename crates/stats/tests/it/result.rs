@@ -113,7 +113,7 @@ fn every_documented_field_is_there() {
             "name kind protocol count ok failed skipped requests rate latency_us service_us phases_us bytes status errors",
         ),
         (&value["workflows"][0]["steps"][0]["latency_us"], "min mean stdev p50 p75 p90 p95 p99 p99_9 max"),
-        (&value["workflows"][0]["steps"][0]["phases_us"], "connect tls write wait read"),
+        (&value["workflows"][0]["steps"][0]["phases_us"], "connect tls auth write wait read"),
         (&value["workflows"][0]["checks"][0], "name passed failed"),
         (&value["totals"], "requests ok failed rate latency_us"),
         (&value["errors"][0], "workflow step kind message count"),

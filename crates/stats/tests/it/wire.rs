@@ -1,9 +1,11 @@
-//! Bytes of a histogram: what is written is read back, and what is broken is refused.
+//! Bytes of statistics: what is written is read back and merges as before, and what is broken is refused.
 
-use hyperscale_stats::Histogram;
-use hyperscale_stats::wire::DecodeError;
+use hyperscale_stats::wire::{Codec, DecodeError};
+use hyperscale_stats::{Histogram, Totals};
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use crate::books::{digest, event, layout, total, windows};
 
 fn of(samples: &[u64]) -> Histogram {
     let mut histogram = Histogram::new();
@@ -30,7 +32,7 @@ proptest! {
         let mut bytes = bytes_of(&histogram);
         bytes.extend([1, 2, 3]);
         let mut rest = bytes.as_slice();
-        prop_assert!(Histogram::decode(&mut rest).unwrap() == histogram);
+        prop_assert!(Histogram::<u64>::decode(&mut rest).unwrap() == histogram);
         prop_assert_eq!(rest, &[1, 2, 3], "what follows is left alone");
     }
 
@@ -57,6 +59,57 @@ proptest! {
     fn a_cut_is_noticed(samples in vec(1u64..100_000, 1..100), cut in any::<prop::sample::Index>()) {
         let bytes = bytes_of(&of(&samples));
         prop_assert!(decode(&bytes[..cut.index(bytes.len())]).is_err());
+    }
+}
+
+fn codec() -> Codec {
+    Codec::new(b"plan", &"Browse".parse().unwrap(), &layout())
+}
+
+fn travelled(totals: &Totals) -> Totals {
+    codec().decode_totals(&codec().encode_totals(totals)).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn windows_that_travelled_merge_in_any_order(parts in vec(vec(event(), 0..30), 1..6)) {
+        let here = total(&windows(&parts));
+        let sent = windows(&parts).into_iter().map(|window| codec().encode_window(&window));
+        let mut received: Vec<_> = sent.map(|bytes| codec().decode_window(&bytes).unwrap()).collect();
+        prop_assert_eq!(digest(&total(&received)), digest(&here));
+        received.reverse();
+        prop_assert_eq!(digest(&total(&received)), digest(&here));
+    }
+
+    #[test]
+    fn totals_that_travelled_merge_in_any_shape(parts in vec(vec(event(), 0..30), 3..6)) {
+        let here = total(&windows(&parts));
+        let each: Vec<Totals> = windows(&parts).iter().map(|window| travelled(&total([window]))).collect();
+        let (left, right) = each.split_at(each.len() / 2);
+        let merged = |parts: &[Totals]| {
+            let mut all = Totals::new(&layout());
+            parts.iter().rev().for_each(|part| all.merge(part));
+            travelled(&all)
+        };
+        let all = merged(&[merged(right), merged(left)]);
+        prop_assert_eq!(digest(&all), digest(&here));
+        for (a, b) in all.steps().iter().zip(here.steps()) {
+            for percent in [0.0, 50.0, 99.0, 99.9, 100.0] {
+                prop_assert_eq!(a.latency.percentile_ns(percent), b.latency.percentile_ns(percent));
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_never_panics(parts in vec(vec(event(), 1..20), 1..3), at in any::<prop::sample::Index>(), xor in 1u8..) {
+        let mut bytes = codec().encode_totals(&total(&windows(&parts)));
+        let at = at.index(bytes.len());
+        bytes[at] ^= xor;
+        if let Ok(totals) = codec().decode_totals(&bytes) {
+            let _ = totals.balance();
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use hyperscale_job::StopPhase;
 use hyperscale_plan::load::{closed, iterations, paced};
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::IterationCount;
@@ -15,7 +16,6 @@ use tokio::time::{self, Instant};
 use super::slots::Slots;
 use super::spread::Spread;
 use super::{Feed, Vus, finish, unwind};
-use crate::control::StopPhase;
 use crate::core::Core;
 use crate::core::vu::{self, Start, VuEnd};
 
@@ -39,12 +39,12 @@ struct Shared {
 /// Runs the load to its end.
 pub(super) async fn run(core: &Rc<Core>) {
     let shared = Rc::new(Shared::new(core));
-    let spread = Spread::planned(core.workflow().vus_max());
+    let spread = Spread::planned(core.workflow().vus_max(), core.segment.begin.offset.as_nanos() as u64);
     let mut spawner = Spawner { core, shared: &shared, vus: Vus::new(), slots: Slots::default(), spread };
     let end = core.workflow().planned().map(Span::as_nanos);
     while core.phase.get() == StopPhase::Running {
         core.while_paused().await;
-        let now = core.load_ns();
+        let now = core.time.load_ns();
         if end.is_some_and(|end| now >= end) {
             break;
         }
@@ -52,7 +52,7 @@ pub(super) async fn run(core: &Rc<Core>) {
         if spawner.all_ended() {
             break;
         }
-        let wake = [next, end.map(|end| core.wall(end))].into_iter().flatten().min();
+        let wake = [next, end.map(|end| core.time.wall(end))].into_iter().flatten().min();
         let changed = core.changed.notified();
         if core.phase.get() != StopPhase::Running {
             break;
@@ -79,7 +79,8 @@ impl Shared {
         let share = core.segment.share;
         let (left, per_vu, interval) = match &core.workflow().load {
             Load::Iterations { count: IterationCount::Shared(total), .. } => {
-                (Some(iterations::of_core(IterationCount::Shared(*total), share)), None, None)
+                let own = iterations::of_core(IterationCount::Shared(*total), share);
+                (Some(own.saturating_sub(core.segment.begin.iterations_done)), None, None)
             }
             Load::Iterations { count: IterationCount::PerVu(each), .. } => (None, Some(*each), None),
             Load::Paced { interval, .. } => (None, None, Some(*interval)),
@@ -106,7 +107,7 @@ impl Spawner<'_> {
             Load::Closed { vus } => closed::vus_at(vus, now_ns),
             _ => workflow.vus_max(),
         };
-        let changed = self.core.vus_override.get();
+        let changed = self.core.wanted.get().vus;
         self.spread.follow(changed, planned, now_ns);
         let all = changed.unwrap_or(planned);
         let target = closed::share(all, share.core, share.cores);
@@ -116,7 +117,7 @@ impl Spawner<'_> {
             let global = slot * share.cores + share.core;
             let due_ns = self.spread.due_ns(workflow.ramp, global, workflow.vus_max());
             if due_ns > now_ns {
-                let at = self.core.wall(due_ns);
+                let at = self.core.time.wall(due_ns);
                 next = Some(next.map_or(at, |next| next.min(at)));
                 break; // slots are due in order
             }
@@ -153,7 +154,7 @@ impl Spawner<'_> {
     /// Nobody is left and nobody will come.
     fn all_ended(&self) -> bool {
         // Those that nobody wants at the moment are not waited for; without any, somebody may want some again.
-        let changed = self.core.vus_override.get().map(|_| self.shared.target.get());
+        let changed = self.core.wanted.get().vus.map(|_| self.shared.target.get());
         let wanted = changed.unwrap_or_else(|| self.core.segment.share.own_vus());
         self.vus.is_empty() && wanted > 0 && self.slots.first_free(wanted).is_none()
     }
@@ -170,7 +171,7 @@ struct LoopFeed {
 
 impl Feed for LoopFeed {
     async fn next(&mut self, core: &Core) -> Option<Start> {
-        if core.is_paused() {
+        if core.time.is_paused() {
             core.while_paused().await;
         }
         if let Some(interval) = self.shared.interval {
@@ -211,7 +212,7 @@ impl LoopFeed {
     /// Waits until the next iteration is due by the load clock; ends early when the run does. A timer that fires late
     /// does not move the pace.
     async fn wait_for_pace(&mut self, core: &Core, interval: Span) {
-        let now = core.load_ns();
+        let now = core.time.load_ns();
         let due = self.began_ns.map_or(now, |began| paced::next_start_ns(began, interval, now));
         self.began_ns = Some(due);
         loop {
@@ -219,12 +220,12 @@ impl LoopFeed {
             if core.phase.get() != StopPhase::Running || self.slot >= self.shared.target.get() {
                 return;
             }
-            let is_paused = core.is_paused();
-            if !is_paused && core.load_ns() >= due {
+            let is_paused = core.time.is_paused();
+            if !is_paused && core.time.load_ns() >= due {
                 return;
             }
             tokio::select! {
-                () = time::sleep_until(core.wall(due)), if !is_paused => {}
+                () = time::sleep_until(core.time.wall(due)), if !is_paused => {}
                 () = changed => {}
             }
         }

@@ -9,8 +9,8 @@ mod slots;
 mod spread;
 
 use std::rc::Rc;
-use std::time::Duration;
 
+use hyperscale_job::StopPhase;
 use hyperscale_plan::model::Load;
 use hyperscale_types::{Span, limits};
 use tokio::task::{JoinError, JoinSet};
@@ -18,7 +18,6 @@ use tokio::time::{self, Instant};
 
 use super::vu::{Start, VuEnd};
 use super::{Core, Message};
-use crate::control::StopPhase;
 
 /// Gives a virtual user its starts, one after the other.
 pub(crate) trait Feed {
@@ -45,7 +44,7 @@ pub(crate) async fn run(core: &Rc<Core>) -> std::io::Result<()> {
 
 /// Waits until all virtual users have ended: at most `graceful`, less when the run is cancelled meanwhile.
 async fn finish(core: &Core, vus: &mut Vus, graceful: Span) {
-    core.hint(Message::Finishing { workflow: core.segment.workflow });
+    core.segment.messages.hint(Message::Finishing);
     let mut deadline = Instant::now() + graceful.to_duration();
     let mut cancelling = false;
     while !vus.is_empty() {
@@ -80,19 +79,9 @@ fn unwind(ended: Result<(u32, VuEnd), JoinError>) -> Option<(u32, VuEnd)> {
 }
 
 impl Core {
-    /// How long the load has been running, pauses left out. Means nothing while it is paused.
-    fn load_ns(&self) -> u64 {
-        self.began.get().elapsed().saturating_sub(self.paused_for.get()).as_nanos() as u64
-    }
-
-    /// When a moment of the load clock is on the wall, as things stand.
-    fn wall(&self, load_ns: u64) -> Instant {
-        self.began.get() + self.paused_for.get() + Duration::from_nanos(load_ns)
-    }
-
     /// Waits while the load is paused; the load clock stands still meanwhile.
     async fn while_paused(&self) {
-        while self.is_paused() && self.phase.get() == StopPhase::Running {
+        while self.time.is_paused() && self.phase.get() == StopPhase::Running {
             self.changed.notified().await;
         }
     }

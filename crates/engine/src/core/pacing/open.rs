@@ -17,13 +17,14 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use hyperscale_clients::clock::Anchor;
+use hyperscale_job::StopPhase;
+use hyperscale_job::segment::RateChange;
 use hyperscale_plan::load::{Arrivals, Change};
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::Late;
-use hyperscale_types::{Now, Rate, limits};
+use hyperscale_types::{Now, limits};
 
 use super::{Feed, Vus, finish, unwind};
-use crate::control::StopPhase;
 use crate::core::Core;
 use crate::core::seed::Stream;
 use crate::core::ticker::Ticker;
@@ -91,7 +92,8 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
         late: *late,
     };
     let mut starts = Arrivals::new(rate.clone(), *arrivals, share, core.segment.seed(Stream::Arrivals));
-    let mut changed_rate: Option<Rate> = None;
+    starts.begin_at(ns(core.segment.begin.offset));
+    let mut changed_rate: Option<RateChange> = None;
     let ticker = Ticker::new()?;
     let mut next = starts.next();
     let length = rate.length().as_nanos();
@@ -100,13 +102,12 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
         if core.phase.get() != StopPhase::Running {
             break;
         }
-        let now = core.load_ns();
-        if core.rate_override.get() != changed_rate {
-            changed_rate = core.rate_override.get();
-            if let Some(rate) = changed_rate {
-                starts.rescale(now, Change::Value(rate.as_per_second()));
-                next = starts.next();
-            }
+        let now = core.time.load_ns();
+        let wanted_rate = core.wanted.get().rate.filter(|change| Some(*change) != changed_rate);
+        if let Some(change) = wanted_rate.filter(|change| ns(change.from) <= now) {
+            changed_rate = Some(change);
+            starts.rescale(now, Change::Value(change.rate.as_per_second()));
+            next = starts.next();
         }
         if next.is_some_and(|due| due <= now) {
             pacer.release_due(&mut next, &mut starts, now);
@@ -120,7 +121,8 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
             break;
         }
         pacer.reap();
-        let wake = core.wall(next.unwrap_or(length)).into_std().max(Instant::now() + TICK);
+        let due = next.unwrap_or(length).min(wanted_rate.map_or(u64::MAX, |change| ns(change.from)));
+        let wake = core.time.wall(due).into_std().max(Instant::now() + TICK);
         let changed = core.changed.notified();
         tokio::select! {
             fired = ticker.until(wake) => fired?,
@@ -129,6 +131,10 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
     }
     pacer.end().await;
     Ok(())
+}
+
+fn ns(time: Duration) -> u64 {
+    time.as_nanos() as u64
 }
 
 struct Pacer<'a> {
@@ -149,7 +155,7 @@ impl Pacer<'_> {
         let anchor = Anchor::new();
         for _ in 0..LOT {
             let Some(due) = next.filter(|due| *due <= now) else { return };
-            self.release(anchor.at(self.core.wall(due).into_std()));
+            self.release(anchor.at(self.core.time.wall(due).into_std()));
             *next = starts.next();
         }
     }
@@ -231,7 +237,7 @@ impl Feed for OpenFeed {
         if let Some(start) = self.post.start.take() {
             return admit(core, start);
         }
-        if core.is_paused() {
+        if core.time.is_paused() {
             core.while_paused().await;
         }
         if core.phase.get() != StopPhase::Running {
