@@ -144,4 +144,7 @@ macro_rules! protocols {
 protocols! {
     /// HTTP/1.1 and HTTP/2.
     http: Http(crate::http::HttpClient),
+    /// For tests.
+    #[cfg(feature = "test-protocol")]
+    echo: Echo(crate::echo::EchoClient),
 }

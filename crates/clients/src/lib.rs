@@ -8,6 +8,8 @@ pub mod clock;
 mod contract;
 mod deadline;
 mod dns;
+#[cfg(feature = "test-protocol")]
+pub mod echo;
 mod errors;
 pub mod http;
 mod known;

@@ -7,6 +7,7 @@
 //! Pure: given the same text, files and environment (handed in), the same plan or the same problems come out. It must
 //! never open a socket, read a clock, use randomness or read the process environment by itself.
 
+pub mod authority;
 pub mod cores;
 pub mod document;
 pub mod explain;

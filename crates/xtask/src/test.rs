@@ -51,6 +51,18 @@ fn do_steps(root: &Path, quick: bool, steps: &mut Steps) -> Result<()> {
         }
     })?;
     if !quick {
+        steps.step(
+            "contract",
+            "a protocol is a folder and one variant; the engine knows nothing else",
+            || {
+                let filter = ["--features", "test-protocol", "--test", "it", "protocol::"];
+                steps::run(
+                    root,
+                    &cargo,
+                    &[&["test", "--locked", "-p", "hyperscale-engine"], &filter[..]].concat(),
+                )
+            },
+        )?;
         steps.step("simulator", "the command above repeats the seed that failed", || sim::test(root))?;
         steps.step("doc tests", "the examples in the documentation must run", || {
             steps::run(root, &cargo, &["test", "--locked", "--workspace", "--doc"])

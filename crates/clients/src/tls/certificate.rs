@@ -1,22 +1,16 @@
-//! What people want to know of a certificate: for whom, from whom, how long. Reads just that much of X.509 (RFC 5280);
-//! whether it is to be trusted is decided by rustls, never here.
+//! What people want to know of a certificate: for whom, from whom, how long. Whether it is to be trusted is decided by
+//! rustls, never here.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate, X509Name};
+use x509_parser::time::ASN1Time;
 
 /// Names of one certificate that are kept.
 const NAMES_MAX: usize = 100;
-
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
-const ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1d, 0x11];
-
-const INTEGER: u8 = 0x02;
-const OCTETS: u8 = 0x04;
-const SEQUENCE: u8 = 0x30;
-const VERSION: u8 = 0xa0;
-const EXTENSIONS: u8 = 0xa3;
-const UTC_TIME: u8 = 0x17;
-const GENERALIZED_TIME: u8 = 0x18;
-const DNS_NAME: u8 = 0x82;
-const IP_ADDRESS: u8 = 0x87;
+/// Characters of one name that are kept.
+const NAME_CHARS_MAX: usize = 256;
 
 /// Facts of a certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,121 +30,41 @@ pub struct Certificate {
 impl Certificate {
     /// Reads DER; `None` if it is not a certificate.
     pub fn read(der: &[u8]) -> Option<Certificate> {
-        let mut outer = Der(Der(der).take(SEQUENCE)?);
-        let mut tbs = Der(outer.take(SEQUENCE)?);
-        tbs.take(VERSION);
-        tbs.take(INTEGER)?; // serial number
-        tbs.take(SEQUENCE)?; // signature algorithm
-        let issuer = name(tbs.take(SEQUENCE)?);
-        let mut validity = Der(tbs.take(SEQUENCE)?);
-        let (not_before, not_after) = (time(&mut validity)?, time(&mut validity)?);
-        let subject = name(tbs.take(SEQUENCE)?);
-        tbs.take(SEQUENCE)?; // public key
-        let mut names = Vec::new();
-        while let Some((tag, content)) = tbs.next() {
-            if tag == EXTENSIONS {
-                names = Der(content).take(SEQUENCE).map(alternative_names).unwrap_or_default();
-            }
-        }
-        Some(Certificate { subject, issuer, not_before, not_after, names })
-    }
-}
-
-/// Elements of DER: tag, length, content.
-struct Der<'d>(&'d [u8]);
-
-impl<'d> Der<'d> {
-    fn next(&mut self) -> Option<(u8, &'d [u8])> {
-        let (tag, rest) = self.0.split_first()?;
-        let (first, rest) = rest.split_first()?;
-        let (length, rest) = match usize::from(*first) {
-            short @ 0..0x80 => (short, rest),
-            long => {
-                let (bytes, rest) =
-                    rest.split_at_checked(long & 0x7f).filter(|(bytes, _)| (1..=4).contains(&bytes.len()))?;
-                (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
-            }
-        };
-        let (content, rest) = rest.split_at_checked(length)?;
-        self.0 = rest;
-        Some((*tag, content))
-    }
-
-    /// The next element, if it has this tag; it stays otherwise.
-    fn take(&mut self, tag: u8) -> Option<&'d [u8]> {
-        let before = self.0;
-        match self.next() {
-            Some((found, content)) if found == tag => Some(content),
-            _ => {
-                self.0 = before;
-                None
-            }
-        }
+        let (_, certificate) = X509Certificate::from_der(der).ok()?;
+        let validity = certificate.validity();
+        Some(Certificate {
+            subject: name(certificate.subject()),
+            issuer: name(certificate.issuer()),
+            not_before: time(validity.not_before),
+            not_after: time(validity.not_after),
+            names: alternative_names(&certificate),
+        })
     }
 }
 
 /// The common name of a distinguished name, else its organization.
-fn name(der: &[u8]) -> String {
-    let (mut common, mut organization) = (None, None);
-    let mut sets = Der(der);
-    while let Some((_, set)) = sets.next() {
-        let mut attributes = Der(set);
-        while let Some((_, attribute)) = attributes.next() {
-            let mut parts = Der(attribute);
-            let (Some((_, kind)), Some((_, value))) = (parts.next(), parts.next()) else { continue };
-            let text = || Some(printable(value));
-            match kind {
-                COMMON_NAME => common = common.or_else(text),
-                ORGANIZATION => organization = organization.or_else(text),
-                _ => {}
-            }
-        }
-    }
-    common.or(organization).unwrap_or_default()
+fn name(name: &X509Name<'_>) -> String {
+    let mut texts = name.iter_common_name().chain(name.iter_organization());
+    texts.find_map(|text| text.as_str().ok()).map(printable).unwrap_or_default()
 }
 
-/// `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ`.
-fn time(der: &mut Der<'_>) -> Option<String> {
-    let (tag, text) = der.next()?;
-    let text = std::str::from_utf8(text).ok().filter(|text| text.is_ascii())?;
-    let text = match tag {
-        UTC_TIME => format!("{}{text}", if text >= "50" { "19" } else { "20" }),
-        GENERALIZED_TIME => text.to_owned(),
-        _ => return None,
-    };
-    let part = |at: std::ops::Range<usize>| text.get(at);
-    Some(format!(
-        "{}-{}-{} {}:{}:{}",
-        part(0..4)?,
-        part(4..6)?,
-        part(6..8)?,
-        part(8..10)?,
-        part(10..12)?,
-        part(12..14)?
-    ))
+fn time(time: ASN1Time) -> String {
+    let time = time.to_datetime();
+    let (date, hour, minute, second) = (time.date(), time.hour(), time.minute(), time.second());
+    format!("{date} {hour:02}:{minute:02}:{second:02}")
 }
 
-fn alternative_names(extensions: &[u8]) -> Vec<String> {
-    let mut extensions = Der(extensions);
-    while let Some((_, extension)) = extensions.next() {
-        let mut parts = Der(extension);
-        if parts.next().is_none_or(|(_, kind)| kind != ALTERNATIVE_NAMES) {
-            continue;
-        }
-        parts.take(0x01); // critical
-        let names = parts.take(OCTETS).and_then(|octets| Der(octets).take(SEQUENCE)).unwrap_or_default();
-        let mut names = Der(names);
-        return std::iter::from_fn(|| names.next()).filter_map(general_name).take(NAMES_MAX).collect();
-    }
-    Vec::new()
+fn alternative_names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(extension)) = certificate.subject_alternative_name() else { return Vec::new() };
+    extension.value.general_names.iter().filter_map(general_name).take(NAMES_MAX).collect()
 }
 
-fn general_name((tag, value): (u8, &[u8])) -> Option<String> {
-    match tag {
-        DNS_NAME => Some(printable(value)),
-        IP_ADDRESS => match value.len() {
-            4 => <[u8; 4]>::try_from(value).ok().map(|octets| std::net::Ipv4Addr::from(octets).to_string()),
-            16 => <[u8; 16]>::try_from(value).ok().map(|octets| std::net::Ipv6Addr::from(octets).to_string()),
+fn general_name(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) => Some(printable(name)),
+        GeneralName::IPAddress(octets) => match octets.len() {
+            4 => <[u8; 4]>::try_from(*octets).ok().map(|octets| Ipv4Addr::from(octets).to_string()),
+            16 => <[u8; 16]>::try_from(*octets).ok().map(|octets| Ipv6Addr::from(octets).to_string()),
             _ => None,
         },
         _ => None,
@@ -158,8 +72,8 @@ fn general_name((tag, value): (u8, &[u8])) -> Option<String> {
 }
 
 /// A certificate is made by anybody: nothing of it may control a terminal.
-fn printable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).take(256).collect()
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -4,4 +4,6 @@ mod allocations;
 mod books;
 mod pacing;
 mod segments;
+#[cfg(feature = "test-protocol")]
+mod protocol;
 mod support;

@@ -39,6 +39,8 @@ impl List {
     fn call(&mut self, call: &Call) {
         match call {
             Call::Http(request) => self.http(request),
+            #[cfg(feature = "test-protocol")]
+            Call::Echo(echo) => self.template("text", &echo.text),
         }
     }
 

@@ -221,6 +221,8 @@ fn explain_part((part, graph): (&'static str, &StepGraph)) -> PartExplanation {
 fn kind(step: &Step) -> String {
     match &step.kind {
         StepKind::Call(Call::Http(request)) => request.method.clone(),
+        #[cfg(feature = "test-protocol")]
+        StepKind::Call(call @ Call::Echo(_)) => call.protocol().to_owned(),
         StepKind::Check => "check".to_owned(),
         StepKind::Metric(_) => "metric".to_owned(),
         StepKind::Action(Action::Sleep(_)) => "sleep".to_owned(),

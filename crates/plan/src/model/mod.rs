@@ -4,6 +4,8 @@
 //! Indexes ([`WorkflowIndex`], step positions, …) are positions in the vectors of this model and always valid.
 
 pub mod connection;
+#[cfg(feature = "test-protocol")]
+mod echo;
 pub mod http;
 pub mod step;
 pub mod workflow;
@@ -13,6 +15,8 @@ use std::path::PathBuf;
 use hyperscale_types::{Name, Span, rule::Rule};
 use minijinja::Value;
 
+#[cfg(feature = "test-protocol")]
+pub use echo::Echo;
 pub use http::HttpRequest;
 pub use step::{Call, Step, StepGraph, StepKind};
 pub use workflow::{Load, Workflow};

@@ -86,6 +86,9 @@ pub enum StepKind {
 pub enum Call {
     /// HTTP/1.1 or HTTP/2.
     Http(Box<HttpRequest>),
+    /// For tests.
+    #[cfg(feature = "test-protocol")]
+    Echo(super::Echo),
 }
 
 impl Call {
@@ -93,6 +96,8 @@ impl Call {
     pub fn protocol(&self) -> &'static str {
         match self {
             Call::Http(_) => "http",
+            #[cfg(feature = "test-protocol")]
+            Call::Echo(_) => "echo",
         }
     }
 }

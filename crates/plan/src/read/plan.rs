@@ -18,7 +18,7 @@ const NAME_CHARS_MAX: usize = 200;
 /// `defaults` of the plan or of a workflow.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Defaults<'n> {
-    by_protocol: [Option<&'n Node>; Protocol::ALL.len()],
+    by_protocol: [Option<&'n Node>; Protocol::COUNT],
 }
 
 impl<'n> Defaults<'n> {
@@ -77,13 +77,14 @@ impl Reader<'_> {
     /// `defaults: { http: { … } }`, per protocol.
     pub(super) fn defaults<'n>(&self, node: Option<&'n Node>, what: &str) -> Defaults<'n> {
         let Some(fields) = node.and_then(|node| self.fields(node, what)) else { return Defaults::default() };
-        let by_protocol = Protocol::ALL.map(|protocol| {
+        let mut defaults = Defaults::default();
+        for (protocol, found) in Protocol::ALL.iter().zip(&mut defaults.by_protocol) {
             let what = format!("`defaults.{}`", protocol.key());
-            fields.take(protocol.key()).filter(|node| self.entries(node, &what).is_some())
-        });
+            *found = fields.take(protocol.key()).filter(|node| self.entries(node, &what).is_some());
+        }
         fields.finish(self, what);
-        by_protocol.into_iter().flatten().for_each(|node| self.not_too_large(node));
-        Defaults { by_protocol }
+        defaults.by_protocol.into_iter().flatten().for_each(|node| self.not_too_large(node));
+        defaults
     }
 
     fn not_too_large(&self, node: &Node) {

@@ -12,6 +12,8 @@ use crate::model::step::Needs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Http,
+    #[cfg(feature = "test-protocol")]
+    Echo,
 }
 
 /// A field of a call's result, and what has to be kept of the response for it.
@@ -25,12 +27,19 @@ const HEADERS: Needs = Needs { headers: true, ..RESULT };
 const BODY: Needs = Needs { body: true, ..RESULT };
 
 impl Protocol {
-    pub(super) const ALL: [Protocol; 1] = [Protocol::Http];
+    pub(super) const ALL: &[Protocol] = &[
+        Protocol::Http,
+        #[cfg(feature = "test-protocol")]
+        Protocol::Echo,
+    ];
+    pub(super) const COUNT: usize = Self::ALL.len();
 
     /// Its key in steps and in `defaults`.
     pub(super) const fn key(self) -> &'static str {
         match self {
             Protocol::Http => "http",
+            #[cfg(feature = "test-protocol")]
+            Protocol::Echo => "echo",
         }
     }
 
@@ -44,6 +53,10 @@ impl Protocol {
                 ResultField { name: "headers", needs: HEADERS },
                 ResultField { name: "latency_ms", needs: RESULT },
             ],
+            #[cfg(feature = "test-protocol")]
+            Protocol::Echo => {
+                &[ResultField { name: "body", needs: BODY }, ResultField { name: "json", needs: BODY }]
+            }
         }
     }
 
@@ -55,7 +68,7 @@ impl Protocol {
 
     /// The protocol with this key.
     pub(super) fn of(key: &str) -> Option<Protocol> {
-        Self::ALL.into_iter().find(|protocol| protocol.key() == key)
+        Self::ALL.iter().copied().find(|protocol| protocol.key() == key)
     }
 }
 
@@ -72,6 +85,8 @@ impl Reader<'_> {
         let defaults = defaults.map(|defaults| defaults.of(protocol));
         match protocol {
             Protocol::Http => self.http(node, expect, view, defaults).map(|http| Call::Http(Box::new(http))),
+            #[cfg(feature = "test-protocol")]
+            Protocol::Echo => self.template(node, &view).map(|text| Call::Echo(crate::model::Echo { text })),
         }
     }
 }

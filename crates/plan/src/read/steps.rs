@@ -57,21 +57,21 @@ impl PartSteps<'_> {
     pub(super) fn names(&self) -> Vec<StepNames> {
         let names = self.steps.iter().map(|step| {
             let has = |key| step.fields.take(key).is_some();
-            let gives = if let Some(protocol) = Protocol::ALL.into_iter().find(|protocol| has(protocol.key()))
-            {
-                Gives::Answer(protocol, extraction_names(step.fields.take("extract")))
-            } else if has("set")
-                || has("metric")
-                || step.fields.take("action").is_some_and(|node| node.get("set").is_some())
-            {
-                Gives::Value
-            } else if has("sleep") || has("action") {
-                Gives::Nothing("sleep")
-            } else if has("check") {
-                Gives::Nothing("check")
-            } else {
-                Gives::Value // it has no kind, which is a problem of its own
-            };
+            let gives =
+                if let Some(protocol) = Protocol::ALL.iter().copied().find(|protocol| has(protocol.key())) {
+                    Gives::Answer(protocol, extraction_names(step.fields.take("extract")))
+                } else if has("set")
+                    || has("metric")
+                    || step.fields.take("action").is_some_and(|node| node.get("set").is_some())
+                {
+                    Gives::Value
+                } else if has("sleep") || has("action") {
+                    Gives::Nothing("sleep")
+                } else if has("check") {
+                    Gives::Nothing("check")
+                } else {
+                    Gives::Value // it has no kind, which is a problem of its own
+                };
             StepNames { name: step.name.clone(), gives }
         });
         names.collect()
@@ -150,7 +150,7 @@ impl Reader<'_> {
         for (key, _) in &later {
             self.problems.error(key.place, format!("`{}` steps are not supported yet", key.text));
         }
-        let calls = Protocol::ALL.map(Protocol::key);
+        let calls: Vec<&str> = Protocol::ALL.iter().map(|protocol| protocol.key()).collect();
         let kinds: Vec<_> = calls.iter().chain(&KINDS).filter_map(|key| fields.entry(key)).collect();
         let (key, node) = match &*kinds {
             [] if !later.is_empty() => return None,

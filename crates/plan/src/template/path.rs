@@ -41,14 +41,6 @@ impl Path {
         self.root
     }
 
-    /// The first field after the root (`json` of `users.json.items`), if any.
-    pub fn first_field(&self) -> Option<&str> {
-        match self.rest.first() {
-            Some(Key::Field(field)) => Some(field),
-            _ => None,
-        }
-    }
-
     /// The text it was read from.
     pub fn text(&self) -> &str {
         &self.text

@@ -107,12 +107,22 @@ const IN_PATH: &[u8] = b"/!$&'()*+,;=:@";
 
 /// Percent-encodes everything but unreserved characters and those of `stands`.
 fn percent(text: &str, stands: &[u8], out: &mut Vec<u8>) {
+    percent_encode(text, out, |_, byte| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => true,
+        _ => stands.contains(&byte),
+    });
+}
+
+/// Percent-encodes the bytes of a text (RFC 3986, section 2.1) that do not stand for themselves; `stands` is told where
+/// a byte is and which.
+#[inline]
+pub fn percent_encode(text: &str, out: &mut Vec<u8>, stands: impl Fn(usize, u8) -> bool) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte),
-            _ if stands.contains(&byte) => out.push(byte),
-            _ => out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
+    for (at, byte) in text.bytes().enumerate() {
+        if stands(at, byte) {
+            out.push(byte);
+        } else {
+            out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
         }
     }
 }

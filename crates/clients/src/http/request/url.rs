@@ -8,9 +8,10 @@
 //! what it returns is written into request heads.
 
 use std::fmt;
-use std::net::Ipv6Addr;
 use std::sync::Arc;
 
+use hyperscale_plan::authority::{Authority, AuthorityError};
+use hyperscale_plan::template::percent_encode;
 use thiserror::Error;
 
 /// Why a text is not a URL that can be requested. Nothing was sent; a retry fails the same way.
@@ -111,11 +112,9 @@ impl<'a> Url<'a> {
             Some((userinfo, host_port)) => (Some(userinfo), host_port),
             None => (None, authority),
         };
-        let (host, port) = split_port(host_port)?;
-        let port = match port {
-            "" => scheme.default_port(),
-            digits => parse_port(digits)?,
-        };
+        // An empty port is the scheme's own (RFC 3986, section 3.2.3).
+        let Authority { host, port } = Authority::parse(host_port.strip_suffix(':').unwrap_or(host_port))?;
+        let port = port.unwrap_or(scheme.default_port());
         Ok(Url { scheme, userinfo, host, port, path, query, authority })
     }
 
@@ -267,28 +266,15 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     valid.then_some((scheme, rest))
 }
 
-/// Splits `host:port` and checks the host. The port may be empty.
-fn split_port(text: &str) -> Result<(&str, &str), UrlError> {
-    if let Some(rest) = text.strip_prefix('[') {
-        let (address, rest) = rest.split_once(']').ok_or(UrlError::Ipv6)?;
-        address.parse::<Ipv6Addr>().map_err(|_| UrlError::Ipv6)?;
-        let port = match rest {
-            "" => "",
-            _ => rest.strip_prefix(':').ok_or(UrlError::Port)?,
-        };
-        return Ok((address, port));
-    }
-    let (host, port) = text.split_once(':').unwrap_or((text, ""));
-    let valid = !host.is_empty()
-        && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'));
-    if valid { Ok((host, port)) } else { Err(UrlError::Host) }
-}
-
-fn parse_port(digits: &str) -> Result<u16, UrlError> {
-    let only_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-    match digits.parse() {
-        Ok(port) if only_digits && port != 0 => Ok(port),
-        _ => Err(UrlError::Port),
+impl From<AuthorityError<'_>> for UrlError {
+    fn from(error: AuthorityError<'_>) -> Self {
+        match error {
+            AuthorityError::Bracket | AuthorityError::Ipv6(_) => UrlError::Ipv6,
+            AuthorityError::Behind(_) | AuthorityError::Port(_) => UrlError::Port,
+            AuthorityError::NoHost | AuthorityError::Character(..) | AuthorityError::Length(_) => {
+                UrlError::Host
+            }
+        }
     }
 }
 
@@ -332,16 +318,9 @@ fn remove_dot_segments(path: &str) -> String {
 }
 
 fn push_encoded(text: &str, out: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        if byte.is_ascii_graphic() {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.push(char::from(HEX[usize::from(byte >> 4)]));
-            out.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
+    let mut bytes = Vec::with_capacity(text.len());
+    percent_encode(text, &mut bytes, |_, byte| byte.is_ascii_graphic());
+    out.push_str(&String::from_utf8(bytes).expect("percent-encoded text is ASCII"));
 }
 
 /// The text with its `%xx` decoded; what is not UTF-8 then stays as it is.

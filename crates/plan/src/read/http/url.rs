@@ -1,12 +1,13 @@
 //! URLs: absolute, with the constant part checked and percent-encoded.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 
 use super::super::Reader;
 use super::super::value::VarScope;
 use super::super::view::View;
+use crate::authority::Authority;
 use crate::document::{Node, Place};
-use crate::template::{Piece, Root, Template};
+use crate::template::{Piece, Root, Template, percent_encode};
 
 /// Bytes of a URL as it is written in a plan.
 const URL_BYTES_MAX: usize = 16 << 10;
@@ -101,59 +102,23 @@ impl Reader<'_> {
         }
         let authority = &rest[..end.unwrap_or(rest.len())];
         let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-        match check_authority(host) {
-            Ok(()) => Some(()),
-            Err(message) => wrong(message, ""),
+        match Authority::parse(host) {
+            Ok(_) => Some(()),
+            Err(error) => wrong(error.to_string(), ""),
         }
     }
 }
 
-fn check_authority(authority: &str) -> Result<(), String> {
-    let (host, port) = if let Some(inner) = authority.strip_prefix('[') {
-        let (address, rest) = inner.split_once(']').ok_or("`[` of an IPv6 address is never closed")?;
-        address.parse::<std::net::Ipv6Addr>().map_err(|_| format!("`{address}` is not an IPv6 address"))?;
-        if !rest.is_empty() && !rest.starts_with(':') {
-            return Err(format!("`{rest}` cannot stand behind an address"));
-        }
-        ("", rest.strip_prefix(':'))
-    } else {
-        let (host, port) =
-            authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
-        if host.is_empty() {
-            return Err("the URL has no host".to_owned());
-        }
-        (host, port)
-    };
-    if let Some(c) = host.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))) {
-        return Err(format!("`{host}` is not a host name: `{c}` cannot stand in it"));
-    }
-    if host.len() > 253 || host.split('.').any(|label| label.len() > 63) {
-        return Err(format!("`{host}` is too long for a host name"));
-    }
-    match port {
-        Some(port) if !port.parse::<u16>().is_ok_and(|port| port > 0) => {
-            Err(format!("`{port}` is not a port; it is 1 … 65535"))
-        }
-        _ => Ok(()),
-    }
-}
-
+/// Percent-encodes what cannot stand in a URL; what is encoded stays.
 fn encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
     let bytes = text.as_bytes();
-    for (at, byte) in bytes.iter().enumerate() {
-        let stands = match byte {
-            b'%' => bytes.get(at + 1..at + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)),
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => true,
-            _ => b"-._~:/?#[]@!$&'()*+,;=".contains(byte),
-        };
-        if stands {
-            out.push(char::from(*byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
+    let mut out = Vec::with_capacity(text.len());
+    percent_encode(text, &mut out, |at, byte| match byte {
+        b'%' => bytes.get(at + 1..at + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)),
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => true,
+        _ => b"-._~:/?#[]@!$&'()*+,;=".contains(&byte),
+    });
+    String::from_utf8(out).expect("percent-encoded text is ASCII")
 }
 
 #[cfg(test)]
@@ -163,15 +128,5 @@ mod tests {
     #[test]
     fn constant_parts_are_percent_encoded_once() {
         assert_eq!(encode("/a b/ü?q=%20&x=%zz"), "/a%20b/%C3%BC?q=%20&x=%25zz");
-    }
-
-    #[test]
-    fn authorities_are_checked() {
-        for good in ["a", "a.b-c.example:8080", "127.0.0.1:1", "[::1]", "[::1]:80", "my_service:80"] {
-            assert_eq!(check_authority(good), Ok(()), "{good}");
-        }
-        for bad in ["", ":80", "a b", "ä.example", "a:0", "a:70000", "a:x", "[::1", "[1.2.3.4]", "[::1]80"] {
-            assert!(check_authority(bad).is_err(), "{bad}");
-        }
     }
 }
