@@ -4,6 +4,7 @@
 //! Indexes ([`WorkflowIndex`], step positions, …) are positions in the vectors of this model and always valid.
 
 pub mod http;
+pub mod mix;
 pub mod step;
 pub mod workflow;
 
@@ -13,6 +14,7 @@ use hyperscale_types::{Name, Span, rule::Rule};
 use minijinja::Value;
 
 pub use http::HttpRequest;
+pub use mix::{Mix, MixMember};
 pub use step::{Step, StepGraph, StepKind};
 pub use workflow::{Load, Workflow};
 
@@ -30,6 +32,8 @@ pub struct Plan {
     pub data: Vec<DataSource>,
     /// Workflows, in file order.
     pub workflows: Vec<Workflow>,
+    /// The load that workflows without one of their own share; their [`Workflow::load`] is their part of it.
+    pub mix: Option<Mix>,
     /// Thresholds over the whole job, in file order.
     pub thresholds: Vec<Threshold>,
     /// What it was read from; `None` if no person wrote it.

@@ -17,7 +17,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use hyperscale_clients::http::Network;
-use hyperscale_plan::load::{Arrivals, Change};
+use hyperscale_plan::load::Arrivals;
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::Late;
 use hyperscale_types::{Now, Rate, limits};
@@ -90,7 +90,8 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
         vus_max: share.own_vus(),
         late: *late,
     };
-    let mut starts = Arrivals::new(rate.clone(), *arrivals, share, core.segment.seed(Stream::Arrivals));
+    let mut starts =
+        Arrivals::new(rate.clone(), arrivals.clone(), share, core.segment.seed(Stream::Arrivals));
     let mut changed_rate: Option<Rate> = None;
     let ticker = Ticker::new()?;
     let mut next = starts.next();
@@ -104,7 +105,7 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
         if core.rate_override.get() != changed_rate {
             changed_rate = core.rate_override.get();
             if let Some(rate) = changed_rate {
-                starts.rescale(now, Change::Value(rate.as_per_second()));
+                starts.rescale(now, rate.as_per_second());
                 next = starts.next();
             }
         }
