@@ -5,4 +5,15 @@
 //! here is shared between cores.
 
 pub mod clock;
+mod deadline;
+mod dns;
+mod errors;
 pub mod http;
+pub mod network;
+mod outcome;
+mod response;
+pub mod tls;
+
+pub use http::response::stream::StreamStats;
+pub use outcome::{CallError, Outcome, Progress};
+pub use response::Response;

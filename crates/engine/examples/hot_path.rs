@@ -1,7 +1,7 @@
 //! The whole path of a request on a network in memory, so that instructions can be counted:
 //! `valgrind --tool=callgrind target/release/examples/hot_path 10000`. The budget stands in `instructions.budget`.
 
-use hyperscale_clients::http::MemoryNetwork;
+use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_engine::memory;
 use hyperscale_plan::read::{Given, Source, load};
 

@@ -8,17 +8,18 @@ use std::sync::Arc;
 use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 
-use hyperscale_clients::http::MemoryNetwork;
+use hyperscale_clients::network::MemoryNetwork;
+use hyperscale_job::layout::layout;
+use hyperscale_job::{AttemptId, Directive, SegmentId, SegmentKind};
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::{Totals, Window};
 use tokio::runtime::{self, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 
-use crate::control::Directive;
 use crate::core::thread::{self, Work};
-use crate::core::{JobFacts, Message, Segment};
-use crate::layout::layout;
+use crate::core::{Message, Slice};
+use crate::segment::{Begin, CoreMessage, Identity, Messages};
 
 /// Words that can wait: one window and a few more.
 const MESSAGES_MAX: usize = 8;
@@ -57,14 +58,16 @@ pub fn run_in(
 ) -> Result<Totals, MemoryError> {
     let (messages, received) = mpsc::channel(MESSAGES_MAX);
     let (spare_sender, spare) = std_mpsc::channel();
-    let directive = watch::Sender::new(Directive { go: Some(Instant::now()), ..Directive::default() });
+    let directive = watch::Sender::new(Directive { go: Some(Duration::ZERO), ..Directive::default() });
     let segment = segment(plan, seed, directive.subscribe(), messages, spare);
     let totals = Totals::new(&segment.layout);
     runtime.block_on(async {
         let gathering = tokio::task::spawn_local(gather(received, totals, spare_sender));
-        let outcome = thread::run(segment, network, Work::Load).await;
-        outcome
-            .map_err(|failure| MemoryError::Failed { reason: failure.reason, message: failure.message })?;
+        let outcome = thread::run(segment, network.into(), Work::Load).await;
+        outcome.map_err(|failure| MemoryError::Failed {
+            reason: failure.kind.as_str(),
+            message: failure.message,
+        })?;
         Ok(gathering.await.expect("the gathering task neither panics nor is cut off"))
     })
 }
@@ -73,25 +76,31 @@ pub fn run_in(
 fn segment(
     plan: Plan,
     seed: u64,
-    directive: watch::Receiver<Directive>,
-    messages: mpsc::Sender<Message>,
+    told: watch::Receiver<Directive>,
+    messages: mpsc::Sender<CoreMessage>,
     spare: std_mpsc::Receiver<Box<Window>>,
-) -> Segment {
+) -> Slice {
     let workflow = &plan.workflows[0];
     let (layout, bases) = layout(workflow);
-    Segment {
+    let segment = SegmentId { workflow: 0, kind: SegmentKind::Load, index: 0 };
+    Slice {
         workflow: 0,
         layout: Arc::new(layout),
         bases,
         share: Share { core: 0, cores: 1, vus: workflow.vus_max() },
+        begin: Begin::default(),
         cpu: None,
         vus_before: 0,
-        job: Arc::new(JobFacts { id: "memory".into(), worker: "memory".into(), seed, epoch: Instant::now() }),
-        context: Arc::default(),
-        setup: Arc::default(),
+        identity: Arc::new(Identity {
+            job: "memory".into(),
+            worker: "memory".into(),
+            seed,
+            epoch: Instant::now(),
+        }),
+        given: Arc::default(),
         data: plan.data.iter().map(|_| None).collect(),
-        directive,
-        messages,
+        told,
+        messages: Messages { attempt: AttemptId { segment, number: 1 }, sender: messages },
         tick: NEVER,
         spare,
         plan: Arc::new(plan),
@@ -99,12 +108,12 @@ fn segment(
 }
 
 async fn gather(
-    mut messages: mpsc::Receiver<Message>,
+    mut messages: mpsc::Receiver<CoreMessage>,
     mut totals: Totals,
     spare: std_mpsc::Sender<Box<Window>>,
 ) -> Totals {
     while let Some(message) = messages.recv().await {
-        if let Message::Window { mut window, .. } = message {
+        if let Message::Window(mut window) = message.message {
             totals.add(&window);
             window.clear();
             // The core may have ended; then the window is simply freed.
@@ -124,7 +133,7 @@ mod tests {
     const TURNS: usize = 200_000;
 
     #[test]
-    fn a_check_that_stops_the_test_is_reported_also_to_a_conductor_that_is_behind() {
+    fn a_check_that_stops_the_test_is_reported_also_to_a_host_that_is_behind() {
         let text = "name: t\nworkflows:\n  W: { vus: 1, duration: 1h, ramp: 0s, steps: { a: { http: 'http://x/', \
                     check: [{ name: mine, status: 404, stop: test }] } } }\n";
         let source = Source { name: "t.yaml", bytes: text.as_bytes(), format: None, folder: "".as_ref() };
@@ -132,7 +141,7 @@ mod tests {
         // Room for `Prepared` only: the word of the check finds the queue full.
         let (messages, mut received) = mpsc::channel(1);
         let (_spare_sender, spare) = std_mpsc::channel();
-        let directive = watch::Sender::new(Directive { go: Some(Instant::now()), ..Directive::default() });
+        let directive = watch::Sender::new(Directive { go: Some(Duration::ZERO), ..Directive::default() });
         let segment = segment(plan, 1, directive.subscribe(), messages, spare);
         let network = MemoryNetwork::waiting("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
         let runtime = runtime::Builder::new_current_thread()
@@ -146,15 +155,15 @@ mod tests {
                 }
                 let mut ending = None;
                 while let Some(message) = received.recv().await {
-                    match message {
-                        Message::Done { ending: last, .. } => ending = Some(last),
-                        Message::StopTest { .. } => panic!("there was no room for it"),
+                    match message.message {
+                        Message::Done { result, .. } => ending = Some(result),
+                        Message::StopTest(_) => panic!("there was no room for it"),
                         _ => {}
                     }
                 }
                 ending
             });
-            thread::run(segment, network, Work::Load).await.expect("the workflow runs");
+            thread::run(segment, network.into(), Work::Load).await.expect("the workflow runs");
             reading.await.expect("the reader ends").expect("the core is done")
         });
         let stopped = ending.stopped.expect("the check is not lost");

@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
+use hyperscale_job::{JobCore, JobFacts};
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::result::RunResult;
 use tokio::sync::mpsc;
 
-use crate::conductor::{self, Job};
 use crate::control::{Command, Control};
-use crate::core::{JobFacts, Message};
 use crate::data::{self, DataError};
 use crate::event::{EVENTS_MAX, Event};
+use crate::local::{self, Host};
 use crate::machine;
+use crate::segment::Identity;
 
-/// Messages from cores waiting for the conductor. Each core sends ten windows per second; a conductor that is this far
-/// behind makes cores keep longer windows.
+/// Messages from cores waiting for the host. Each core sends ten windows per second; a host that is this far behind
+/// makes cores keep longer windows.
 const MESSAGES_MAX: usize = 256;
 
 /// How a plan is run.
@@ -57,7 +58,7 @@ pub struct Run {
     control: Control,
     events: mpsc::Receiver<Event>,
     warnings: Vec<String>,
-    conductor: thread::JoinHandle<RunResult>,
+    host: thread::JoinHandle<RunResult>,
 }
 
 impl Run {
@@ -70,22 +71,30 @@ impl Run {
         warnings.extend(machine::raise_file_limit(vus));
         let (control, orders) = Control::new();
         let (event_sender, events) = mpsc::channel(EVENTS_MAX);
-        let (messages, received) = mpsc::channel::<Message>(MESSAGES_MAX);
-        let facts = Arc::new(JobFacts {
-            id: options.job.clone(),
-            worker: options.worker.clone(),
+        let (messages, received) = mpsc::channel(MESSAGES_MAX);
+        let identity = Identity {
+            job: options.job.clone(),
+            worker: options.worker,
             seed: options.seed,
             epoch: Instant::now(),
-        });
-        let job = Job::new(plan, options, facts, data, messages, event_sender);
-        let conductor = thread::Builder::new().name("conductor".into()).spawn(move || {
+        };
+        let facts = JobFacts {
+            id: options.job,
+            started_at: options.started_at,
+            timeout: None,
+            environment: options.environment,
+            options: options.options,
+        };
+        let core = JobCore::new(plan, facts);
+        let host = Host::new(core, data, identity, options.cores, messages, event_sender);
+        let host = thread::Builder::new().name("local-run".into()).spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_time()
                 .build()
                 .expect("a runtime without I/O needs nothing that the system could refuse");
-            runtime.block_on(conductor::conduct(job, orders, received))
+            runtime.block_on(local::run(host, orders, received))
         })?;
-        Ok(Run { control, events, warnings, conductor })
+        Ok(Run { control, events, warnings, host })
     }
 
     /// A handle for steering the run.
@@ -106,7 +115,7 @@ impl Run {
     /// Waits for the end and returns the result.
     pub fn join(self) -> RunResult {
         drop(self.events);
-        match self.conductor.join() {
+        match self.host.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         }

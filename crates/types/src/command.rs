@@ -15,6 +15,15 @@ pub enum Command {
         /// Why, in words; shown in the result.
         reason: String,
     },
+    /// Cancel one workflow: pending ones never start, running ones stop as with [`Command::Cancel`].
+    CancelWorkflow {
+        /// Its name.
+        workflow: Name,
+        /// Cancel all workflows that depend on it too; else they end `skipped`.
+        dependents: bool,
+        /// Why, in words; shown in the result.
+        reason: String,
+    },
     /// Cut everything off now, report. The second Ctrl-C.
     Abort,
     /// Start nothing for a while; the load curve stands still.

@@ -420,9 +420,25 @@ workflows:
 }
 
 #[test]
+fn workflows_that_are_ready_together_run_together_on_shared_cores() {
+    let target = Target::start(&[]);
+    let one = |path: &str| {
+        format!("{{ vus: 2, duration: 1s, steps: {{ get: {{ http: \"{{{{ base }}}}/{path}\" }} }} }}")
+    };
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(one);
+    let plan = format!("vars: {{ base: \"\" }}\nworkflows:\n  A: {a}\n  B: {b}\n  C: {c}\n  D: {d}\n");
+    let result = run_plan(&target, &plan, &["--cores", "2"]).result(0);
+    assert_books(&result);
+    for workflow in &result.workflows {
+        assert_eq!(workflow.cores, 2, "{}", workflow.name);
+    }
+    assert_eq!(target.seen().requests, result.totals.requests);
+}
+
+#[test]
 fn a_workflow_without_a_free_core_says_that_it_waits() {
     let target = Target::start(&[]);
-    let one = "{ vus: 1, iterations: 3, steps: { get: { http: \"{{ base }}/\" } } }";
+    let one = "{ vus: 1, iterations: 3, priority: normal, steps: { get: { http: \"{{ base }}/\" } } }";
     let plan = format!("vars: {{ base: \"\" }}\nworkflows:\n  A: {one}\n  B: {one}\n  C: {one}\n");
     let file = PlanFile::new(&plan);
     let base = format!("base={}", target.base);

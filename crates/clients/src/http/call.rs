@@ -7,23 +7,22 @@ use hyperscale_plan::template::{FillError, Scope};
 use hyperscale_types::{ErrorKind, Now, Phases};
 use tokio::time::timeout_at;
 
-use super::collect::Collector;
-use super::connection::{self, Connection};
-use super::core::{HttpCore, Scratch};
-use super::errors;
-use super::exchange::{self, Meter, Request};
-use super::extra;
-use super::follow;
-use super::multiplex;
-use super::network::Network;
-use super::outcome::{CallError, Outcome, Progress};
-use super::prepare::{Prepared, Target};
-use super::reader::Reader;
-use super::route::Route;
-use super::session::Session;
-use super::url::Url;
-use super::wire::{self, Given};
 use crate::clock;
+use crate::errors;
+use crate::http::follow;
+use crate::http::h1::exchange::{self, Meter, Request};
+use crate::http::h1::reader::Reader;
+use crate::http::h2::multiplex;
+use crate::http::request::extra;
+use crate::http::request::prepare::{Prepared, Target};
+use crate::http::request::url::Url;
+use crate::http::request::wire::{self, Given};
+use crate::http::response::collect::Collector;
+use crate::http::route::Route;
+use crate::http::route::connection::{self, Connection};
+use crate::http::session::Session;
+use crate::http::shared::{HttpCore, Scratch};
+use crate::outcome::{CallError, Outcome, Progress};
 
 /// A request and where it goes.
 pub(crate) struct Dispatch<'a> {
@@ -36,9 +35,9 @@ pub(crate) struct Dispatch<'a> {
 }
 
 /// The state of a call that its hops share.
-pub(crate) struct Flight<'a, N: Network> {
-    pub(crate) core: &'a HttpCore<N>,
-    pub(crate) session: &'a Session<N>,
+pub(crate) struct Flight<'a> {
+    pub(crate) core: &'a HttpCore,
+    pub(crate) session: &'a Session,
     pub(crate) prepared: &'a Prepared,
     pub(crate) reader: Reader,
     pub(crate) collector: Collector<'a>,
@@ -46,9 +45,9 @@ pub(crate) struct Flight<'a, N: Network> {
 }
 
 /// Performs one call. Dropping the future cancels it: the connection in use is closed, `progress` tells how far it got.
-pub async fn call<N: Network, S: Scope>(
-    core: &HttpCore<N>,
-    session: &Session<N>,
+pub async fn call<S: Scope>(
+    core: &HttpCore,
+    session: &Session,
     prepared: &Prepared,
     scope: &S,
     progress: &Progress,
@@ -77,10 +76,7 @@ pub async fn call<N: Network, S: Scope>(
 }
 
 /// Sends one request and reads its answer.
-pub(crate) async fn send<N: Network>(
-    flight: &mut Flight<'_, N>,
-    dispatch: &mut Dispatch<'_>,
-) -> Result<(), CallError> {
+pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<(), CallError> {
     let mut connection = match idle(flight.session, &dispatch.route) {
         Some(connection) => connection,
         None => Box::pin(open(flight, dispatch)).await?,
@@ -102,9 +98,10 @@ pub(crate) async fn send<N: Network>(
 }
 
 /// The request's bytes and where they go. Nothing may be awaited before bytes in the scratch buffer are written.
-fn fill<'a, N: Network>(
-    core: &HttpCore<N>,
-    session: &Session<N>,
+#[inline]
+fn fill<'a>(
+    core: &HttpCore,
+    session: &Session,
     prepared: &'a Prepared,
     scope: &impl Scope,
     started: Now,
@@ -126,8 +123,8 @@ fn fill<'a, N: Network>(
 }
 
 /// Fills the request into the scratch buffer; says where it goes and where extra fields belong.
-pub(crate) fn fill_scratch<N: Network>(
-    core: &HttpCore<N>,
+pub(crate) fn fill_scratch(
+    core: &HttpCore,
     prepared: &Prepared,
     scope: &impl Scope,
 ) -> Result<(Rc<Route>, usize), CallError> {
@@ -151,7 +148,7 @@ pub(crate) fn fill_scratch<N: Network>(
 /// A connection that is at hand: one of those that all share, or the best idle one of the session; those found dead are
 /// closed.
 #[inline]
-fn idle<N: Network>(session: &Session<N>, route: &Route) -> Option<Connection<N::Stream>> {
+fn idle(session: &Session, route: &Route) -> Option<Connection> {
     if let Some(pool) = &route.shared {
         return pool.at_hand().map(Connection::H2);
     }
@@ -159,7 +156,7 @@ fn idle<N: Network>(session: &Session<N>, route: &Route) -> Option<Connection<N:
         let mut connection = session.take(route.id)?;
         let alive = match &mut connection {
             Connection::H2(_) => true,
-            Connection::H1(io) => io.is_alive(N::is_quiet),
+            Connection::H1(io) => io.is_alive(),
         };
         if alive {
             return Some(connection);
@@ -169,10 +166,7 @@ fn idle<N: Network>(session: &Session<N>, route: &Route) -> Option<Connection<N:
 
 /// A connection that is not at hand: one of those that all share, or a new one. A filled request is copied first,
 /// because others fill theirs meanwhile.
-async fn open<N: Network>(
-    flight: &mut Flight<'_, N>,
-    dispatch: &mut Dispatch<'_>,
-) -> Result<Connection<N::Stream>, CallError> {
+async fn open(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<Connection, CallError> {
     let Flight { core, prepared, meter, .. } = flight;
     if let Request::Scratch = dispatch.request {
         dispatch.request = Request::Owned(core.scratch.borrow().request.clone());
@@ -192,10 +186,7 @@ async fn open<N: Network>(
 }
 
 /// The request as HTTP/2 wants it. A constant one is turned once.
-fn h2_request<N: Network>(
-    flight: &Flight<'_, N>,
-    dispatch: &Dispatch<'_>,
-) -> Result<multiplex::Parts, CallError> {
+fn h2_request(flight: &Flight<'_>, dispatch: &Dispatch<'_>) -> Result<multiplex::Parts, CallError> {
     let tls = dispatch.route.is_tls();
     match &dispatch.request {
         Request::Owned(bytes) => multiplex::request(bytes, tls),
@@ -211,7 +202,8 @@ fn h2_request<N: Network>(
 }
 
 /// The outcome of a call. One that succeeded ended with its last byte, whose time is already taken.
-fn conclude<N: Network>(mut flight: Flight<'_, N>, started: Now, result: Result<(), CallError>) -> Outcome {
+#[inline]
+fn conclude(mut flight: Flight<'_>, started: Now, result: Result<(), CallError>) -> Outcome {
     let (prepared, status) = (flight.prepared, flight.reader.status());
     let ended = if result.is_ok() { flight.meter.since } else { clock::now() };
     let (complete, error) = match result {

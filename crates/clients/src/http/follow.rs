@@ -4,21 +4,20 @@
 use hyperscale_plan::template::Scope;
 use hyperscale_types::ErrorKind;
 
-use super::call::{self, Dispatch, Flight};
-use super::collect::Found;
-use super::decode::{Codings, DecodeError};
-use super::digest::Challenge;
-use super::exchange::Request;
-use super::extra::Credentials;
-use super::message::Message;
-use super::network::Network;
-use super::outcome::CallError;
-use super::reader::Reader;
-use super::route::Route;
+use crate::http::auth::digest::Challenge;
+use crate::http::call::{self, Dispatch, Flight};
+use crate::http::h1::exchange::Request;
+use crate::http::h1::reader::Reader;
+use crate::http::request::extra::Credentials;
+use crate::http::request::message::Message;
+use crate::http::response::collect::Found;
+use crate::http::response::decode::{Codings, DecodeError};
+use crate::http::route::Route;
+use crate::outcome::CallError;
 
 /// Follows up on an answer until nothing is left to do.
-pub(crate) async fn follow<N: Network, S: Scope>(
-    flight: &mut Flight<'_, N>,
+pub(crate) async fn follow<S: Scope>(
+    flight: &mut Flight<'_>,
     mut dispatch: Dispatch<'_>,
     scope: &S,
 ) -> Result<(), CallError> {
@@ -45,8 +44,8 @@ pub(crate) async fn follow<N: Network, S: Scope>(
 
 /// Puts the answer to a challenge into the request, if there is a challenge that can be answered. Only the origin that
 /// the plan names gets to know what the credentials give.
-fn answer_challenge<N: Network>(
-    flight: &Flight<'_, N>,
+fn answer_challenge(
+    flight: &Flight<'_>,
     route: &Route,
     message: &mut Message,
     found: &Found,
@@ -74,7 +73,7 @@ fn answer_challenge<N: Network>(
 
 /// Undoes the content codings of a body that somebody needs. A coding that nobody asked for and we do not know leaves
 /// it as it is.
-fn decode_body<N: Network>(flight: &mut Flight<'_, N>, found: &Found) -> Result<(), CallError> {
+fn decode_body(flight: &mut Flight<'_>, found: &Found) -> Result<(), CallError> {
     let Some(body) = flight.collector.body_mut() else {
         return Ok(());
     };
@@ -97,11 +96,7 @@ fn undecodable(error: DecodeError) -> CallError {
 }
 
 /// The request that was sent, without what was added for that hop only.
-fn sent<N: Network>(
-    flight: &Flight<'_, N>,
-    dispatch: &Dispatch<'_>,
-    scope: &impl Scope,
-) -> Result<Message, CallError> {
+fn sent(flight: &Flight<'_>, dispatch: &Dispatch<'_>, scope: &impl Scope) -> Result<Message, CallError> {
     match (dispatch.kept.as_deref(), flight.prepared.wire.as_constant()) {
         (Some(bytes), _) | (None, Some(bytes)) => Message::parse(bytes, &dispatch.route),
         (None, None) => {
@@ -112,11 +107,7 @@ fn sent<N: Network>(
 }
 
 /// Keeps the cookies of an answer. Those that the jar refuses are not an error of the call.
-fn keep_cookies<N: Network>(
-    flight: &Flight<'_, N>,
-    message: &Message,
-    found: &Found,
-) -> Result<(), CallError> {
+fn keep_cookies(flight: &Flight<'_>, message: &Message, found: &Found) -> Result<(), CallError> {
     let url = message.parsed_url()?;
     let now_s = flight.core.unix_s(flight.meter.since);
     let mut jar = flight.session.cookies.borrow_mut();
@@ -127,8 +118,8 @@ fn keep_cookies<N: Network>(
 }
 
 /// Everything ready for the next hop.
-fn next<'a, N: Network>(
-    flight: &mut Flight<'_, N>,
+fn next<'a>(
+    flight: &mut Flight<'_>,
     before: &Dispatch<'_>,
     message: &Message,
 ) -> Result<Dispatch<'a>, CallError> {

@@ -5,13 +5,13 @@
 
 use hyperscale_plan::model::http::{Stream, StreamEvents};
 
-use super::cookies::CookieJar;
-use super::decode::Codings;
-use super::digest::{Challenge, DigestSession};
-use super::oauth2::Token;
-use super::reader::{Fed, Flow, Reader, Sink};
-use super::stream::StreamReader;
-use super::url::{self, Url};
+use crate::http::auth::digest::{Challenge, DigestSession};
+use crate::http::auth::oauth2::Token;
+use crate::http::h1::reader::{Fed, Flow, Reader, Sink};
+use crate::http::request::url::{self, Url};
+use crate::http::response::decode::Codings;
+use crate::http::response::stream::StreamReader;
+use crate::http::session::cookies::CookieJar;
 
 /// Whatever comes in, nothing but visible ASCII comes out, and a resolved redirect can be requested.
 #[test]

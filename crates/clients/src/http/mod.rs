@@ -1,68 +1,32 @@
 //! HTTP: prepared once per step and core, called per request.
 //!
 //! ```text
-//! Prepared::new ─ url, fields, body → Wire (constant block + holes), Route (origin + how to reach it)
-//! call ─ fill → Session (idle connection) or connection::open → exchange (write, read) → Outcome
-//!                                                                  └ Reader (bytes → head, body) → Collector
+//! request   Prepared::new ─ url, fields, body → Wire (constant block + holes)
+//! route     origin + how to reach it: link, proxy, connection
+//! call ─ fill → session (idle connection) or route::connection → h1 or h2 (write, read) → Outcome
+//!                                                                  └ response (head, body) → Collector
 //! ```
 //! Nothing here knows statistics or schedules. A request is never repeated on its own account.
 
-mod auth;
-mod body;
+pub mod auth;
 mod call;
-mod certificate;
-mod chunked;
-mod collect;
-mod connection;
-pub mod cookies;
-mod core;
-mod deadline;
-pub mod decode;
-pub mod digest;
-mod dns;
-mod encode;
-mod errors;
-mod exchange;
-mod extra;
 mod follow;
 #[cfg(test)]
 mod fuzz;
+mod h1;
 pub mod h2;
-mod head;
-mod io;
-mod memo;
-mod memory;
-mod message;
-pub mod multipart;
-mod multiplex;
-mod network;
-pub mod oauth2;
-mod outcome;
 mod ping;
 mod post;
-mod prepare;
-mod proxy;
-mod reader;
-mod response;
+pub mod request;
+pub mod response;
 mod route;
-mod session;
-pub mod stream;
-mod target;
-mod tls;
-mod token;
-pub mod url;
-mod wire;
+pub mod session;
+pub(crate) mod shared;
 
 pub use call::call;
-pub use certificate::Certificate;
-pub use core::{CoreOptions, HttpCore};
-pub use memory::{MemoryNetwork, MemoryStream};
-pub use network::{Endpoint, Network, Secured, TokioNetwork, TokioStream};
-pub use outcome::{CallError, Outcome, Progress};
-pub use ping::{Handshake, Ping, Pong, Times};
+pub use ping::{Ping, Pong, Times};
 pub use post::{Answer, Post, PostError};
-pub use prepare::{PrepareError, Prepared};
-pub use response::Response;
+pub use request::prepare::{PrepareError, Prepared};
+pub use request::url;
 pub use session::Session;
-pub use stream::StreamStats;
-pub use tls::TlsError;
+pub use shared::{CoreOptions, HttpCore};

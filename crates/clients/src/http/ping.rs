@@ -1,13 +1,11 @@
 //! One request with every phase timed and the connection described: what `hyperscale ping` shows.
 //!
-//! It is the same call as in a run, over a [`Network`] that takes notes: names resolved, addresses tried, handshakes
+//! It is the same call as in a run, over a network that takes notes: names resolved, addresses tried, handshakes
 //! done. Nothing here is hot.
 
-use std::cell::RefCell;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Dns, HttpVersion};
@@ -16,18 +14,18 @@ use hyperscale_plan::template::{Root, Scope};
 use hyperscale_types::rule::Phase;
 use minijinja::Value;
 
-use super::call::call;
-use super::certificate::Certificate;
-use super::core::{CoreOptions, HttpCore};
-use super::network::{Endpoint, Network, Secured, TokioNetwork, TokioStream};
-use super::outcome::{CallError, Progress};
-use super::prepare::{PrepareError, Prepared};
-use super::session::Session;
+use crate::http::call::call;
+use crate::http::request::prepare::{PrepareError, Prepared};
+use crate::http::session::Session;
+use crate::http::shared::{CoreOptions, HttpCore};
+use crate::network::{Handshake, Network, Observer};
+use crate::outcome::{CallError, Progress};
 
 /// A request that can be sent again and again. Without `reuse: call` the connection is kept in between.
 pub struct Ping {
-    core: Rc<HttpCore<Noting>>,
-    session: Session<Noting>,
+    core: Rc<HttpCore>,
+    observer: Observer,
+    session: Session,
     prepared: Prepared,
     version: HttpVersion,
 }
@@ -74,37 +72,28 @@ pub struct Times {
     pub read: Option<Duration>,
 }
 
-/// What a TLS handshake agreed on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Handshake {
-    /// `TLSv1_3`.
-    pub version: String,
-    /// `TLS13_AES_256_GCM_SHA384`.
-    pub cipher: String,
-    /// The peer's own certificate.
-    pub certificate: Option<Certificate>,
-}
-
 impl Ping {
     /// Prepares the request. Its URL must be constant.
     pub async fn new(request: &HttpRequest, seed: u64) -> Result<Self, PrepareError> {
         let mut request = request.clone();
         request.transport.dns = Dns::PerConnection;
-        let core = HttpCore::new(Noting::default(), CoreOptions { seed });
+        let observer = Observer::default();
+        let core = HttpCore::new(Network::Observed(observer.clone()), CoreOptions { seed });
         let prepared = Prepared::new(&core, &request, Needs::default(), &Nothing, |_| true).await?;
-        Ok(Self { core, session: Session::new(), prepared, version: request.transport.version })
+        Ok(Self { core, observer, session: Session::new(), prepared, version: request.transport.version })
     }
 
     /// Sends it once.
     pub async fn send(&self) -> Pong {
-        self.core.network.notes.borrow_mut().begin();
+        self.observer.begin();
         let progress = Progress::default();
         let outcome = call(&self.core, &self.session, &self.prepared, &Nothing, &progress).await;
-        let notes = self.core.network.notes.borrow();
+        let seen = self.observer.observation();
         let time = |phase| outcome.phases.ns(phase).map(Duration::from_nanos);
-        let dns = notes.dns.unwrap_or_default();
+        let dns = seen.resolving.unwrap_or_default();
+        let agreed = seen.tls.as_ref().is_some_and(|tls| tls.alpn.as_deref() == Some("h2"));
         let times = Times {
-            dns: notes.dns,
+            dns: seen.resolving,
             connect: time(Phase::Connect).map(|connect| connect.saturating_sub(dns)),
             tls: time(Phase::Tls),
             write: time(Phase::Write),
@@ -116,69 +105,13 @@ impl Ping {
             error: outcome.error,
             total: Duration::from_nanos(outcome.ended.nanos_since(outcome.started)),
             times,
-            peer: notes.peer,
-            is_http2: notes.is_http2 || self.version == HttpVersion::Http2,
-            tls: notes.tls.clone(),
+            peer: seen.peer,
+            is_http2: agreed || self.version == HttpVersion::Http2,
+            tls: seen.tls,
             requests: progress.requests(),
             bytes_sent: progress.bytes_sent(),
             bytes_received: progress.bytes_received(),
         }
-    }
-}
-
-/// The system's network, and what happened on it.
-#[derive(Default)]
-struct Noting {
-    notes: RefCell<Notes>,
-}
-
-/// Times belong to one call; peer and handshake stay with the connection.
-#[derive(Default)]
-struct Notes {
-    dns: Option<Duration>,
-    peer: Option<SocketAddr>,
-    is_http2: bool,
-    tls: Option<Handshake>,
-}
-
-impl Notes {
-    fn begin(&mut self) {
-        self.dns = None;
-    }
-}
-
-impl Network for Noting {
-    type Stream = TokioStream;
-
-    async fn connect(&self, to: Endpoint<'_>) -> io::Result<TokioStream> {
-        let stream = TokioNetwork.connect(to).await?;
-        if let Endpoint::Tcp { peer, .. } = to {
-            self.notes.borrow_mut().peer = Some(peer);
-        }
-        Ok(stream)
-    }
-
-    async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
-        let begin = Instant::now();
-        let found = TokioNetwork.resolve(host).await;
-        let mut notes = self.notes.borrow_mut();
-        notes.dns = Some(notes.dns.unwrap_or_default() + begin.elapsed());
-        drop(notes);
-        found
-    }
-
-    fn is_quiet(stream: &TokioStream) -> bool {
-        TokioNetwork::is_quiet(stream)
-    }
-
-    fn secured(&self, secured: Secured<'_>) {
-        let mut notes = self.notes.borrow_mut();
-        notes.is_http2 = secured.is_http2;
-        notes.tls = Some(Handshake {
-            version: secured.version.unwrap_or_default().to_owned(),
-            cipher: secured.cipher.unwrap_or_default().to_owned(),
-            certificate: secured.certificate.and_then(Certificate::read),
-        });
     }
 }
 

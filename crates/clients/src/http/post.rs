@@ -13,13 +13,13 @@ use hyperscale_plan::template::{Root, Scope, Template};
 use hyperscale_types::{ByteSize, Span};
 use minijinja::Value;
 
-use super::call::call;
-use super::core::{CoreOptions, HttpCore};
-use super::network::TokioNetwork;
-use super::outcome::{CallError, Progress};
-use super::prepare::{PrepareError, Prepared};
-use super::session::Session;
-use super::url::{Url, UrlError};
+use crate::http::call::call;
+use crate::http::request::prepare::{PrepareError, Prepared};
+use crate::http::request::url::{Url, UrlError};
+use crate::http::session::Session;
+use crate::http::shared::{CoreOptions, HttpCore};
+use crate::network::Network;
+use crate::outcome::{CallError, Progress};
 
 /// Bytes of an answer: an acknowledgement, or a few words about what was wrong.
 const ANSWER_MAX: ByteSize = ByteSize(64 << 10);
@@ -85,7 +85,7 @@ impl Post {
             stream: None,
         };
         // Nothing is drawn: no part of such a request is random.
-        let core = HttpCore::new(TokioNetwork, CoreOptions { seed: 0 });
+        let core = HttpCore::new(Network::System, CoreOptions { seed: 0 });
         Ok(Self { core, session: Session::new(), request })
     }
 

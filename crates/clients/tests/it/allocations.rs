@@ -3,8 +3,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use hyperscale_clients::http::MemoryNetwork;
-use hyperscale_clients::http::{Network, Prepared, Progress, Session, call};
+use hyperscale_clients::Progress;
+use hyperscale_clients::http::{Prepared, Session, call};
+use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::model::http::Body;
 use hyperscale_plan::model::step::Needs;
 use hyperscale_plan::template::Root;
@@ -40,7 +41,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Heap allocations of this thread for 10 000 calls after warming up.
-async fn allocations<N: Network>(client: &Client<N>, prepared: &Prepared) -> u64 {
+async fn allocations(client: &Client, prepared: &Prepared) -> u64 {
     let mut before = 0;
     for at in 0..WARM_UP + REQUESTS {
         if at == WARM_UP {
@@ -52,7 +53,7 @@ async fn allocations<N: Network>(client: &Client<N>, prepared: &Prepared) -> u64
     COUNT.with(Cell::get) - before
 }
 
-async fn prepare<N: Network>(client: &Client<N>, request: &hyperscale_plan::model::HttpRequest) -> Prepared {
+async fn prepare(client: &Client, request: &hyperscale_plan::model::HttpRequest) -> Prepared {
     Prepared::new(&client.core, request, Needs::default(), &client.scope, Root::is_constant)
         .await
         .expect("it prepares")

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use hyperscale_clients::http::{Outcome, PrepareError, Prepared};
+use hyperscale_clients::Outcome;
+use hyperscale_clients::http::{PrepareError, Prepared};
 use hyperscale_plan::template::Root;
 use hyperscale_types::{ByteSize, ErrorKind, Span};
 use tokio::net::TcpListener;

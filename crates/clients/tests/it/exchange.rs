@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use hyperscale_clients::http::{MemoryNetwork, Outcome, Prepared};
+use hyperscale_clients::Outcome;
+use hyperscale_clients::http::Prepared;
+use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Body, Reuse};
 use hyperscale_plan::model::step::Needs;

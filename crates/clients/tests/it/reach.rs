@@ -1,12 +1,10 @@
 //! How peers are reached: addresses in turn, local addresses, client certificates, resumption.
 
-use std::cell::RefCell;
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
-use std::rc::Rc;
 use std::sync::Arc;
 
-use hyperscale_clients::http::{Endpoint, MemoryNetwork, MemoryStream, Network};
+use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::model::http::{Dns, HttpVersion, Reuse, Tls};
 use hyperscale_target::{Options, Target, TlsOptions};
 use hyperscale_types::ErrorKind;
@@ -21,42 +19,13 @@ use tokio_rustls::TlsAcceptor;
 
 use super::support::{Client, get, ok};
 
-/// A network whose names have three addresses, of which one refuses; notes what is asked of it.
-struct Three {
-    memory: MemoryNetwork,
-    asked: Rc<RefCell<Vec<String>>>,
-}
-
-impl Network for Three {
-    type Stream = MemoryStream;
-
-    fn is_quiet(stream: &MemoryStream) -> bool {
-        MemoryNetwork::is_quiet(stream)
-    }
-
-    async fn connect(&self, to: Endpoint<'_>) -> io::Result<MemoryStream> {
-        let Endpoint::Tcp { peer, .. } = to else {
-            return Err(io::ErrorKind::Unsupported.into());
-        };
-        self.asked.borrow_mut().push(peer.to_string());
-        if peer.ip() == IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)) {
-            return Err(io::ErrorKind::ConnectionRefused.into());
-        }
-        self.memory.connect(to).await
-    }
-
-    async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
-        self.asked.borrow_mut().push(host.to_owned());
-        Ok((1..=3).map(|last| Ipv4Addr::new(10, 0, 0, last).into()).collect())
-    }
-}
-
 #[tokio::test]
 async fn all_addresses_of_a_name_are_used_in_turn_and_those_that_refuse_are_passed_over() {
     for dns in [Dns::Once, Dns::PerConnection] {
-        let asked: Rc<RefCell<Vec<String>>> = Rc::default();
-        let memory = MemoryNetwork::answering(ok("x"));
-        let client = Client::on(Three { memory, asked: Rc::clone(&asked) });
+        let addresses: Vec<IpAddr> = (1..=3).map(|last| Ipv4Addr::new(10, 0, 0, last).into()).collect();
+        let refusing = vec![addresses[1]];
+        let network = MemoryNetwork::answering(ok("x")).with_addresses(addresses, refusing);
+        let client = Client::on(network.clone());
         let mut request = get("http://three.example:81/");
         request.transport.reuse = Reuse::Call;
         request.transport.dns = dns;
@@ -64,7 +33,7 @@ async fn all_addresses_of_a_name_are_used_in_turn_and_those_that_refuse_are_pass
         for _ in 0..6 {
             assert_eq!(client.call(&prepared).await.error, None);
         }
-        let count = |text: &str| asked.borrow().iter().filter(|entry| *entry == text).count();
+        let count = |text: &str| network.asked().iter().filter(|entry| *entry == text).count();
         assert_eq!(count("three.example"), if dns == Dns::Once { 1 } else { 7 }, "{dns:?}");
         assert_eq!(count("10.0.0.2:81"), 2, "its turn came twice, and others took over");
         assert_eq!(count("10.0.0.1:81") + count("10.0.0.3:81"), 6);

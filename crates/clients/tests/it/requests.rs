@@ -1,6 +1,6 @@
 //! What requests look like on the wire.
 
-use hyperscale_clients::http::MemoryNetwork;
+use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Auth, Body};
 use hyperscale_plan::template::JsonTemplate;

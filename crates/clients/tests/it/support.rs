@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use hyperscale_clients::http::{
-    CoreOptions, HttpCore, Network, Outcome, Prepared, Progress, Session, TokioNetwork, call,
-};
+use hyperscale_clients::http::{CoreOptions, HttpCore, Prepared, Session, call};
+use hyperscale_clients::network::Network;
+use hyperscale_clients::{Outcome, Progress};
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Body, Dns, HttpVersion, Reuse, StatusSet, Tls, Transport};
 use hyperscale_plan::model::step::Needs;
@@ -101,9 +101,9 @@ pub(crate) fn template(text: &str) -> Template {
 }
 
 /// A client with one virtual user.
-pub(crate) struct Client<N: Network = TokioNetwork> {
-    pub(crate) core: Rc<HttpCore<N>>,
-    pub(crate) session: Session<N>,
+pub(crate) struct Client {
+    pub(crate) core: Rc<HttpCore>,
+    pub(crate) session: Session,
     pub(crate) scope: Values,
     pub(crate) progress: Progress,
 }
@@ -111,13 +111,11 @@ pub(crate) struct Client<N: Network = TokioNetwork> {
 impl Client {
     /// On sockets.
     pub(crate) fn new() -> Self {
-        Self::on(TokioNetwork)
+        Self::on(Network::System)
     }
-}
 
-impl<N: Network> Client<N> {
     /// On a network.
-    pub(crate) fn on(network: N) -> Self {
+    pub(crate) fn on(network: impl Into<Network>) -> Self {
         Client {
             core: HttpCore::new(network, CoreOptions { seed: 7 }),
             session: Session::new(),

@@ -4,7 +4,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use hyperscale_clients::http::{Outcome, PrepareError, Prepared};
+use hyperscale_clients::Outcome;
+use hyperscale_clients::http::{PrepareError, Prepared};
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{
     Auth, Body, HttpVersion, OAuth2, Part, PartContent, Stream, StreamEvents, Tls,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hyperscale_clients::http::Network;
+use hyperscale_job::StopPhase;
 use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_types::{ErrorKind, Now, Span};
 use tokio::time;
@@ -11,7 +11,6 @@ use super::Core;
 use super::examine::Verdict;
 use super::step::{Place, StepEnd, land_local, once, rest};
 use super::vu::Vu;
-use crate::control::StopPhase;
 
 /// The time that a step has for all it does, if its calls do not see to it themselves: the time-out of a single call is
 /// part of its preparation.
@@ -21,9 +20,9 @@ pub(super) fn limit(step: &Step) -> Option<Span> {
 }
 
 /// Runs a step as often as it says, within its limit. The pause after the last time is not part of it.
-pub(super) async fn run<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
+pub(super) async fn run(
+    core: &Core,
+    vu: &Vu,
     place: Place<'_>,
     intended: &mut Option<Now>,
     limit: Span,
@@ -53,11 +52,7 @@ pub(super) async fn run<N: Network>(
 }
 
 /// What a future gives, if it does so in time. One that does not is dropped, and its call recorded as `timeout`.
-async fn within<N: Network, T>(
-    core: &Core<N>,
-    time_left: Duration,
-    work: impl Future<Output = T>,
-) -> Option<T> {
+async fn within<T>(core: &Core, time_left: Duration, work: impl Future<Output = T>) -> Option<T> {
     let mut work = Box::pin(work);
     if let Ok(done) = time::timeout(time_left, &mut work).await {
         return Some(done);
@@ -69,7 +64,7 @@ async fn within<N: Network, T>(
 }
 
 /// The time was over in the middle. A call that was cut off has recorded itself ([`super::flight`]); a pause has not.
-fn cut_off<N: Network>(core: &Core<N>, place: Place<'_>, limit: Span) -> StepEnd {
+fn cut_off(core: &Core, place: Place<'_>, limit: Span) -> StepEnd {
     if !matches!(place.step.kind, StepKind::Http(_)) {
         return too_long(core, place, limit);
     }
@@ -77,7 +72,7 @@ fn cut_off<N: Network>(core: &Core<N>, place: Place<'_>, limit: Span) -> StepEnd
     StepEnd::Failed
 }
 
-fn too_long<N: Network>(core: &Core<N>, place: Place<'_>, limit: Span) -> StepEnd {
+fn too_long(core: &Core, place: Place<'_>, limit: Span) -> StepEnd {
     land_local(core, place, &Verdict::failed(ErrorKind::Timeout, message(limit)))
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use hyperscale_clients::http::{Network, Outcome, Response};
+use hyperscale_clients::{Outcome, Response};
+use hyperscale_job::{Failure, FailureKind};
 use hyperscale_plan::model::step::{CheckRule, ExtractFrom, Extraction, Stop};
 use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_plan::template::{Escape, FillError, Template};
@@ -10,11 +11,11 @@ use hyperscale_stats::{CallSample, StreamEvent};
 use hyperscale_types::{ErrorKind, Now};
 use minijinja::Value;
 
+use super::Core;
 use super::scope::VuScope;
 use super::step::Place;
 use super::values::StepValue;
 use super::vu::Vu;
-use super::{Core, Failure};
 
 /// What is thought of a step's run.
 #[derive(Debug, Default)]
@@ -53,9 +54,9 @@ pub(crate) fn expected(step: &Step, status: u16) -> Verdict {
 
 /// The verdict on a call: extracts, keeps the result for those that refer to it, checks. Its latency is what the
 /// statistics say: it counts from the intended start.
-pub(crate) fn examine<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
+pub(crate) fn examine(
+    core: &Core,
+    vu: &Vu,
     place: Place<'_>,
     outcome: &mut Outcome,
     intended: Option<Now>,
@@ -85,12 +86,7 @@ pub(crate) fn examine<N: Network>(
 
 /// Evaluates and counts all checks of a step. The verdict is a failure if one with `stop` did not hold, or if one could
 /// not be evaluated: an expression that fails is a mistake of the plan or an answer that nobody thought of, not a no.
-pub(crate) fn check_all<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
-    place: Place<'_>,
-    subject: &Subject<'_>,
-) -> Verdict {
+pub(crate) fn check_all(core: &Core, vu: &Vu, place: Place<'_>, subject: &Subject<'_>) -> Verdict {
     let mut verdict = Verdict::default();
     let first = core.parts[place.part as usize].checks[place.at];
     for (at, check) in place.step.checks.iter().enumerate() {
@@ -109,17 +105,21 @@ pub(crate) fn check_all<N: Network>(
         verdict.stop = stop;
         if check.stop == Some(Stop::Test) {
             let message = format!("check `{}` of step `{}` did not hold", check.name, place.step.name);
-            core.stop_test(Failure { reason: "check", message, step: Some(place.step.name.clone()) });
+            core.stop_test(Failure {
+                kind: FailureKind::Check,
+                message,
+                step: Some(place.step.name.clone()),
+            });
         }
     }
     verdict
 }
 
 /// Whether a check holds. The error is of the rule itself, which could not be evaluated.
-fn holds<N: Network>(
+fn holds(
     rule: &CheckRule,
     subject: &Subject<'_>,
-    scope: &VuScope<'_, N>,
+    scope: &VuScope<'_>,
 ) -> Result<bool, (ErrorKind, FillError)> {
     let filled = |wanted: &Template, escape| {
         let mut text = Vec::new();
@@ -181,9 +181,9 @@ fn extract(
 }
 
 /// Records what a plain count does not say: messages, tags, events of a stream.
-pub(crate) fn note<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
+pub(crate) fn note(
+    core: &Core,
+    vu: &Vu,
     place: Place<'_>,
     outcome: &Outcome,
     verdict: &Verdict,
@@ -207,7 +207,7 @@ pub(crate) fn note<N: Network>(
 }
 
 /// Hands over the tags of a step as they are in this iteration.
-pub(crate) fn with_tags<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>, record: impl FnOnce(&str)) {
+pub(crate) fn with_tags(core: &Core, vu: &Vu, place: Place<'_>, record: impl FnOnce(&str)) {
     let mut tags = core.scratch.borrow_mut();
     tags.clear();
     write_tags(&place, &VuScope { core, vu }, &mut tags);
@@ -215,7 +215,7 @@ pub(crate) fn with_tags<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>
 }
 
 /// Writes `k=v,k2=v2`, sorted by key as the plan's reader left them; what cannot be filled is an empty value.
-fn write_tags<N: Network>(place: &Place<'_>, scope: &VuScope<'_, N>, out: &mut Vec<u8>) {
+fn write_tags(place: &Place<'_>, scope: &VuScope<'_>, out: &mut Vec<u8>) {
     for (at, (name, value)) in place.step.tags.iter().enumerate() {
         if at > 0 {
             out.push(b',');

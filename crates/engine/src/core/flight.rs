@@ -1,7 +1,7 @@
 //! HOT: one call in flight, from its begin to its record.
 
 use hyperscale_clients::clock;
-use hyperscale_clients::http::{Network, Outcome, Progress};
+use hyperscale_clients::{Outcome, Progress};
 use hyperscale_stats::CallSample;
 use hyperscale_types::{ErrorKind, Now};
 
@@ -12,17 +12,17 @@ const CUT_OFF: &str = "cut off by the end of the run";
 
 /// A call that has begun. If it is dropped before it is landed, the call was cut off: it is recorded with what had
 /// happened so far, so that the books balance whatever ends a run: as `cancelled`, or as [`Core::cut_as`] says.
-pub(crate) struct Flight<'a, N: Network> {
-    core: &'a Core<N>,
+pub(crate) struct Flight<'a> {
+    core: &'a Core,
     step: usize,
     intended: Option<Now>,
     pub(crate) progress: Progress,
     landed: bool,
 }
 
-impl<'a, N: Network> Flight<'a, N> {
+impl<'a> Flight<'a> {
     /// Begins a call of the step with this number.
-    pub(crate) fn begin(core: &'a Core<N>, step: usize, intended: Option<Now>) -> Self {
+    pub(crate) fn begin(core: &'a Core, step: usize, intended: Option<Now>) -> Self {
         Flight { core, step, intended, progress: Progress::default(), landed: false }
     }
 
@@ -45,7 +45,7 @@ impl<'a, N: Network> Flight<'a, N> {
     }
 }
 
-impl<N: Network> Drop for Flight<'_, N> {
+impl Drop for Flight<'_> {
     fn drop(&mut self) {
         if self.landed {
             return;

@@ -9,7 +9,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-use hyperscale_clients::http::Network;
+use hyperscale_job::layout::Part;
 use hyperscale_plan::model::StepGraph;
 use hyperscale_types::Now;
 
@@ -17,7 +17,6 @@ use super::Core;
 use super::graph::{GraphEnd, skip};
 use super::step::{self, Place, StepEnd};
 use super::vu::Vu;
-use crate::layout::Part;
 
 /// Where each step of a forked graph stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +33,7 @@ type Ended = (StepEnd, Option<Now>);
 type StepFuture<'a> = Pin<Box<dyn Future<Output = Ended> + 'a>>;
 
 /// One pass of a virtual user through a graph with forks: whatever is ready runs, side by side.
-pub(super) async fn run<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
-    part: Part,
-    intended: Option<Now>,
-) -> GraphEnd {
+pub(super) async fn run(core: &Core, vu: &Vu, part: Part, intended: Option<Now>) -> GraphEnd {
     let graph = part.graph(core.workflow());
     let mut states = vec![State::Waiting; graph.steps.len()];
     let mut left = vec![None; graph.steps.len()];

@@ -1,14 +1,13 @@
 //! HOT: running a step graph. A plain sequence is a loop; only real forks pay for a join.
 
-use hyperscale_clients::http::Network;
+use hyperscale_job::StopPhase;
+use hyperscale_job::layout::Part;
 use hyperscale_plan::model::step::Stop;
 use hyperscale_types::Now;
 
 use super::step::{self, Place, StepEnd};
 use super::vu::Vu;
 use super::{Core, forks};
-use crate::control::StopPhase;
-use crate::layout::Part;
 
 /// How one pass through a graph ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +24,7 @@ pub(crate) enum GraphEnd {
 
 /// One pass of a virtual user through a graph. Its first calls count their latency from `intended`, whatever steps
 /// without a call stand before them: a start that had to wait must not look fast.
-pub(crate) async fn run<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
-    part: Part,
-    intended: Option<Now>,
-) -> GraphEnd {
+pub(crate) async fn run(core: &Core, vu: &Vu, part: Part, intended: Option<Now>) -> GraphEnd {
     vu.results.borrow_mut().clear();
     if core.parts[part as usize].is_sequence {
         run_sequence(core, vu, part, intended).await
@@ -39,12 +33,7 @@ pub(crate) async fn run<N: Network>(
     }
 }
 
-async fn run_sequence<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
-    part: Part,
-    mut intended: Option<Now>,
-) -> GraphEnd {
+async fn run_sequence(core: &Core, vu: &Vu, part: Part, mut intended: Option<Now>) -> GraphEnd {
     let graph = part.graph(core.workflow());
     for (position, &at) in graph.order.iter().enumerate() {
         let place = Place::new(core, part, at);
@@ -68,7 +57,7 @@ async fn run_sequence<N: Network>(
 }
 
 #[cold]
-pub(super) fn skip<N: Network>(core: &Core<N>, part: Part, steps: &[usize]) {
+pub(super) fn skip(core: &Core, part: Part, steps: &[usize]) {
     let base = core.segment.bases[part as usize].step;
     let mut window = core.window.borrow_mut();
     for at in steps {

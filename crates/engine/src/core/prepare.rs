@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
-use hyperscale_clients::http::{HttpCore, Network, PrepareError, Prepared};
+use hyperscale_clients::http::{HttpCore, PrepareError, Prepared};
+use hyperscale_job::layout::Part;
+use hyperscale_job::{Failure, FailureKind};
 use hyperscale_plan::model::{HttpRequest, Step, StepKind};
 use hyperscale_plan::template::Root;
 
+use super::Slice;
 use super::scope::SegmentScope;
-use super::{Failure, Segment};
-use crate::layout::Part;
 
 /// A graph ready to run on one core; vectors are indexed by the step's position.
 #[derive(Default)]
@@ -25,9 +26,9 @@ pub(crate) struct PreparedPart {
 }
 
 /// Prepares one part. Fails with the step whose arguments cannot be prepared.
-pub(crate) async fn prepare<N: Network>(
-    http: &Rc<HttpCore<N>>,
-    segment: &Segment,
+pub(crate) async fn prepare(
+    http: &Rc<HttpCore>,
+    segment: &Slice,
     part: Part,
 ) -> Result<PreparedPart, Failure> {
     let graph = part.graph(segment.workflow());
@@ -49,9 +50,9 @@ pub(crate) async fn prepare<N: Network>(
     Ok(prepared)
 }
 
-async fn prepare_http<N: Network>(
-    http: &Rc<HttpCore<N>>,
-    segment: &Segment,
+async fn prepare_http(
+    http: &Rc<HttpCore>,
+    segment: &Slice,
     step: &Step,
     request: &HttpRequest,
 ) -> Result<Prepared, Failure> {
@@ -65,6 +66,6 @@ async fn prepare_http<N: Network>(
 }
 
 fn failure(step: &Step, error: &PrepareError) -> Failure {
-    let reason = if error.is_unreachable() { "unreachable" } else { "prepare" };
-    Failure { reason, message: error.to_string(), step: Some(step.name.clone()) }
+    let kind = if error.is_unreachable() { FailureKind::Unreachable } else { FailureKind::Prepare };
+    Failure { kind, message: error.to_string(), step: Some(step.name.clone()) }
 }

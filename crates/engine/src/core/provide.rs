@@ -1,24 +1,23 @@
 //! Values that a workflow provides to others, gathered on one core.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::Duration;
 
-use hyperscale_clients::http::Network;
+use hyperscale_job::segment::Provided;
 use hyperscale_plan::model::workflow::Pick;
 use hyperscale_types::limits;
 use minijinja::Value;
 
 use super::Core;
 use super::scope::VuScope;
+use super::values::plain;
 use super::vu::Vu;
 
-/// One provided value and when it was produced, so that `first` and `last` can be chosen among all cores.
+/// A provided value and when it was produced, on the job clock. It becomes plain data at the end.
 #[derive(Clone, Debug)]
-pub(crate) struct Provided {
-    /// Position in the workflow's `provides`.
-    pub(crate) provide: usize,
-    pub(crate) produced: Instant,
-    pub(crate) value: Value,
+struct Produced {
+    at: Duration,
+    value: Value,
 }
 
 /// What the virtual users of one core have provided so far. A value is taken when an iteration completes, so that
@@ -26,14 +25,14 @@ pub(crate) struct Provided {
 #[derive(Debug, Default)]
 pub(crate) struct Providing {
     /// By position in the workflow's `provides` and, for `pick: all`, by virtual user.
-    values: BTreeMap<(usize, u32), Provided>,
+    values: BTreeMap<(usize, u32), Produced>,
     /// How many there are for each position.
     counts: Vec<usize>,
 }
 
 impl Providing {
     /// A virtual user completed an iteration.
-    pub(crate) fn iteration_ends<N: Network>(&mut self, core: &Core<N>, vu: &Vu<N>) {
+    pub(crate) fn iteration_ends(&mut self, core: &Core, vu: &Vu) {
         for (at, provide) in core.workflow().provides.iter().enumerate() {
             let key = (at, if provide.pick == Pick::All { vu.id } else { 0 });
             if !provide.from_stats
@@ -57,7 +56,7 @@ impl Providing {
         }
     }
 
-    fn put(&mut self, key: (usize, u32), value: Provided) {
+    fn put(&mut self, key: (usize, u32), value: Produced) {
         if self.values.insert(key, value).is_none() {
             let least = self.counts.len().max(key.0 + 1);
             self.counts.resize(least, 0);
@@ -65,24 +64,28 @@ impl Providing {
         }
     }
 
-    /// Everything, for the conductor.
+    /// Everything, as plain data.
     pub(crate) fn take(&mut self) -> Vec<Provided> {
-        std::mem::take(self).values.into_values().collect()
+        let values = std::mem::take(self).values.into_iter();
+        let plain = |((provide, _), produced): ((usize, u32), Produced)| {
+            Some(Provided { provide, produced: produced.at, value: plain(&produced.value)? })
+        };
+        values.filter_map(plain).collect()
     }
 }
 
-/// The value as this virtual user sees it; `None` if it refers to something that is not there.
-fn produce<N: Network>(core: &Core<N>, vu: &Vu<N>, provide: usize) -> Option<Provided> {
+/// The value as this virtual user sees it; `None` if it refers to something that does not exist.
+fn produce(core: &Core, vu: &Vu, provide: usize) -> Option<Produced> {
     let value = core.workflow().provides[provide].value.value(&VuScope { core, vu }).ok()?;
-    Some(Provided { provide, produced: Instant::now(), value })
+    Some(Produced { at: core.time.now(), value })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn value(text: u32) -> Provided {
-        Provided { provide: 0, produced: Instant::now(), value: Value::from(text) }
+    fn value(text: u32) -> Produced {
+        Produced { at: Duration::ZERO, value: Value::from(text) }
     }
 
     #[test]
@@ -98,7 +101,7 @@ mod tests {
         assert!(providing.wants(Pick::All, (1, 0)), "another key");
         let all = providing.take();
         assert_eq!(all.len(), limits::PICK_ALL_MAX);
-        assert_eq!(all[7].value, Value::from(8), "the newest of each");
+        assert_eq!(all[7].value, 8, "the newest of each");
     }
 
     #[test]

@@ -1,21 +1,20 @@
 //! What the templates of a virtual user see.
 
-use hyperscale_clients::http::Network;
 use hyperscale_plan::lookup::Key;
 use hyperscale_plan::template::{Root, Scope};
 use minijinja::Value;
 
 use super::values::StepValue;
 use super::vu::Vu;
-use super::{Core, Segment};
+use super::{Core, Slice};
 
 /// A virtual user in the middle of an iteration.
-pub(crate) struct VuScope<'a, N: Network> {
-    pub(crate) core: &'a Core<N>,
-    pub(crate) vu: &'a Vu<N>,
+pub(crate) struct VuScope<'a> {
+    pub(crate) core: &'a Core,
+    pub(crate) vu: &'a Vu,
 }
 
-impl<N: Network> Scope for VuScope<'_, N> {
+impl Scope for VuScope<'_> {
     fn root(&self, root: Root) -> Value {
         let (core, vu) = (self.core, self.vu);
         match root {
@@ -49,18 +48,18 @@ impl<N: Network> Scope for VuScope<'_, N> {
 }
 
 /// What is known before any virtual user runs: enough to prepare arguments.
-pub(crate) struct SegmentScope<'a>(pub(crate) &'a Segment);
+pub(crate) struct SegmentScope<'a>(pub(crate) &'a Slice);
 
 impl Scope for SegmentScope<'_> {
     fn root(&self, root: Root) -> Value {
         let segment = self.0;
         match root {
             Root::Var(at) => segment.plan.vars.get(at).map_or(Value::UNDEFINED, |(_, value)| value.clone()),
-            Root::Context(at) => item(&segment.context, at),
-            Root::Setup(at) => item(&segment.setup, at),
-            Root::WorkerId => Value::from(segment.job.worker.as_str()),
-            Root::JobId => Value::from(segment.job.id.as_str()),
-            Root::RunSeed => Value::from(segment.job.seed),
+            Root::Context(at) => item(&segment.given.context, at),
+            Root::Setup(at) => item(&segment.given.setup, at),
+            Root::WorkerId => Value::from(segment.identity.worker.as_str()),
+            Root::JobId => Value::from(segment.identity.job.as_str()),
+            Root::RunSeed => Value::from(segment.identity.seed),
             _ => Value::UNDEFINED,
         }
     }

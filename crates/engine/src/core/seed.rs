@@ -3,9 +3,8 @@
 //! Streams must not meet: two virtual users that draw the same identifiers, or two workflows whose arrivals fall
 //! together, are not the load that the plan describes.
 
+use hyperscale_job::layout::Part;
 use hyperscale_types::split_mix;
-
-use crate::layout::Part;
 
 /// Who draws. Every field tells streams apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! HOT: running one step of a graph for one virtual user.
 
-use hyperscale_clients::http::{self, Network};
+use hyperscale_clients::http;
+use hyperscale_job::StopPhase;
+use hyperscale_job::layout::Part;
 use hyperscale_plan::model::step::{Action, MetricStep, Stop};
 use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_stats::CallSample;
@@ -13,8 +15,6 @@ use super::examine::{self, Subject, Verdict};
 use super::flight::Flight;
 use super::scope::VuScope;
 use super::vu::{Vu, think};
-use crate::control::StopPhase;
-use crate::layout::Part;
 
 /// How a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn new<N: Network>(core: &'a Core<N>, part: Part, at: usize) -> Self {
+    pub(super) fn new(core: &'a Core, part: Part, at: usize) -> Self {
         let step = &part.graph(core.workflow()).steps[at];
         Place { step, part, at, number: core.segment.bases[part as usize].step + at }
     }
@@ -67,12 +67,7 @@ impl<'a> Place<'a> {
 
 /// Runs a step as often as it says. Its first call takes `intended`, from which its latency counts; one that sleeps
 /// clears it, for what follows is no longer meant to begin then.
-pub(crate) async fn run<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
-    place: Place<'_>,
-    intended: &mut Option<Now>,
-) -> StepEnd {
+pub(crate) async fn run(core: &Core, vu: &Vu, place: Place<'_>, intended: &mut Option<Now>) -> StepEnd {
     let step = place.step;
     if step.when.is_some()
         && let Some(end) = skip_unless(core, vu, place)
@@ -96,12 +91,7 @@ pub(crate) async fn run<N: Network>(
 }
 
 /// Runs a step one time.
-pub(super) async fn once<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
-    place: Place<'_>,
-    intended: &mut Option<Now>,
-) -> StepEnd {
+pub(super) async fn once(core: &Core, vu: &Vu, place: Place<'_>, intended: &mut Option<Now>) -> StepEnd {
     match &place.step.kind {
         StepKind::Http(_) => call_http(core, vu, place, intended.take()).await,
         StepKind::Action(Action::Sleep(pause)) => {
@@ -120,9 +110,9 @@ pub(super) async fn once<N: Network>(
 
 /// Waits for the step's think time, also when it failed: a target in trouble must not be hit harder than a healthy one.
 /// Once no iteration starts any more nobody waits for a pause after which nothing follows.
-pub(super) async fn rest<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
+pub(super) async fn rest(
+    core: &Core,
+    vu: &Vu,
     place: Place<'_>,
     end: StepEnd,
     repeats: bool,
@@ -138,7 +128,7 @@ pub(super) async fn rest<N: Network>(
 }
 
 /// `Some` if the step is not to run: its `when` is false or failed.
-fn skip_unless<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>) -> Option<StepEnd> {
+fn skip_unless(core: &Core, vu: &Vu, place: Place<'_>) -> Option<StepEnd> {
     match place.step.when.as_ref()?.is_true(&VuScope { core, vu }) {
         Ok(true) => None,
         Ok(false) => {
@@ -150,12 +140,7 @@ fn skip_unless<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>) -> Opti
 }
 
 /// Calls once; the step's latency counts from `intended`.
-pub(super) async fn call_http<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
-    place: Place<'_>,
-    intended: Option<Now>,
-) -> StepEnd {
+pub(super) async fn call_http(core: &Core, vu: &Vu, place: Place<'_>, intended: Option<Now>) -> StepEnd {
     let prepared = core.parts[place.part as usize].http[place.at]
         .as_ref()
         .expect("every HTTP step of a part is prepared");
@@ -180,7 +165,7 @@ fn is_plain(step: &Step) -> bool {
 }
 
 /// A step without a call: a check, a metric, a value.
-fn run_local<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>) -> Verdict {
+fn run_local(core: &Core, vu: &Vu, place: Place<'_>) -> Verdict {
     let scope = VuScope { core, vu };
     let result = match &place.step.kind {
         StepKind::Metric(metric) => record_metric(core, vu, place, metric),
@@ -196,12 +181,7 @@ fn run_local<N: Network>(core: &Core<N>, vu: &Vu<N>, place: Place<'_>) -> Verdic
     }
 }
 
-fn record_metric<N: Network>(
-    core: &Core<N>,
-    vu: &Vu<N>,
-    place: Place<'_>,
-    metric: &MetricStep,
-) -> Result<(), Verdict> {
+fn record_metric(core: &Core, vu: &Vu, place: Place<'_>, metric: &MetricStep) -> Result<(), Verdict> {
     let value = metric
         .value
         .value(&VuScope { core, vu })
@@ -235,7 +215,7 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// Records the end of a step that made no call.
-pub(super) fn land_local<N: Network>(core: &Core<N>, place: Place<'_>, verdict: &Verdict) -> StepEnd {
+pub(super) fn land_local(core: &Core, place: Place<'_>, verdict: &Verdict) -> StepEnd {
     let mut window = core.window.borrow_mut();
     window.call(place.number, &CallSample { error: verdict.error, ..CallSample::default() });
     if let Some(kind) = verdict.error {

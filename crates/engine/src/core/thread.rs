@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use hyperscale_clients::clock::Anchor;
-use hyperscale_clients::http::{CoreOptions, HttpCore, Network, TokioNetwork};
+use hyperscale_clients::http::{CoreOptions, HttpCore};
+use hyperscale_clients::network::Network;
+use hyperscale_job::layout::Part;
+use hyperscale_job::{Failure, FailureKind, SegmentResult, StopPhase};
 use hyperscale_stats::Window;
 use hyperscale_types::{ErrorKind, Span, limits};
 use tokio::runtime::{self, LocalOptions};
@@ -20,12 +22,14 @@ use super::graph::{self, GraphEnd};
 use super::prepare::{PreparedPart, prepare};
 use super::provide::Providing;
 use super::seed::Stream;
-use super::values::Builtins;
+use super::time::LoadTime;
+use super::values::{Builtins, plain};
 use super::vu::Vu;
-use super::{Core, Ending, Failure, Message, Segment, pacing};
-use crate::control::StopPhase;
-use crate::data::Cursor;
-use crate::layout::Part;
+use super::{Core, Message, Slice, VuTally, pacing};
+use crate::data::{Cursor, DataFile};
+
+/// How often a core says that it is alive while it has no windows to send.
+const ALIVE_EVERY: Duration = Duration::from_secs(10);
 
 /// What a core thread is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,33 +51,33 @@ impl Work {
 }
 
 /// Starts a core's thread. It ends by itself after its last message.
-pub(crate) fn spawn(segment: Segment, work: Work) -> io::Result<thread::JoinHandle<()>> {
+pub(crate) fn spawn(segment: Slice, work: Work) -> io::Result<thread::JoinHandle<()>> {
     thread::Builder::new().name(format!("core-{}", segment.share.core)).spawn(move || {
         if let Some(cpu) = segment.cpu {
             pin(cpu);
         }
-        let (workflow, core, messages) = (segment.workflow, segment.share.core, segment.messages.clone());
-        // A panic must not leave the conductor waiting for a core that is gone.
+        let (core, messages) = (segment.share.core, segment.messages.clone());
+        // A panic must not leave the host waiting for a core that is gone.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let built =
                 runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
             let runtime = built.map_err(|error| engine_failure(&error))?;
-            runtime.block_on(run(segment, TokioNetwork, work))
+            runtime.block_on(run(segment, Network::System, work))
         }));
         if let Err(failure) = outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))) {
-            drop(messages.blocking_send(Message::Failed { workflow, core, failure }));
+            messages.blocking_send(Message::Failed { core, failure });
         }
     })
 }
 
 fn engine_failure(error: &io::Error) -> Failure {
-    Failure { reason: "engine", message: error.to_string(), step: None }
+    Failure::new(FailureKind::Engine, error.to_string())
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> Failure {
     let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    Failure { reason: "engine", message: format!("a core failed unexpectedly: {text}"), step: None }
+    Failure::new(FailureKind::Engine, format!("a core failed unexpectedly: {text}"))
 }
 
 /// Pins this thread. Where that is not allowed it runs unpinned, which costs speed and nothing else.
@@ -83,24 +87,25 @@ fn pin(cpu: usize) {
     let _ = rustix::thread::sched_setaffinity(None, &set);
 }
 
-/// Prepares and works. Generic over the network so that the same code runs without sockets.
-pub(crate) async fn run<N: Network>(segment: Segment, network: N, work: Work) -> Result<(), Failure> {
+/// Prepares and works.
+pub(crate) async fn run(segment: Slice, network: Network, work: Work) -> Result<(), Failure> {
     let http = HttpCore::new(
         network,
         CoreOptions { seed: segment.seed(Stream::Clients { core: segment.share.core }) },
     );
+    let alive = tokio::task::spawn_local(say_alive(segment.messages.clone()));
     let prepared = tokio::select! {
         biased;
         () = told_to_stop(&segment) => None,
         prepared = prepare_parts(&http, &segment, work) => Some(prepared?),
     };
     let Some(parts) = prepared else {
-        drop(segment.messages.send(stopped_early(&segment, work)).await);
+        segment.messages.send(stopped_early(&segment, work)).await;
         return Ok(());
     };
     let core = Rc::new(new_core(segment, http, parts));
     match work {
-        Work::Load => load(&core).await,
+        Work::Load => load(&core, alive).await,
         Work::Once(part) => {
             once(&core, part).await;
             Ok(())
@@ -108,13 +113,17 @@ pub(crate) async fn run<N: Network>(segment: Segment, network: N, work: Work) ->
     }
 }
 
+/// Says again and again that the core is alive, as long as the task is not ended.
+async fn say_alive(messages: crate::segment::Messages) {
+    loop {
+        time::sleep(ALIVE_EVERY).await;
+        messages.hint(Message::Alive);
+    }
+}
+
 type Parts = [PreparedPart; Part::ALL.len()];
 
-async fn prepare_parts<N: Network>(
-    http: &Rc<HttpCore<N>>,
-    segment: &Segment,
-    work: Work,
-) -> Result<Parts, Failure> {
+async fn prepare_parts(http: &Rc<HttpCore>, segment: &Slice, work: Work) -> Result<Parts, Failure> {
     let mut parts = Parts::default();
     for &part in work.parts() {
         parts[part as usize] = prepare(http, segment, part).await?;
@@ -123,20 +132,20 @@ async fn prepare_parts<N: Network>(
 }
 
 /// Preparing has nothing to finish: it ends as soon as the run is cancelled, whatever it waits for.
-async fn told_to_stop(segment: &Segment) {
-    // An error means that the conductor is gone, which is a reason to stop too.
-    drop(segment.directive.clone().wait_for(|now| now.phase >= StopPhase::Cancelling).await);
+async fn told_to_stop(segment: &Slice) {
+    // An error means that the host is gone, which is a reason to stop too.
+    drop(segment.told.clone().wait_for(|now| now.phase >= StopPhase::Cancelling).await);
 }
 
-fn stopped_early(segment: &Segment, work: Work) -> Message {
-    let (workflow, core) = (segment.workflow, segment.share.core);
-    match work {
-        Work::Load => Message::Done { workflow, core, ending: Ending::default() },
-        Work::Once(part) => Message::OnceDone { workflow, part, outcome: Err(once_failure(part)) },
-    }
+fn stopped_early(segment: &Slice, work: Work) -> Message {
+    let failure = match work {
+        Work::Load => None,
+        Work::Once(part) => Some(once_failure(part)),
+    };
+    Message::Done { core: segment.share.core, result: SegmentResult { failure, ..SegmentResult::default() } }
 }
 
-fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -> Core<N> {
+fn new_core(segment: Slice, http: Rc<HttpCore>, parts: Parts) -> Core {
     Core {
         window: RefCell::new(Box::new(Window::new(&segment.layout))),
         cursors: RefCell::new(cursors(&segment)),
@@ -144,48 +153,40 @@ fn new_core<N: Network>(segment: Segment, http: Rc<HttpCore<N>>, parts: Parts) -
         http,
         parts,
         phase: Cell::default(),
-        paused_at: Cell::default(),
-        vus_override: Cell::default(),
-        rate_override: Cell::default(),
+        wanted: Cell::default(),
         changed: tokio::sync::Notify::new(),
         cut_as: Cell::new(ErrorKind::Cancelled),
-        vus: Cell::default(),
-        vus_failed: Cell::default(),
-        vus_started: Cell::default(),
-        stopped: RefCell::default(),
-        out_of_rows: RefCell::default(),
+        vus: VuTally::default(),
         builtins: Builtins::new(),
         providing: RefCell::new(Providing::default()),
         scratch: RefCell::default(),
-        began: Cell::new(time::Instant::now()),
-        paused_for: Cell::default(),
-        anchor: Anchor::new(),
+        time: LoadTime::new(segment.identity.epoch, segment.begin.offset),
         segment,
     }
 }
 
-fn cursors(segment: &Segment) -> Vec<Option<Cursor>> {
-    let cursor = |(file, source): (&Option<Arc<crate::data::DataFile>>, _)| {
+fn cursors(segment: &Slice) -> Vec<Option<Cursor>> {
+    let cursor = |(file, source): (&Option<Arc<DataFile>>, _)| {
         file.as_ref().map(|file| Cursor::new(file, source, segment.share))
     };
     segment.data.iter().zip(&segment.plan.data).map(cursor).collect()
 }
 
-async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
+async fn load(core: &Rc<Core>, alive: tokio::task::JoinHandle<()>) -> Result<(), Failure> {
     let segment = &core.segment;
-    let (workflow, number) = (segment.workflow, segment.share.core);
-    send(core, Message::Prepared { workflow }).await;
-    let mut directive = segment.directive.clone();
-    // An error means that the conductor is gone; then there is nobody left to run for.
-    // The value is copied out at once: as long as it is borrowed the conductor cannot change it.
-    let go = match directive.wait_for(|now| now.go.is_some() || now.phase > StopPhase::Running).await {
-        Ok(go) => *go,
+    segment.messages.send(Message::Prepared).await;
+    let mut told = segment.told.clone();
+    // An error means that the host is gone; then there is nobody left to run for.
+    // The value is copied out at once: as long as it is borrowed the host cannot change it.
+    let begin = match told.wait_for(|now| now.go.is_some() || now.phase > StopPhase::Running).await {
+        Ok(begin) => *begin,
         Err(_) => return Ok(()),
     };
-    core.obey(&go);
-    if let Some(at) = go.go {
-        time::sleep_until(at.into()).await;
-        core.began.set(at.into());
+    alive.abort();
+    core.obey(&begin);
+    if let Some(at) = begin.go {
+        time::sleep_until(core.time.at(at)).await;
+        core.time.begin(at, segment.begin.offset);
         *core.clocks.borrow_mut() = Clocks::now(segment, 0);
     }
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
@@ -195,12 +196,12 @@ async fn load<N: Network>(core: &Rc<Core<N>>) -> Result<(), Failure> {
     ticking.abort();
     flush(core).await;
     outcome.map_err(|error| engine_failure(&error))?;
-    send(core, Message::Done { workflow, core: number, ending: core.ending() }).await;
+    segment.messages.send(Message::Done { core: segment.share.core, result: core.result() }).await;
     Ok(())
 }
 
 /// Runs a graph once as virtual user 0 and sends its results.
-async fn once<N: Network>(core: &Rc<Core<N>>, part: Part) {
+async fn once(core: &Rc<Core>, part: Part) {
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
     let vu = Vu::new(core, 0, Stream::Once(part));
     let limit = match part {
@@ -215,17 +216,21 @@ async fn once<N: Network>(core: &Rc<Core<N>>, part: Part) {
     };
     listening.abort();
     flush(core).await;
-    let outcome = match end {
-        GraphEnd::Completed => Ok(vu.results.take()),
-        GraphEnd::Failed | GraphEnd::Stop(_) | GraphEnd::Cut => {
-            Err(core.stopped.take().unwrap_or_else(|| once_failure(part)))
+    let mut result = core.result();
+    match end {
+        GraphEnd::Completed => {
+            let values = vu.results.take();
+            result.values = values.iter().map(|value| plain(value).unwrap_or_default()).collect();
         }
-    };
-    send(core, Message::OnceDone { workflow: core.segment.workflow, part, outcome }).await;
+        GraphEnd::Failed | GraphEnd::Stop(_) | GraphEnd::Cut => {
+            result.failure = Some(result.stopped.clone().unwrap_or_else(|| once_failure(part)));
+        }
+    }
+    core.segment.messages.send(Message::Done { core: core.segment.share.core, result }).await;
 }
 
 /// Waits for the moment at which calls in flight are cut off: at once on an abort, after a grace on a cancel.
-async fn cut_off<N: Network>(core: &Core<N>) {
+async fn cut_off(core: &Core) {
     loop {
         let changed = core.changed.notified();
         match core.phase.get() {
@@ -240,43 +245,40 @@ async fn cut_off<N: Network>(core: &Core<N>) {
 }
 
 fn once_failure(part: Part) -> Failure {
-    let (reason, what) = if part == Part::Setup { ("setup", "set-up") } else { ("teardown", "tear-down") };
-    Failure { reason, message: format!("the {what} of the workflow failed"), step: None }
+    let (kind, what) = if part == Part::Setup {
+        (FailureKind::Setup, "set-up")
+    } else {
+        (FailureKind::Teardown, "tear-down")
+    };
+    Failure::new(kind, format!("the {what} of the workflow failed"))
 }
 
-/// Follows the conductor's directive.
-async fn listen<N: Network>(core: Rc<Core<N>>) {
-    let mut directive = core.segment.directive.clone();
-    while directive.changed().await.is_ok() {
-        let now = *directive.borrow_and_update();
+/// Follows what the segment is told.
+async fn listen(core: Rc<Core>) {
+    let mut told = core.segment.told.clone();
+    while told.changed().await.is_ok() {
+        let now = *told.borrow_and_update();
         core.obey(&now);
     }
-    // The conductor is gone: nobody wants this load any more.
+    // The host is gone: nobody wants this load any more.
     core.advance(StopPhase::Aborted);
 }
 
 /// Swaps the window again and again.
-async fn tick<N: Network>(core: Rc<Core<N>>) {
+async fn tick(core: Rc<Core>) {
     let mut interval = time::interval(core.segment.tick);
     interval.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     interval.tick().await; // the first one is immediate
     loop {
         interval.tick().await;
-        // A conductor that is behind gets a longer window instead of a lost one.
-        if let Ok(permit) = core.segment.messages.clone().try_reserve_owned() {
-            permit.send(close_window(&core));
-        }
+        // A host that is behind gets a longer window instead of a lost one.
+        core.segment.messages.send_if_room(|| close_window(&core));
     }
 }
 
-async fn flush<N: Network>(core: &Core<N>) {
+async fn flush(core: &Core) {
     let last = close_window(core);
-    send(core, last).await;
-}
-
-/// Sends a word that must not be lost. The conductor outlives its cores; if it is gone the process is ending.
-async fn send<N: Network>(core: &Core<N>, message: Message) {
-    drop(core.segment.messages.send(message).await);
+    core.segment.messages.send(last).await;
 }
 
 /// Clock readings at the last swap of windows.
@@ -288,12 +290,12 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    fn now(segment: &Segment, seq: u64) -> Self {
-        Clocks { seq, from_ns: segment.job.epoch.elapsed().as_nanos() as u64, cpu_ns: cpu_time() }
+    fn now(segment: &Slice, seq: u64) -> Self {
+        Clocks { seq, from_ns: segment.identity.epoch.elapsed().as_nanos() as u64, cpu_ns: cpu_time() }
     }
 }
 
-fn close_window<N: Network>(core: &Core<N>) -> Message {
+fn close_window(core: &Core) -> Message {
     let spare = core.segment.spare.try_recv();
     let empty = spare.unwrap_or_else(|_| Box::new(Window::new(&core.segment.layout)));
     let mut window = core.window.replace(empty);
@@ -303,10 +305,10 @@ fn close_window<N: Network>(core: &Core<N>) -> Message {
     window.core = core.segment.share.core;
     window.from_ns = clocks.from_ns;
     window.to_ns = now.from_ns;
-    window.vus = core.vus.get();
+    window.vus = core.vus.alive.get();
     window.busy_ns = now.cpu_ns.saturating_sub(clocks.cpu_ns);
     *clocks = now;
-    Message::Window { workflow: core.segment.workflow, core: core.segment.share.core, window }
+    Message::Window(window)
 }
 
 /// CPU time of this thread.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hyperscale_clients::http::Response;
+use hyperscale_clients::Response;
 use hyperscale_plan::lookup::{self, Key};
 use hyperscale_types::{Name, split_mix};
 use minijinja::Value;
@@ -56,6 +56,13 @@ impl StepValue {
         lookup::find(keys, &response.body)
     }
 
+    /// The names of everything that it may have.
+    fn keys(&self) -> impl Iterator<Item = String> {
+        let own = ["status", "latency_ms", "json", "body", "headers"];
+        let extracted = self.extracted.iter().map(|(name, _)| name.as_str());
+        own.into_iter().chain(extracted).map(str::to_owned)
+    }
+
     fn extraction(&self, name: &str) -> Option<&Value> {
         self.extracted.iter().find(|(extracted, _)| *extracted == name).map(|(_, value)| value)
     }
@@ -87,6 +94,20 @@ impl StepValue {
     }
 }
 
+/// A value as plain data, which can travel. `None` for what does not exist. Of a step's result only what is there is
+/// taken, so that a template which refers to something missing fails as it does where the result was made.
+pub(crate) fn plain(value: &Value) -> Option<serde_json::Value> {
+    if value.is_undefined() {
+        return None;
+    }
+    let Some(step) = value.downcast_object::<StepValue>() else { return serde_json::to_value(value).ok() };
+    let fields = step.keys().filter_map(|key| {
+        let field = step.get_value(&Value::from(key.as_str()))?;
+        Some((key, plain(&field)?))
+    });
+    Some(serde_json::Value::Object(fields.collect()))
+}
+
 impl fmt::Debug for StepValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StepValue").field("status", &self.status).finish_non_exhaustive()
@@ -107,9 +128,7 @@ impl Object for StepValue {
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        let own = ["status", "latency_ms", "json", "body", "headers"].map(Value::from);
-        let extracted = self.extracted.iter().map(|(name, _)| Value::from(name.as_str()));
-        Enumerator::Values(own.into_iter().chain(extracted).collect())
+        Enumerator::Values(self.keys().map(Value::from).collect())
     }
 }
 

@@ -5,7 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use hyperscale_clients::clock;
-use hyperscale_clients::http::{Network, Session};
+use hyperscale_clients::http::Session;
+use hyperscale_job::StopPhase;
+use hyperscale_job::layout::Part;
 use hyperscale_plan::model::step::{Stop, Think};
 use hyperscale_types::{Now, limits, split_mix};
 use minijinja::Value;
@@ -17,11 +19,9 @@ use super::graph::{self, GraphEnd};
 use super::pacing::Feed;
 use super::scope::VuScope;
 use super::seed::Stream;
-use crate::control::StopPhase;
-use crate::layout::Part;
 
 /// One looping executor of a workflow's step graph, with its own context.
-pub(crate) struct Vu<N: Network> {
+pub(crate) struct Vu {
     /// Unique in the job, from 1.
     pub(crate) id: u32,
     pub(crate) iteration: Cell<u64>,
@@ -29,7 +29,7 @@ pub(crate) struct Vu<N: Network> {
     /// Since when it could have begun an iteration; only kept where starts are intended (open models).
     free_since: Cell<Now>,
     /// Connections and cookies.
-    pub(crate) session: Session<N>,
+    pub(crate) session: Session,
     /// Rows of this iteration, by position in the plan's data.
     pub(crate) rows: RefCell<Vec<Value>>,
     /// Results of vu_setup, by position.
@@ -57,8 +57,8 @@ pub(crate) enum VuEnd {
     ForGood,
 }
 
-impl<N: Network> Vu<N> {
-    pub(crate) fn new(core: &Core<N>, id: u32, draws: Stream) -> Self {
+impl Vu {
+    pub(crate) fn new(core: &Core, id: u32, draws: Stream) -> Self {
         Vu {
             id,
             iteration: Cell::new(0),
@@ -91,12 +91,7 @@ impl<N: Network> Vu<N> {
 
 /// The life of a virtual user: set-up, iterations as long as `feed` gives starts, tear-down. `lives` says how often one
 /// has lived in this slot before.
-pub(crate) async fn live<N: Network>(
-    core: Rc<Core<N>>,
-    slot: u32,
-    lives: u32,
-    mut feed: impl Feed<N>,
-) -> VuEnd {
+pub(crate) async fn live(core: Rc<Core>, slot: u32, lives: u32, mut feed: impl Feed) -> VuEnd {
     let _alive = Alive::new(&core);
     let id = core.segment.vu_id(slot);
     let vu = Vu::new(&core, id, Stream::Vu { id, lives });
@@ -106,7 +101,7 @@ pub(crate) async fn live<N: Network>(
             GraphEnd::Completed => {}
             GraphEnd::Cut => return VuEnd::NoStart,
             GraphEnd::Failed | GraphEnd::Stop(_) => {
-                core.vus_failed.set(core.vus_failed.get() + 1);
+                core.vus.failed.set(core.vus.failed.get() + 1);
                 return VuEnd::ForGood;
             }
         }
@@ -120,7 +115,7 @@ pub(crate) async fn live<N: Network>(
     end
 }
 
-async fn iterate<N: Network>(core: &Core<N>, vu: &Vu<N>, feed: &mut impl Feed<N>) -> VuEnd {
+async fn iterate(core: &Core, vu: &Vu, feed: &mut impl Feed) -> VuEnd {
     loop {
         // Before a start is taken, so that it goes to somebody who has a row for it.
         if let Some(at) = without_row(core, vu) {
@@ -153,7 +148,7 @@ async fn iterate<N: Network>(core: &Core<N>, vu: &Vu<N>, feed: &mut impl Feed<N>
 }
 
 /// The data file that has no row for this virtual user any more.
-fn without_row<N: Network>(core: &Core<N>, vu: &Vu<N>) -> Option<usize> {
+fn without_row(core: &Core, vu: &Vu) -> Option<usize> {
     let used = &core.workflow().data;
     if used.is_empty() {
         return None;
@@ -164,7 +159,7 @@ fn without_row<N: Network>(core: &Core<N>, vu: &Vu<N>) -> Option<usize> {
 }
 
 /// Takes a row of every data file the workflow uses; the error says which has run out.
-fn take_rows<N: Network>(core: &Core<N>, vu: &Vu<N>) -> Result<(), usize> {
+fn take_rows(core: &Core, vu: &Vu) -> Result<(), usize> {
     let used = &core.workflow().data;
     if used.is_empty() {
         return Ok(());
@@ -180,15 +175,15 @@ fn take_rows<N: Network>(core: &Core<N>, vu: &Vu<N>) -> Result<(), usize> {
 
 /// A virtual user ends because a data file has no row for it; the result will say so.
 #[cold]
-fn out_of_rows<N: Network>(core: &Core<N>, at: usize) -> VuEnd {
-    let mut counts = core.out_of_rows.borrow_mut();
+fn out_of_rows(core: &Core, at: usize) -> VuEnd {
+    let mut counts = core.vus.out_of_rows.borrow_mut();
     counts.resize(core.segment.data.len(), 0);
     counts[at] += 1;
     VuEnd::ForGood
 }
 
 /// What follows a completed iteration: kept state, provided values, and the next one starts clean.
-fn completed<N: Network>(core: &Core<N>, vu: &Vu<N>) {
+fn completed(core: &Core, vu: &Vu) {
     let workflow = core.workflow();
     for (at, keep) in workflow.keep.iter().enumerate() {
         // A value that is not there this time leaves the kept one as it was.
@@ -202,7 +197,7 @@ fn completed<N: Network>(core: &Core<N>, vu: &Vu<N>) {
 }
 
 /// Waits for a think time; ends early when the run has come to the phase `until`. Returns whether it waited to the end.
-pub(crate) async fn think<N: Network>(core: &Core<N>, vu: &Vu<N>, think: Think, until: StopPhase) -> bool {
+pub(crate) async fn think(core: &Core, vu: &Vu, think: Think, until: StopPhase) -> bool {
     let (min, max) = (think.min.as_nanos(), think.max.as_nanos());
     let extra = (u128::from(vu.random()) * u128::from(max - min + 1)) >> 64;
     let wait = std::time::Duration::from_nanos(min + extra as u64);
@@ -221,30 +216,30 @@ pub(crate) async fn think<N: Network>(core: &Core<N>, vu: &Vu<N>, think: Think, 
 }
 
 /// Counts a virtual user while it is alive.
-struct Alive<'a, N: Network>(&'a Core<N>);
+struct Alive<'a>(&'a Core);
 
-impl<'a, N: Network> Alive<'a, N> {
-    fn new(core: &'a Core<N>) -> Self {
-        core.vus.set(core.vus.get() + 1);
-        core.vus_started.set(core.vus_started.get() + 1);
+impl<'a> Alive<'a> {
+    fn new(core: &'a Core) -> Self {
+        core.vus.alive.set(core.vus.alive.get() + 1);
+        core.vus.started.set(core.vus.started.get() + 1);
         Alive(core)
     }
 }
 
-impl<N: Network> Drop for Alive<'_, N> {
+impl Drop for Alive<'_> {
     fn drop(&mut self) {
-        self.0.vus.set(self.0.vus.get() - 1);
+        self.0.vus.alive.set(self.0.vus.alive.get() - 1);
     }
 }
 
 /// An iteration that has begun. If it is dropped before its end it was interrupted.
-struct Running<'a, N: Network> {
-    core: &'a Core<N>,
+struct Running<'a> {
+    core: &'a Core,
     ended: bool,
 }
 
-impl<'a, N: Network> Running<'a, N> {
-    fn begin(core: &'a Core<N>, vu: &Vu<N>, start: Start) -> Self {
+impl<'a> Running<'a> {
+    fn begin(core: &'a Core, vu: &Vu, start: Start) -> Self {
         let mut window = core.window.borrow_mut();
         window.started();
         if let Some(intended) = start.intended {
@@ -270,7 +265,7 @@ impl<'a, N: Network> Running<'a, N> {
     }
 }
 
-impl<N: Network> Drop for Running<'_, N> {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
         if !self.ended {
             self.core.window.borrow_mut().interrupted();

@@ -7,10 +7,10 @@ use hyperscale_plan::model::{DataOrder, DataSource, Load, Plan, Workflow};
 use super::{DataError, DataFile};
 
 /// Data files by position in the plan; `None` where no workflow uses it.
-pub(crate) type Files = Arc<[Option<Arc<DataFile>>]>;
+pub type Files = Arc<[Option<Arc<DataFile>>]>;
 
 /// Opens and checks every file that is used.
-pub(crate) fn open(plan: &Plan) -> Result<Files, DataError> {
+pub fn open(plan: &Plan) -> Result<Files, DataError> {
     let used = |at: usize| plan.workflows.iter().any(|workflow| workflow.data.contains(&at));
     let open = |(at, source)| {
         if used(at) { DataFile::open(source).map(|file| Some(Arc::new(file))) } else { Ok(None) }

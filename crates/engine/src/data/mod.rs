@@ -26,8 +26,8 @@ use minijinja::Value;
 
 pub use cursor::{Cursor, share};
 pub use error::{DataError, Problem};
-pub use files::check;
-pub(crate) use files::{limit_vus, open, warnings};
+pub use files::{Files, check, open};
+pub(crate) use files::{limit_vus, warnings};
 
 use bytes::Bytes;
 use csv::Columns;

@@ -1,6 +1,6 @@
 //! Plans from text, answers from memory.
 
-use hyperscale_clients::http::MemoryNetwork;
+use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_engine::memory;
 use hyperscale_plan::model::Plan;
 use hyperscale_plan::problem;

@@ -87,6 +87,27 @@ impl Arrivals {
         }
     }
 
+    /// Leaves out the starts before `at_ns`, for a core that takes over in the middle of the curve. To be called before
+    /// the first start is taken.
+    pub fn begin_at(&mut self, at_ns: u64) {
+        if at_ns == 0 {
+            return;
+        }
+        let done = self.curve.integral(at_ns);
+        match &mut self.process {
+            Process::Uniform { next, turns, step, .. } => {
+                while let Some(k) = next.filter(|k| uniform_area(*k, turns.as_ref(), *step) < done) {
+                    *next = Some(self.share.next(k));
+                }
+            }
+            Process::Poisson { at, end, left, .. } => {
+                *at = done.min(*end);
+                *left = self.share.count_of(starts_of(*end - *at));
+            }
+        }
+        self.last_ns = at_ns;
+    }
+
     /// Changes the workflow's rate from `at_ns` on, on all cores with the same `at_ns`. To be called when all starts that are due
     /// before `at_ns` were taken. A start that was taken already is not made twice, and order is kept.
     pub fn rescale(&mut self, at_ns: u64, rate: f64) {
@@ -114,8 +135,7 @@ impl Arrivals {
             Process::Uniform { next, end, turns, step } => {
                 let k = next.filter(|k| k < end)?;
                 *next = Some(self.share.next(k));
-                let number = turns.as_ref().map_or(k, |turns| turns.number_of(k));
-                Some((number as f64 + 0.5) * *step)
+                Some(uniform_area(k, turns.as_ref(), *step))
             }
             Process::Poisson { at, end, left, random } => {
                 let m = *left;
@@ -140,6 +160,13 @@ impl Iterator for Arrivals {
         self.last_ns = self.pieces[self.piece].time_of(area).max(self.last_ns);
         Some(self.last_ns)
     }
+}
+
+/// Where start `k` of a workflow lies: in the middle between two numbers of the workflow, or of its mix.
+#[inline]
+fn uniform_area(k: u64, turns: Option<&Turns>, step: f64) -> f64 {
+    let number = turns.map_or(k, |turns| turns.number_of(k));
+    (number as f64 + 0.5) * step
 }
 
 /// Starts of a whole workflow whose curve has this area.

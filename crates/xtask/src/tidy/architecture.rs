@@ -43,6 +43,12 @@ const ROOMS: &[Room] = &[
         kind: Kind::Pure,
         may_use: &["hyperscale-types", "hyperscale-wire"],
     },
+    // What a job decides, the same for a local run and the job leader of a cluster. It never knows the log behind it.
+    Room {
+        name: "hyperscale-job",
+        kind: Kind::Pure,
+        may_use: &["hyperscale-types", "hyperscale-plan", "hyperscale-stats"],
+    },
     Room { name: "hyperscale-convert", kind: Kind::Pure, may_use: &["hyperscale-types", "hyperscale-plan"] },
     Room {
         name: "hyperscale-clients",
@@ -52,7 +58,13 @@ const ROOMS: &[Room] = &[
     Room {
         name: "hyperscale-engine",
         kind: Kind::Effects,
-        may_use: &["hyperscale-types", "hyperscale-plan", "hyperscale-stats", "hyperscale-clients"],
+        may_use: &[
+            "hyperscale-types",
+            "hyperscale-plan",
+            "hyperscale-stats",
+            "hyperscale-job",
+            "hyperscale-clients",
+        ],
     },
     // The witness shares nothing with the clients it is a witness for.
     Room { name: "hyperscale-target", kind: Kind::Effects, may_use: &["hyperscale-types"] },

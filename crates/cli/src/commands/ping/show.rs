@@ -3,7 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use hyperscale_clients::http::{Certificate, Handshake, Pong, Times};
+use hyperscale_clients::http::{Pong, Times};
+use hyperscale_clients::network::Handshake;
+use hyperscale_clients::tls::Certificate;
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::{UrlOptions, with_scheme};
 use hyperscale_types::ErrorKind;
@@ -232,7 +234,7 @@ fn shown(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hyperscale_clients::http::CallError;
+    use hyperscale_clients::CallError;
 
     use super::*;
 
@@ -255,6 +257,7 @@ mod tests {
             tls: Some(Handshake {
                 version: "TLSv1_3".into(),
                 cipher: "TLS13_AES_256_GCM_SHA384".into(),
+                alpn: Some("h2".into()),
                 certificate: Some(Certificate {
                     subject: "shop.example".into(),
                     issuer: "Example Authority".into(),

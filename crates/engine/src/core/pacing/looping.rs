@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use hyperscale_clients::http::Network;
+use hyperscale_job::StopPhase;
 use hyperscale_plan::load::{closed, iterations, paced};
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::IterationCount;
@@ -16,7 +16,6 @@ use tokio::time::{self, Instant};
 use super::slots::Slots;
 use super::spread::Spread;
 use super::{Feed, Vus, finish, unwind};
-use crate::control::StopPhase;
 use crate::core::Core;
 use crate::core::vu::{self, Start, VuEnd};
 
@@ -38,14 +37,14 @@ struct Shared {
 }
 
 /// Runs the load to its end.
-pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) {
+pub(super) async fn run(core: &Rc<Core>) {
     let shared = Rc::new(Shared::new(core));
-    let spread = Spread::planned(core.workflow().vus_max());
+    let spread = Spread::planned(core.workflow().vus_max(), core.segment.begin.offset.as_nanos() as u64);
     let mut spawner = Spawner { core, shared: &shared, vus: Vus::new(), slots: Slots::default(), spread };
     let end = core.workflow().planned().map(Span::as_nanos);
     while core.phase.get() == StopPhase::Running {
         core.while_paused().await;
-        let now = core.load_ns();
+        let now = core.time.load_ns();
         if end.is_some_and(|end| now >= end) {
             break;
         }
@@ -53,7 +52,7 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) {
         if spawner.all_ended() {
             break;
         }
-        let wake = [next, end.map(|end| core.wall(end))].into_iter().flatten().min();
+        let wake = [next, end.map(|end| core.time.wall(end))].into_iter().flatten().min();
         let changed = core.changed.notified();
         if core.phase.get() != StopPhase::Running {
             break;
@@ -76,11 +75,12 @@ async fn sleep_until(wake: Option<Instant>) {
 }
 
 impl Shared {
-    fn new<N: Network>(core: &Core<N>) -> Self {
+    fn new(core: &Core) -> Self {
         let share = core.segment.share;
         let (left, per_vu, interval) = match &core.workflow().load {
             Load::Iterations { count: IterationCount::Shared(total), .. } => {
-                (Some(iterations::of_core(IterationCount::Shared(*total), share)), None, None)
+                let own = iterations::of_core(IterationCount::Shared(*total), share);
+                (Some(own.saturating_sub(core.segment.begin.iterations_done)), None, None)
             }
             Load::Iterations { count: IterationCount::PerVu(each), .. } => (None, Some(*each), None),
             Load::Paced { interval, .. } => (None, None, Some(*interval)),
@@ -90,15 +90,15 @@ impl Shared {
     }
 }
 
-struct Spawner<'a, N: Network> {
-    core: &'a Rc<Core<N>>,
+struct Spawner<'a> {
+    core: &'a Rc<Core>,
     shared: &'a Rc<Shared>,
     vus: Vus,
     slots: Slots,
     spread: Spread,
 }
 
-impl<N: Network> Spawner<'_, N> {
+impl Spawner<'_> {
     /// Sets the target for this moment and spawns who is missing and due. Returns when to look again.
     fn fill(&mut self, now_ns: u64) -> Option<Instant> {
         let workflow = self.core.workflow();
@@ -107,7 +107,7 @@ impl<N: Network> Spawner<'_, N> {
             Load::Closed { vus } => closed::vus_at(vus, now_ns),
             _ => workflow.vus_max(),
         };
-        let changed = self.core.vus_override.get();
+        let changed = self.core.wanted.get().vus;
         self.spread.follow(changed, planned, now_ns);
         let all = changed.unwrap_or(planned);
         let target = closed::share(all, share.core, share.cores);
@@ -117,7 +117,7 @@ impl<N: Network> Spawner<'_, N> {
             let global = slot * share.cores + share.core;
             let due_ns = self.spread.due_ns(workflow.ramp, global, workflow.vus_max());
             if due_ns > now_ns {
-                let at = self.core.wall(due_ns);
+                let at = self.core.time.wall(due_ns);
                 next = Some(next.map_or(at, |next| next.min(at)));
                 break; // slots are due in order
             }
@@ -154,7 +154,7 @@ impl<N: Network> Spawner<'_, N> {
     /// Nobody is left and nobody will come.
     fn all_ended(&self) -> bool {
         // Those that nobody wants at the moment are not waited for; without any, somebody may want some again.
-        let changed = self.core.vus_override.get().map(|_| self.shared.target.get());
+        let changed = self.core.wanted.get().vus.map(|_| self.shared.target.get());
         let wanted = changed.unwrap_or_else(|| self.core.segment.share.own_vus());
         self.vus.is_empty() && wanted > 0 && self.slots.first_free(wanted).is_none()
     }
@@ -169,9 +169,9 @@ struct LoopFeed {
     began_ns: Option<u64>,
 }
 
-impl<N: Network> Feed<N> for LoopFeed {
-    async fn next(&mut self, core: &Core<N>) -> Option<Start> {
-        if core.is_paused() {
+impl Feed for LoopFeed {
+    async fn next(&mut self, core: &Core) -> Option<Start> {
+        if core.time.is_paused() {
             core.while_paused().await;
         }
         if let Some(interval) = self.shared.interval {
@@ -194,7 +194,7 @@ impl<N: Network> Feed<N> for LoopFeed {
         Some(Start::default())
     }
 
-    fn give_back(&mut self, _core: &Core<N>, _start: Start) {
+    fn give_back(&mut self, _core: &Core, _start: Start) {
         if let Some(left) = self.shared.left.get() {
             self.shared.left.set(Some(left + 1));
         }
@@ -211,8 +211,8 @@ impl LoopFeed {
 
     /// Waits until the next iteration is due by the load clock; ends early when the run does. A timer that fires late
     /// does not move the pace.
-    async fn wait_for_pace<N: Network>(&mut self, core: &Core<N>, interval: Span) {
-        let now = core.load_ns();
+    async fn wait_for_pace(&mut self, core: &Core, interval: Span) {
+        let now = core.time.load_ns();
         let due = self.began_ns.map_or(now, |began| paced::next_start_ns(began, interval, now));
         self.began_ns = Some(due);
         loop {
@@ -220,12 +220,12 @@ impl LoopFeed {
             if core.phase.get() != StopPhase::Running || self.slot >= self.shared.target.get() {
                 return;
             }
-            let is_paused = core.is_paused();
-            if !is_paused && core.load_ns() >= due {
+            let is_paused = core.time.is_paused();
+            if !is_paused && core.time.load_ns() >= due {
                 return;
             }
             tokio::select! {
-                () = time::sleep_until(core.wall(due)), if !is_paused => {}
+                () = time::sleep_until(core.time.wall(due)), if !is_paused => {}
                 () = changed => {}
             }
         }

@@ -9,9 +9,8 @@ mod slots;
 mod spread;
 
 use std::rc::Rc;
-use std::time::Duration;
 
-use hyperscale_clients::http::Network;
+use hyperscale_job::StopPhase;
 use hyperscale_plan::model::Load;
 use hyperscale_types::{Span, limits};
 use tokio::task::{JoinError, JoinSet};
@@ -19,22 +18,21 @@ use tokio::time::{self, Instant};
 
 use super::vu::{Start, VuEnd};
 use super::{Core, Message};
-use crate::control::StopPhase;
 
 /// Gives a virtual user its starts, one after the other.
-pub(crate) trait Feed<N: Network> {
+pub(crate) trait Feed {
     /// The next start, or `None` when there is none for this virtual user any more.
-    async fn next(&mut self, core: &Core<N>) -> Option<Start>;
+    async fn next(&mut self, core: &Core) -> Option<Start>;
 
     /// The virtual user cannot use a start it was given.
-    fn give_back(&mut self, core: &Core<N>, start: Start);
+    fn give_back(&mut self, core: &Core, start: Start);
 }
 
 /// The virtual users of a core; a result says which slot ended and why.
 type Vus = JoinSet<(u32, VuEnd)>;
 
 /// Runs the workflow's load on this core to its end.
-pub(crate) async fn run<N: Network>(core: &Rc<Core<N>>) -> std::io::Result<()> {
+pub(crate) async fn run(core: &Rc<Core>) -> std::io::Result<()> {
     match &core.workflow().load {
         Load::Open { .. } => open::run(core).await,
         Load::Closed { .. } | Load::Iterations { .. } | Load::Paced { .. } => {
@@ -45,8 +43,8 @@ pub(crate) async fn run<N: Network>(core: &Rc<Core<N>>) -> std::io::Result<()> {
 }
 
 /// Waits until all virtual users have ended: at most `graceful`, less when the run is cancelled meanwhile.
-async fn finish<N: Network>(core: &Core<N>, vus: &mut Vus, graceful: Span) {
-    core.hint(Message::Finishing { workflow: core.segment.workflow });
+async fn finish(core: &Core, vus: &mut Vus, graceful: Span) {
+    core.segment.messages.hint(Message::Finishing);
     let mut deadline = Instant::now() + graceful.to_duration();
     let mut cancelling = false;
     while !vus.is_empty() {
@@ -80,20 +78,10 @@ fn unwind(ended: Result<(u32, VuEnd), JoinError>) -> Option<(u32, VuEnd)> {
     }
 }
 
-impl<N: Network> Core<N> {
-    /// How long the load has been running, pauses left out. Means nothing while it is paused.
-    fn load_ns(&self) -> u64 {
-        self.began.get().elapsed().saturating_sub(self.paused_for.get()).as_nanos() as u64
-    }
-
-    /// When a moment of the load clock is on the wall, as things stand.
-    fn wall(&self, load_ns: u64) -> Instant {
-        self.began.get() + self.paused_for.get() + Duration::from_nanos(load_ns)
-    }
-
+impl Core {
     /// Waits while the load is paused; the load clock stands still meanwhile.
     async fn while_paused(&self) {
-        while self.is_paused() && self.phase.get() == StopPhase::Running {
+        while self.time.is_paused() && self.phase.get() == StopPhase::Running {
             self.changed.notified().await;
         }
     }

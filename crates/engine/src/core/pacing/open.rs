@@ -16,14 +16,14 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use hyperscale_clients::http::Network;
+use hyperscale_job::StopPhase;
+use hyperscale_job::segment::RateChange;
 use hyperscale_plan::load::Arrivals;
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::Late;
-use hyperscale_types::{Now, Rate, limits};
+use hyperscale_types::{Now, limits};
 
 use super::{Feed, Vus, finish, unwind};
-use crate::control::StopPhase;
 use crate::core::Core;
 use crate::core::seed::Stream;
 use crate::core::ticker::Ticker;
@@ -79,7 +79,7 @@ struct Post {
 }
 
 /// Runs the load to its end.
-pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
+pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
     let Load::Open { rate, arrivals, late, .. } = &core.workflow().load else { return Ok(()) };
     let share = core.segment.share;
     let mut pacer = Pacer {
@@ -92,7 +92,8 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
     };
     let mut starts =
         Arrivals::new(rate.clone(), arrivals.clone(), share, core.segment.seed(Stream::Arrivals));
-    let mut changed_rate: Option<Rate> = None;
+    starts.begin_at(ns(core.segment.begin.offset));
+    let mut changed_rate: Option<RateChange> = None;
     let ticker = Ticker::new()?;
     let mut next = starts.next();
     let length = rate.length().as_nanos();
@@ -101,13 +102,12 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
         if core.phase.get() != StopPhase::Running {
             break;
         }
-        let now = core.load_ns();
-        if core.rate_override.get() != changed_rate {
-            changed_rate = core.rate_override.get();
-            if let Some(rate) = changed_rate {
-                starts.rescale(now, rate.as_per_second());
-                next = starts.next();
-            }
+        let now = core.time.load_ns();
+        let wanted_rate = core.wanted.get().rate.filter(|change| Some(*change) != changed_rate);
+        if let Some(change) = wanted_rate.filter(|change| ns(change.from) <= now) {
+            changed_rate = Some(change);
+            starts.rescale(now, change.rate.as_per_second());
+            next = starts.next();
         }
         if next.is_some_and(|due| due <= now) {
             pacer.release_due(&mut next, &mut starts, now);
@@ -121,7 +121,8 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
             break;
         }
         pacer.reap();
-        let wake = core.wall(next.unwrap_or(length)).into_std().max(Instant::now() + TICK);
+        let due = next.unwrap_or(length).min(wanted_rate.map_or(u64::MAX, |change| ns(change.from)));
+        let wake = core.time.wall(due).into_std().max(Instant::now() + TICK);
         let changed = core.changed.notified();
         tokio::select! {
             fired = ticker.until(wake) => fired?,
@@ -132,8 +133,12 @@ pub(super) async fn run<N: Network>(core: &Rc<Core<N>>) -> io::Result<()> {
     Ok(())
 }
 
-struct Pacer<'a, N: Network> {
-    core: &'a Rc<Core<N>>,
+fn ns(time: Duration) -> u64 {
+    time.as_nanos() as u64
+}
+
+struct Pacer<'a> {
+    core: &'a Rc<Core>,
     shared: Rc<Shared>,
     vus: Vus,
     spawned: u32,
@@ -141,12 +146,12 @@ struct Pacer<'a, N: Network> {
     late: Late,
 }
 
-impl<N: Network> Pacer<'_, N> {
+impl Pacer<'_> {
     /// Releases what is due, at most a lot.
     fn release_due(&mut self, next: &mut Option<u64>, starts: &mut Arrivals, now: u64) {
         for _ in 0..LOT {
             let Some(due) = next.filter(|due| *due <= now) else { return };
-            self.release(self.core.anchor.at(self.core.wall(due).into_std()));
+            self.release(self.core.time.intended(due));
             *next = starts.next();
         }
     }
@@ -223,12 +228,12 @@ struct OpenFeed {
     post: Rc<Post>,
 }
 
-impl<N: Network> Feed<N> for OpenFeed {
-    async fn next(&mut self, core: &Core<N>) -> Option<Start> {
+impl Feed for OpenFeed {
+    async fn next(&mut self, core: &Core) -> Option<Start> {
         if let Some(start) = self.post.start.take() {
             return admit(core, start);
         }
-        if core.is_paused() {
+        if core.time.is_paused() {
             core.while_paused().await;
         }
         if core.phase.get() != StopPhase::Running {
@@ -245,7 +250,7 @@ impl<N: Network> Feed<N> for OpenFeed {
         admit(core, start)
     }
 
-    fn give_back(&mut self, core: &Core<N>, _start: Start) {
+    fn give_back(&mut self, core: &Core, _start: Start) {
         core.window.borrow_mut().dropped(1);
     }
 }
@@ -268,7 +273,7 @@ impl OpenFeed {
 }
 
 /// A start that was handed over just before the run was stopped does not begin any more.
-fn admit<N: Network>(core: &Core<N>, start: Start) -> Option<Start> {
+fn admit(core: &Core, start: Start) -> Option<Start> {
     if core.phase.get() == StopPhase::Running {
         return Some(start);
     }

@@ -16,9 +16,9 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// As the plan says.
-    pub(super) fn planned(vus_max: u32) -> Self {
-        Self { seen: None, before: 0, added: vus_max, at_ns: 0 }
+    /// As the plan says, from `at_ns` of the load clock on.
+    pub(super) fn planned(vus_max: u32, at_ns: u64) -> Self {
+        Self { seen: None, before: 0, added: vus_max, at_ns }
     }
 
     /// Notes a new wish for virtual users.
@@ -36,7 +36,8 @@ impl Spread {
         if self.seen.is_some() && global >= self.before {
             return self.at_ns + closed::spread(ramp, global - self.before, self.added).as_nanos();
         }
-        closed::spread(ramp, global.min(vus_max), vus_max).as_nanos()
+        let begin = if self.seen.is_none() { self.at_ns } else { 0 };
+        begin + closed::spread(ramp, global.min(vus_max), vus_max).as_nanos()
     }
 }
 
@@ -49,7 +50,7 @@ mod tests {
     #[test]
     fn added_virtual_users_begin_spread_over_the_ramp() {
         let ramp = Span::from_secs(1);
-        let mut spread = Spread::planned(4);
+        let mut spread = Spread::planned(4, 0);
         let due_ms = |spread: &Spread, vu| spread.due_ns(ramp, vu, 4) / MS;
         spread.follow(None, 4, 100 * MS);
         assert_eq!([0, 1, 2, 3].map(|vu| due_ms(&spread, vu)), [0, 250, 500, 750], "as planned");

@@ -1,0 +1,170 @@
+//! OAuth 2 access tokens at work: fetched in preparation through this very client, shared by all requests of the core
+//! that ask for the same, and renewed by a task of their own, so that no call ever waits for one.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use hyperscale_plan::model::HttpRequest;
+use hyperscale_plan::model::http::{Body, HttpVersion, OAuth2, Reuse, StatusSet, Transport};
+use hyperscale_plan::model::step::Needs;
+use hyperscale_plan::template::{Root, Scope, Template};
+use hyperscale_types::ByteSize;
+use hyperscale_types::limits::{CALL_TIMEOUT, REDIRECTS_MAX};
+use minijinja::Value;
+use tokio::task::JoinHandle;
+
+use crate::clock;
+use crate::http::auth::oauth2::{FORM_MEDIA_TYPE, TOKEN_BODY_MAX, Token, token_form};
+use crate::http::call::call;
+use crate::http::request::prepare::{PrepareError, Prepared};
+use crate::http::session::Session;
+use crate::http::shared::HttpCore;
+use crate::outcome::Progress;
+
+/// A token is renewed after this part of its life, in per cent.
+const RENEW_AFTER_PERCENT: u32 = 80;
+/// A renewal that failed is tried again after this time.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// No token is renewed more often than this, however short its life.
+const RENEW_AFTER_MIN: Duration = Duration::from_millis(500);
+
+/// An access token that keeps itself fresh as long as somebody holds it.
+pub(crate) struct FreshToken {
+    token: RefCell<Token>,
+    /// Ends with the token.
+    renewal: RefCell<Option<JoinHandle<()>>>,
+}
+
+impl FreshToken {
+    /// Appends the value of `authorization`.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.token.borrow().authorization.as_bytes());
+    }
+}
+
+impl Drop for FreshToken {
+    fn drop(&mut self) {
+        if let Some(renewal) = self.renewal.take() {
+            renewal.abort();
+        }
+    }
+}
+
+/// Tokens that are in use on a core.
+#[derive(Default)]
+pub(crate) struct Tokens(RefCell<Vec<(OAuth2, Weak<FreshToken>)>>);
+
+impl Tokens {
+    fn find(&self, settings: &OAuth2) -> Option<Rc<FreshToken>> {
+        let mut tokens = self.0.borrow_mut();
+        tokens.retain(|(_, token)| token.strong_count() > 0);
+        tokens.iter().find(|(known, _)| known == settings).and_then(|(_, token)| token.upgrade())
+    }
+}
+
+/// The token for these settings, fetched unless the core has it.
+pub(crate) async fn token(
+    core: &Rc<HttpCore>,
+    settings: &OAuth2,
+    transport: &Transport,
+) -> Result<Rc<FreshToken>, PrepareError> {
+    if let Some(token) = core.tokens.find(settings) {
+        return Ok(token);
+    }
+    let token = fetch(core, settings, transport, None).await?;
+    let expires = token.expires_s.is_some();
+    let fresh = Rc::new(FreshToken { token: RefCell::new(token), renewal: RefCell::default() });
+    if expires {
+        let renewal = renew(Rc::downgrade(core), Rc::downgrade(&fresh), settings.clone(), transport.clone());
+        *fresh.renewal.borrow_mut() = Some(tokio::task::spawn_local(renewal));
+    }
+    core.tokens.0.borrow_mut().push((settings.clone(), Rc::downgrade(&fresh)));
+    Ok(fresh)
+}
+
+/// Renews a token until nobody holds it; a renewal that fails is tried again while the old token is still used. Holds
+/// neither core nor token while it sleeps.
+async fn renew(core: Weak<HttpCore>, fresh: Weak<FreshToken>, settings: OAuth2, transport: Transport) {
+    while let Some(pause) = pause(&core, &fresh) {
+        tokio::time::sleep(pause).await;
+        while let (Some(core), Some(fresh)) = (core.upgrade(), fresh.upgrade()) {
+            let before = fresh.token.borrow().clone();
+            if let Ok(token) = fetch(&core, &settings, &transport, Some(&before)).await {
+                *fresh.token.borrow_mut() = token;
+                break;
+            }
+            // What was refused once may be granted without the refresh token.
+            fresh.token.borrow_mut().refresh_token = None;
+            drop((core, fresh));
+            tokio::time::sleep(RETRY_AFTER).await;
+        }
+    }
+}
+
+/// How long until a token is to be renewed; `None` if nobody holds it or it does not expire.
+fn pause(core: &Weak<HttpCore>, fresh: &Weak<FreshToken>) -> Option<Duration> {
+    let now_s = core.upgrade()?.unix_s(clock::now());
+    let life = Duration::from_secs(fresh.upgrade()?.token.borrow().expires_s?.saturating_sub(now_s));
+    Some((life * RENEW_AFTER_PERCENT / 100).max(RENEW_AFTER_MIN))
+}
+
+/// Asks for a token. `before`: the one that is to be renewed.
+async fn fetch(
+    core: &Rc<HttpCore>,
+    settings: &OAuth2,
+    transport: &Transport,
+    before: Option<&Token>,
+) -> Result<Token, PrepareError> {
+    let request = request(settings, transport, before);
+    let needs = Needs { result: true, headers: false, body: true };
+    // Boxed, because preparing this request is preparing a request.
+    let prepared = Box::pin(Prepared::new(core, &request, needs, &Nothing, |_| true)).await?;
+    let outcome = Box::pin(call(core, &Session::new(), &prepared, &Nothing, &Progress::default())).await;
+    let url = settings.token_url.clone();
+    if let Some(error) = outcome.error {
+        return Err(PrepareError::TokenCall { url, error });
+    }
+    let body = outcome.response.map(|response| response.body).unwrap_or_default();
+    let token = Token::parse(outcome.status, &body, core.unix_s(outcome.ended));
+    token.map_err(|error| PrepareError::Token { url, error })
+}
+
+fn request(settings: &OAuth2, transport: &Transport, before: Option<&Token>) -> HttpRequest {
+    let form = token_form(settings, before);
+    let field = |name: &str, value: &str| (name.to_owned(), Template::constant(value));
+    HttpRequest {
+        method: "POST".to_owned(),
+        url: Template::constant(&settings.token_url),
+        query: vec![],
+        headers: vec![field("accept", "application/json"), field("content-type", FORM_MEDIA_TYPE)],
+        cookies: vec![],
+        body: Body::Text(Template::constant(&String::from_utf8_lossy(&form))),
+        auth: None,
+        transport: Transport {
+            version: HttpVersion::Http1,
+            reuse: Reuse::Call,
+            connections: None,
+            unix: None,
+            ..transport.clone()
+        },
+        // What the endpoint says is read whatever its status.
+        expect: StatusSet(vec![(200, 599)]),
+        timeout: CALL_TIMEOUT,
+        connect_timeout: CALL_TIMEOUT,
+        redirects: REDIRECTS_MAX,
+        cookie_jar: false,
+        compression: false,
+        max_body: ByteSize(TOKEN_BODY_MAX as u64),
+        stream: None,
+    }
+}
+
+/// The scope of a request without holes.
+struct Nothing;
+
+impl Scope for Nothing {
+    fn root(&self, _: Root) -> Value {
+        Value::UNDEFINED
+    }
+}

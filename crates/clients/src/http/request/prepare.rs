@@ -1,0 +1,298 @@
+//! Preparation: once per step and core, before measuring starts. Everything that does not depend on the iteration is
+//! done here: names resolved, TLS configured, files read, URL, header block and body encoded.
+
+use std::cell::{OnceCell, RefCell};
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyperscale_plan::model::HttpRequest;
+use hyperscale_plan::model::http::{Auth, Reuse, StatusSet, Stream};
+use hyperscale_plan::model::step::Needs;
+use hyperscale_plan::template::{Escape, FillError, Hole, Piece as TemplatePiece, Root, Scope, Template};
+use hyperscale_types::{ErrorKind, Now};
+
+use crate::http::auth::oauth2::TokenError;
+use crate::http::auth::token;
+use crate::http::h1::memo::Memo;
+use crate::http::request::encode;
+use crate::http::request::multipart::{self, MultipartError};
+use crate::http::request::target::{FixedOrigin, UrlTemplate};
+use crate::http::request::url::{Url, UrlError};
+use crate::http::request::wire::{Builder, Piece, Wire};
+use crate::http::route::proxy::Proxy;
+use crate::http::route::{Link, Route};
+use crate::http::shared::HttpCore;
+use crate::outcome::CallError;
+use crate::tls::TlsError;
+
+/// Why a request cannot be prepared. Nothing was sent; the plan or its files must change.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// A known value does not fit where it stands.
+    #[error(transparent)]
+    Template(#[from] FillError),
+    /// Not a URL.
+    #[error("`{url}`: {source}")]
+    Url {
+        /// The text.
+        url: String,
+        /// What is wrong.
+        source: UrlError,
+    },
+    /// Not a proxy.
+    #[error("proxy `{url}`: {message}")]
+    Proxy {
+        /// The text.
+        url: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A file cannot be read.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// TLS cannot be configured.
+    #[error("TLS: {0}")]
+    Tls(#[from] TlsError),
+    /// A multipart body cannot be written.
+    #[error(transparent)]
+    Multipart(#[from] MultipartError),
+    /// The token endpoint gave no answer.
+    #[error("no token from {url}: {error}")]
+    TokenCall {
+        /// Who was asked.
+        url: String,
+        /// Why there is no answer.
+        error: CallError,
+    },
+    /// The token endpoint gave no token.
+    #[error("no token from {url}: {error}")]
+    Token {
+        /// Who was asked.
+        url: String,
+        /// What is wrong.
+        error: TokenError,
+    },
+}
+
+impl PrepareError {
+    /// Whether a peer that is needed for preparation could not be reached: the plan itself may be fine.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            PrepareError::Template(_)
+            | PrepareError::Url { .. }
+            | PrepareError::Proxy { .. }
+            | PrepareError::File { .. }
+            | PrepareError::Tls(_)
+            | PrepareError::Multipart(_)
+            | PrepareError::Token { .. } => false,
+            PrepareError::TokenCall { error, .. } => matches!(
+                error.kind,
+                ErrorKind::Dns | ErrorKind::ConnectRefused | ErrorKind::ConnectTimeout | ErrorKind::Timeout
+            ),
+        }
+    }
+}
+
+/// One HTTP step prepared for one core: constant pieces in wire form, holes to fill.
+pub struct Prepared {
+    pub(crate) wire: Wire,
+    pub(crate) target: Target,
+    pub(crate) is_head: bool,
+    timeout: Duration,
+    /// Nanoseconds after which a call ends: its time-out, or less for a stream that is left earlier.
+    time_ns: u64,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) max_body: u64,
+    pub(crate) reuse: Reuse,
+    pub(crate) expect: StatusSet,
+    pub(crate) needs: Needs,
+    pub(crate) redirects: u32,
+    pub(crate) cookie_jar: bool,
+    pub(crate) stream: Option<Stream>,
+    /// User and password for a server that asks.
+    pub(crate) digest: Option<Box<(Template, Template)>>,
+    /// The request as HTTP/2 wants it, if it is constant.
+    pub(crate) h2: OnceCell<(http::Request<()>, Bytes)>,
+    /// The head of the last answer.
+    pub(crate) memo: RefCell<Memo>,
+    is_pure: bool,
+}
+
+/// Where a prepared request goes.
+pub(crate) enum Target {
+    /// Always to the same origin.
+    Fixed(Rc<Route>),
+    /// Where the filled URL says.
+    Filled(UrlTemplate, Rc<Link>),
+}
+
+/// Which roots are known in preparation, and their values.
+pub(crate) struct Known<'a, S> {
+    scope: &'a S,
+    known: &'a dyn Fn(Root) -> bool,
+}
+
+impl<S: Scope> Known<'_, S> {
+    /// The hole's text, if everything it refers to is known and always gives the same.
+    pub(crate) fn fill(&self, hole: &Hole, escape: Escape) -> Result<Option<Vec<u8>>, FillError> {
+        if !hole.is_pure() || !hole.roots().all(self.known) {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        hole.fill(self.scope, escape, &mut text)?;
+        Ok(Some(text))
+    }
+
+    /// Appends a hole, or its text if that is known.
+    pub(crate) fn append_hole(&self, hole: &Hole, escape: Escape, to: &mut Builder) -> Result<(), FillError> {
+        match self.fill(hole, escape)? {
+            Some(text) => to.bytes(text),
+            None => to.piece(Piece::Hole(hole.clone(), escape)),
+        }
+        Ok(())
+    }
+
+    /// Appends a template. `constant` says how its constant text is written.
+    pub(crate) fn append(
+        &self,
+        template: &Template,
+        escape: Escape,
+        constant: Escape,
+        to: &mut Builder,
+    ) -> Result<(), PrepareError> {
+        for piece in template.pieces() {
+            match piece {
+                TemplatePiece::Hole(hole) => self.append_hole(hole, escape, to)?,
+                TemplatePiece::Const(text) => {
+                    let mut bytes = Vec::new();
+                    let unfit = |what| FillError::Unfit { source_text: text.to_string(), what };
+                    constant.write(text, &mut bytes).map_err(unfit)?;
+                    to.bytes(bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The template's text, if all of it is known.
+    pub(crate) fn text(&self, template: &Template) -> Result<Option<String>, FillError> {
+        let prepared = template.prepare(self.scope, self.known, Escape::None)?;
+        Ok(prepared.as_constant().map(str::to_owned))
+    }
+}
+
+impl Prepared {
+    /// Prepares a request. `known` says which roots have their final value in `scope`.
+    pub async fn new(
+        core: &Rc<HttpCore>,
+        request: &HttpRequest,
+        needs: Needs,
+        scope: &impl Scope,
+        known: impl Fn(Root) -> bool,
+    ) -> Result<Prepared, PrepareError> {
+        let known = Known { scope, known: &known };
+        let url = UrlTemplate::build(request, &known)?;
+        let proxy = read_proxy(request)?;
+        let link = core.routes.link(&request.transport, proxy);
+        let url_is_pure = url.is_pure();
+        let route = match url.fixed_origin() {
+            None => None,
+            Some(fixed) => Some(fixed_route(core, &link, &fixed).await?),
+        };
+        let token = match &request.auth {
+            Some(Auth::OAuth2(settings)) => Some(token::token(core, settings, &request.transport).await?),
+            _ => None,
+        };
+        let boundary = multipart::boundary([core.random(), core.random()]);
+        let plan = encode::Plan { request, known: &known, link: &link, token, boundary: &boundary };
+        let wire = plan.encode(url.fixed_origin().as_ref().zip(route.as_deref()))?;
+        let target = match route {
+            Some(route) => Target::Fixed(route),
+            None => Target::Filled(url, link),
+        };
+        let is_pure = wire.is_pure() && url_is_pure;
+        let stream_time = request.stream.as_ref().and_then(|stream| stream.max_time);
+        Ok(Prepared {
+            wire,
+            target,
+            is_head: request.method == "HEAD",
+            timeout: request.timeout.to_duration(),
+            time_ns: stream_time.map_or(request.timeout, |time| time.min(request.timeout)).as_nanos(),
+            connect_timeout: request.connect_timeout.to_duration(),
+            max_body: request.max_body.0,
+            reuse: request.transport.reuse,
+            expect: request.expect.clone(),
+            needs,
+            redirects: request.redirects,
+            cookie_jar: request.cookie_jar,
+            stream: request.stream.clone(),
+            digest: digest(request),
+            h2: OnceCell::new(),
+            memo: RefCell::default(),
+            is_pure,
+        })
+    }
+
+    /// Whether the filled request must be kept while it is answered, because filling it again for a redirect would
+    /// give something else.
+    pub(crate) fn keeps_request(&self) -> bool {
+        !self.is_pure && (self.redirects > 0 || self.cookie_jar || self.digest.is_some())
+    }
+
+    /// When a call that started then must end.
+    #[inline]
+    pub(crate) fn end(&self, started: Now) -> Now {
+        Now(started.0.saturating_add(self.time_ns))
+    }
+
+    /// How long a stream is read before it is left, if that is earlier than the time-out.
+    pub(crate) fn stream_time(&self) -> Option<Duration> {
+        let time = self.stream.as_ref()?.max_time?.to_duration();
+        (time < self.timeout).then_some(time)
+    }
+}
+
+fn read_proxy(request: &HttpRequest) -> Result<Option<Proxy>, PrepareError> {
+    let Some(url) = &request.transport.proxy else {
+        return Ok(None);
+    };
+    Proxy::parse(url).map(Some).map_err(|message| PrepareError::Proxy { url: url.clone(), message })
+}
+
+/// The route of a constant origin, its name resolved and its TLS configured. A name that does not resolve is no reason
+/// to stop: each call will say so.
+async fn fixed_route(
+    core: &HttpCore,
+    link: &Rc<Link>,
+    fixed: &FixedOrigin<'_>,
+) -> Result<Rc<Route>, PrepareError> {
+    let url = parse(fixed.origin)?;
+    let route = core.routes.route(link, &url, || core.random());
+    if route.is_tls() {
+        link.tls()?;
+    }
+    if link.settings.unix.is_none() {
+        let host = link.proxy.as_ref().map_or(url.host, |proxy| &proxy.host);
+        let _unresolved = core.addresses(host, link.settings.dns).await;
+    }
+    Ok(route)
+}
+
+fn digest(request: &HttpRequest) -> Option<Box<(Template, Template)>> {
+    match &request.auth {
+        Some(Auth::Digest { user, password }) => Some(Box::new((user.clone(), password.clone()))),
+        _ => None,
+    }
+}
+
+pub(crate) fn parse(url: &str) -> Result<Url<'_>, PrepareError> {
+    Url::parse(url).map_err(|source| PrepareError::Url { url: url.to_owned(), source })
+}

@@ -1,0 +1,5 @@
+//! What is kept of a response: parts that somebody needs, decoded bodies, events of a stream.
+
+pub(crate) mod collect;
+pub mod decode;
+pub mod stream;

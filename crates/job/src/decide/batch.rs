@@ -1,0 +1,170 @@
+//! Cores: which ready workflows start now, on which workers, and which wait.
+
+use std::sync::Arc;
+
+use hyperscale_plan::cores::{self, Claim, Claimed, Placement, Release, segments, split_over_workers};
+use hyperscale_plan::load::SegmentShare;
+
+use super::tell_waiting;
+use crate::entry::{Assignment, Batch, Entry, Group, GroupMember, GroupPart};
+use crate::machine::{JobCore, Pending};
+use crate::segment::{AttemptId, SegmentId, SegmentKind};
+use crate::state::WorkflowState;
+
+/// Proposes the next batch, if its cores are free.
+pub(super) fn decide(core: &mut JobCore) {
+    let records = core.record.workflows();
+    let is_ready = |at: &usize| {
+        records[*at].state() == WorkflowState::Ready
+            && records[*at].stop_of().is_none()
+            && !core.live[*at].proposed
+    };
+    let ready: Vec<usize> = (0..records.len()).filter(is_ready).collect();
+    // A decision about readiness that is under way may bring more workflows into the batch.
+    if ready.is_empty() || core.proposed.contains(&Pending::Batch) || core.proposed.contains(&Pending::Ready)
+    {
+        return;
+    }
+    let claims: Vec<Claim> = ready.iter().map(|at| Claim::of(core.workflow(*at))).collect();
+    let pool = cores::Pool { total: core.pool.total(), free: core.pool.free() };
+    let planned = cores::plan_batch(pool, &running(core), &claims);
+    let waiting: Vec<(usize, u32)> =
+        planned.waiting.iter().map(|waiting| (ready[waiting.index], waiting.least)).collect();
+    if let Some(batch) = place(core, &planned.groups, &ready) {
+        core.propose_once(Pending::Batch, Entry::Assign(batch));
+    }
+    for (at, least) in waiting {
+        tell_waiting(core, at, least);
+    }
+}
+
+/// Groups of this job that hold cores.
+fn running(core: &JobCore) -> Vec<Claimed> {
+    let mut held: Vec<Claimed> = Vec::new();
+    for group in core.record.groups() {
+        let records = core.record.workflows();
+        if group.members.iter().all(|member| records[member.workflow].ended().is_some()) {
+            continue;
+        }
+        let completed = |member: &GroupMember| {
+            let attempts = core.live[member.workflow].attempts.values();
+            attempts.map(|live| live.cores_completed).sum::<u32>()
+        };
+        // One core is kept until the end, for the tear-down.
+        let released = match group.release {
+            Release::EachCore => {
+                group.members.iter().map(completed).sum::<u32>().min(group.cores().saturating_sub(1))
+            }
+            Release::LastSegment => 0,
+        };
+        let priority = core.workflow(group.members[0].workflow).priority;
+        held.push(Claimed { priority, cores: group.cores() - released });
+    }
+    held
+}
+
+/// Places groups on workers: all of them or none.
+fn place(core: &JobCore, groups: &[cores::CoreGroup], ready: &[usize]) -> Option<Batch> {
+    let mut free: Vec<u32> = core.pool.workers.iter().map(|worker| worker.free).collect();
+    let mut batch = Batch::default();
+    for (id, group) in (core.record.next_group()..).zip(groups) {
+        let parts = split_over_workers(group.cores, &free, Placement::Fewest)?;
+        for part in &parts {
+            free[part.worker] -= part.cores;
+        }
+        let worker = |at: usize| Arc::clone(&core.pool.workers[at].id);
+        let named = |part: &cores::WorkerCores| GroupPart {
+            worker: worker(part.worker),
+            first: part.first,
+            cores: part.cores,
+        };
+        let member = |member: &cores::Member| GroupMember {
+            workflow: ready[member.index],
+            first: member.first,
+            cores: member.cores,
+        };
+        let group = Group {
+            id,
+            members: group.members.iter().map(member).collect(),
+            parts: parts.iter().map(named).collect(),
+            release: group.release,
+        };
+        for member in &group.members {
+            batch.assignments.extend(first_assignments(core, &group, member));
+        }
+        batch.groups.push(group);
+    }
+    (!batch.groups.is_empty()).then_some(batch)
+}
+
+/// What a workflow begins with: its set-up, if it has one, else its load.
+fn first_assignments(core: &JobCore, group: &Group, member: &GroupMember) -> Vec<Assignment> {
+    if core.workflow(member.workflow).setup.is_empty() {
+        load(core, group, member)
+    } else {
+        vec![once(core, group, member, SegmentKind::Setup)]
+    }
+}
+
+/// Assigns the load of a workflow that has its cores.
+pub(super) fn assign_load(core: &mut JobCore, at: usize) {
+    assign_in_group(core, at, load);
+}
+
+/// Assigns the tear-down of a workflow that has its cores.
+pub(super) fn assign_teardown(core: &mut JobCore, at: usize) {
+    assign_in_group(core, at, |core, group, member| vec![once(core, group, member, SegmentKind::Teardown)]);
+}
+
+fn assign_in_group(
+    core: &mut JobCore,
+    at: usize,
+    assignments: impl Fn(&JobCore, &Group, &GroupMember) -> Vec<Assignment>,
+) {
+    let group = core.record.workflows()[at].group().and_then(|group| core.record.group(group));
+    let Some(group) = group else { return };
+    let Some(member) = group.members.iter().find(|member| member.workflow == at) else { return };
+    let batch = Batch { groups: Vec::new(), assignments: assignments(core, group, member) };
+    core.propose_for(at, Entry::Assign(batch));
+}
+
+/// One segment on each worker that has cores of the workflow.
+fn load(core: &JobCore, group: &Group, member: &GroupMember) -> Vec<Assignment> {
+    let parts: Vec<cores::WorkerCores> = (0..)
+        .zip(&group.parts)
+        .map(|(worker, part)| cores::WorkerCores { worker, first: part.first, cores: part.cores })
+        .collect();
+    let placed = cores::Member { index: 0, first: member.first, cores: member.cores };
+    let vus = core.workflow(member.workflow).vus_max();
+    (0..)
+        .zip(segments(&placed, &parts, vus))
+        .map(|(index, segment)| {
+            let id = SegmentId { workflow: member.workflow, kind: SegmentKind::Load, index };
+            Assignment {
+                attempt: next_attempt(core, id),
+                worker: Arc::clone(&group.parts[segment.worker].worker),
+                group: group.id,
+                offset: segment.offset,
+                share: segment.share,
+            }
+        })
+        .collect()
+}
+
+/// What runs once runs on one core of the group's first worker.
+fn once(core: &JobCore, group: &Group, member: &GroupMember, kind: SegmentKind) -> Assignment {
+    let vus = core.workflow(member.workflow).vus_max();
+    Assignment {
+        attempt: next_attempt(core, SegmentId { workflow: member.workflow, kind, index: 0 }),
+        worker: Arc::clone(&group.parts[0].worker),
+        group: group.id,
+        offset: 0,
+        share: SegmentShare { first_core: 0, cores: 1, cores_total: 1, vus },
+    }
+}
+
+fn next_attempt(core: &JobCore, segment: SegmentId) -> AttemptId {
+    let attempts = core.record.workflows()[segment.workflow].attempts();
+    let last = attempts.filter(|(id, _)| id.segment == segment).map(|(id, _)| id.number).max();
+    AttemptId { segment, number: last.unwrap_or(0) + 1 }
+}

@@ -1,0 +1,90 @@
+//! Time-outs: of the job, of a workflow, of an attempt that gives no sign of life.
+//!
+//! Deadlines count on the job clock, which survives a change of the leader; paused time extends them. Silence is counted
+//! in seconds that this leader has lived through, so that a leader which was itself stopped accuses nobody.
+
+use std::time::Duration;
+
+use hyperscale_types::Span;
+
+use crate::entry::{Entry, Stop, StopScope};
+use crate::machine::JobCore;
+use crate::reason::Reason;
+use crate::segment::{SegmentKind, SegmentResult, StopPhase};
+use crate::state::{AttemptEnd, WorkflowState};
+
+/// A workflow may last this much longer than its planned time and `graceful_stop`.
+const WORKFLOW_SLACK: Duration = Duration::from_mins(1);
+/// Seconds without a sign of life after which an attempt counts as stuck.
+pub(crate) const SILENT_S_MAX: u32 = 120;
+/// An attempt that was told to stop because its time is over must say its end within this time.
+const LAST_WORD: Duration = Duration::from_secs(10);
+
+/// Proposes to stop what is overdue, and ends what does not obey.
+pub(super) fn decide(core: &mut JobCore) {
+    if core.facts.timeout.is_some_and(|timeout| core.now >= timeout.to_duration()) {
+        super::stop_job(core, StopPhase::Cancelling, Reason::Timeout, None);
+    }
+    for at in 0..core.plan.workflows.len() {
+        let record = &core.record.workflows()[at];
+        if record.stop_of().is_none() && !core.live[at].proposed {
+            let is_late = deadline(core, at).is_some_and(|deadline| core.now >= deadline);
+            let reason =
+                if is_late { Some(Reason::Timeout) } else { is_stuck(core, at).then_some(Reason::Stuck) };
+            if let Some(reason) = reason {
+                let (scope, phase, now) = (StopScope::Workflows(vec![at]), StopPhase::Cancelling, core.now);
+                core.propose(Entry::Stop(Stop { request: None, scope, phase, reason, cause: None, at: now }));
+            }
+        }
+        abandon(core, at);
+    }
+}
+
+/// The next deadline of anything.
+pub(super) fn next(core: &JobCore) -> impl Iterator<Item = Duration> {
+    let job = core.facts.timeout.map(Span::to_duration).filter(|_| core.record.stop().is_none());
+    let workflows = (0..core.plan.workflows.len()).filter_map(|at| deadline(core, at));
+    let last_words = core.live.iter().flat_map(|live| live.attempts.values());
+    let last_words = last_words.filter(|live| !live.state.is_over()).filter_map(|live| live.overdue);
+    job.into_iter().chain(workflows).chain(last_words.map(|since| since + LAST_WORD))
+}
+
+/// When the load of a workflow must have ended.
+fn deadline(core: &JobCore, at: usize) -> Option<Duration> {
+    let record = &core.record.workflows()[at];
+    let workflow = core.workflow(at);
+    let clock = record.load_clock().filter(|clock| !clock.is_paused())?;
+    if record.state() != WorkflowState::Running || record.stop_of().is_some() {
+        return None;
+    }
+    let planned = clock.job_time(workflow.planned()?.to_duration());
+    Some(planned + workflow.graceful_stop.to_duration() + WORKFLOW_SLACK)
+}
+
+fn is_stuck(core: &JobCore, at: usize) -> bool {
+    let mut running = core.live[at].attempts.values().filter(|live| !live.state.is_over());
+    running.any(|live| live.silent_s >= SILENT_S_MAX)
+}
+
+/// Attempts of a workflow whose time is over and that do not say their end.
+fn abandon(core: &mut JobCore, at: usize) {
+    let now = core.now;
+    let is_overdue =
+        matches!(core.record.workflows()[at].stop_of(), Some((_, Reason::Timeout | Reason::Stuck)));
+    let mut entries = Vec::new();
+    for (id, live) in &mut core.live[at].attempts {
+        // A tear-down runs after the stop and has a limit of its own.
+        if !is_overdue || live.state.is_over() || id.segment.kind == SegmentKind::Teardown {
+            continue;
+        }
+        let since = *live.overdue.get_or_insert(now);
+        if now >= since + LAST_WORD && !live.proposed && live.result.is_none() {
+            live.proposed = true;
+            let result = Box::<SegmentResult>::default();
+            entries.push(Entry::AttemptEnd { attempt: *id, end: AttemptEnd::TimedOut, result, at: now });
+        }
+    }
+    for entry in entries {
+        core.propose(entry);
+    }
+}

@@ -1,0 +1,132 @@
+//! What goes into the core and what comes out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hyperscale_stats::Window;
+use hyperscale_stats::event::Event;
+use hyperscale_stats::result::{Change, ChangedBy};
+use hyperscale_types::{Command, Span};
+
+use crate::entry::{Entry, Refused, RequestId};
+use crate::refusal::Refusal;
+use crate::segment::{AttemptId, Directive, Report, SegmentOrder};
+
+/// What is known about a job beside its plan, and does not change.
+#[derive(Clone, Debug, Default)]
+pub struct JobFacts {
+    /// Its id.
+    pub id: String,
+    /// When it was accepted, RFC 3339.
+    pub started_at: String,
+    /// Ends `timed_out` this long after it was accepted.
+    pub timeout: Option<Span>,
+    /// Facts about machine and program, for the result.
+    pub environment: BTreeMap<String, String>,
+    /// Options it was started with, for the result.
+    pub options: BTreeMap<String, String>,
+}
+
+/// The cores that a job may use. A new value replaces the one before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pool {
+    /// Workers that may be given something, in the order in which they are to be used.
+    pub workers: Vec<PoolWorker>,
+}
+
+/// One worker of the pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolWorker {
+    /// Its id.
+    pub id: Arc<str>,
+    /// Its cores.
+    pub total: u32,
+    /// Those that are promised to no group.
+    pub free: u32,
+}
+
+impl Pool {
+    /// Cores of all workers, busy or not.
+    pub fn total(&self) -> u32 {
+        self.workers.iter().map(|worker| worker.total).sum()
+    }
+
+    /// Cores that are promised to nobody.
+    pub fn free(&self) -> u32 {
+        self.workers.iter().map(|worker| worker.free).sum()
+    }
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// The cores have changed.
+    Pool(Pool),
+    /// An entry of this job was applied or refused, whoever proposed it.
+    Applied {
+        /// The entry.
+        entry: Box<Entry>,
+        /// What became of it.
+        outcome: Result<(), Refused>,
+    },
+    /// A worker says something about an attempt.
+    Report {
+        /// The attempt.
+        attempt: AttemptId,
+        /// What it says.
+        report: Report,
+    },
+    /// Statistics of a core of an attempt.
+    Window {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The statistics.
+        window: &'a Window,
+    },
+    /// Somebody wants something.
+    Request {
+        /// For the reply.
+        id: RequestId,
+        /// Where it came from.
+        by: ChangedBy,
+        /// What is wanted.
+        command: Command,
+    },
+    /// A second is over, and every window of it that comes in time is here.
+    Second {
+        /// What only the host knows about the machine that generates the load.
+        memory_bytes: Option<u64>,
+    },
+    /// Nothing but time has passed: see [`crate::JobCore::next_timer`].
+    Timer,
+}
+
+/// What the host is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Bring an entry into the log; its outcome comes back as [`Input::Applied`]. A local run applies at once.
+    Propose(Box<Entry>),
+    /// Give an attempt to its worker.
+    Dispatch(Box<SegmentOrder>),
+    /// Tell an attempt the newest directive.
+    Direct {
+        /// The attempt.
+        attempt: AttemptId,
+        /// What it is told.
+        directive: Directive,
+    },
+    /// Reply to a request.
+    Reply {
+        /// The request.
+        request: RequestId,
+        /// The changes that were made, one per workflow, or why none was.
+        answer: Answer,
+    },
+    /// Show something to whoever follows the job. Snapshots may be left out when nobody keeps up.
+    Emit(Box<Event>),
+    /// Another leader drives the job: stop driving it, and tell the workers nothing.
+    Deposed,
+}
+
+/// What became of a request: the changes it made, one per workflow. None, where everything was as wanted before.
+pub type Answer = Result<Vec<Change>, Refusal>;

@@ -1,0 +1,402 @@
+//! The core: inputs in, actions out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyperscale_plan::model::{Plan, Workflow};
+use hyperscale_stats::event::{Event, WorkflowState as ShownState};
+use hyperscale_stats::{Layout, Pulse, Series, Totals, Window};
+
+use crate::command;
+use crate::directive;
+use crate::entry::{Batch, Entry, Refused, RequestId, Stop, StopCause};
+use crate::io::{Action, Input, JobFacts, Pool};
+use crate::layout::layout;
+use crate::record::Record;
+use crate::result;
+use crate::segment::{AttemptId, Directive, Report, SegmentKind, SegmentOrder, SegmentResult};
+use crate::started::started;
+use crate::state::{AttemptState, IllegalTransition, WorkflowState};
+use crate::{context, decide, second};
+
+/// Drives one job. See the crate's documentation for the contract.
+#[derive(Debug)]
+pub struct JobCore {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) facts: JobFacts,
+    pub(crate) record: Record,
+    pub(crate) live: Vec<WorkflowLive>,
+    pub(crate) series: Series,
+    pub(crate) pool: Pool,
+    pub(crate) proposed: BTreeSet<Pending>,
+    pub(crate) now: Duration,
+    actions: Vec<Action>,
+    is_deposed: bool,
+    illegal: u64,
+}
+
+/// An entry about the whole job that is under way. There is never more than one of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pending {
+    Ready,
+    Batch,
+    Stop,
+    End,
+}
+
+/// What was reported about a workflow. Nothing here decides but what a worker can report again.
+#[derive(Debug)]
+pub(crate) struct WorkflowLive {
+    pub(crate) totals: Totals,
+    /// What only live views need.
+    pub(crate) pulse: Pulse,
+    pub(crate) attempts: BTreeMap<AttemptId, AttemptLive>,
+    /// An entry about it is under way.
+    pub(crate) proposed: bool,
+    /// People were told that it waits for cores.
+    pub(crate) told_waiting: bool,
+    /// No iteration of it starts any more.
+    pub(crate) finishing: bool,
+}
+
+/// What was reported about an attempt.
+#[derive(Debug, Default)]
+pub(crate) struct AttemptLive {
+    pub(crate) state: AttemptState,
+    pub(crate) prepared: bool,
+    /// Cores that have nothing more to do.
+    pub(crate) cores_completed: u32,
+    /// Its result, until the log has it.
+    pub(crate) result: Option<Box<SegmentResult>>,
+    /// The entry that ends it is under way.
+    pub(crate) proposed: bool,
+    pub(crate) sent: Option<Directive>,
+    /// Seconds without a sign of life.
+    pub(crate) silent_s: u32,
+    /// Since when it was told to stop because its time is over.
+    pub(crate) overdue: Option<Duration>,
+}
+
+impl JobCore {
+    /// A job that was just accepted. Call [`JobCore::start`] next.
+    pub fn new(plan: Arc<Plan>, facts: JobFacts) -> Self {
+        let record = Record::new(plan.workflows.iter().map(|workflow| workflow.name.clone()));
+        JobCore::rebuild(plan, facts, record)
+    }
+
+    /// A job that another leader has driven so far. What its workers report next completes the picture: each attempt
+    /// that runs reports how far it is, as if it had just got there.
+    pub fn rebuild(plan: Arc<Plan>, facts: JobFacts, record: Record) -> Self {
+        let mut live: Vec<WorkflowLive> = plan.workflows.iter().map(WorkflowLive::new).collect();
+        for (live, record) in live.iter_mut().zip(record.workflows()) {
+            for (id, attempt) in record.attempts() {
+                let state =
+                    attempt.end.as_ref().map_or(AttemptState::Assigned, |(end, _)| AttemptState::Ended(*end));
+                live.attempts.insert(*id, AttemptLive { state, ..AttemptLive::default() });
+            }
+        }
+        JobCore {
+            plan,
+            facts,
+            record,
+            live,
+            series: Series::new(),
+            pool: Pool::default(),
+            proposed: BTreeSet::new(),
+            now: Duration::ZERO,
+            actions: Vec::new(),
+            is_deposed: false,
+            illegal: 0,
+        }
+    }
+
+    /// Tells whoever follows what will be run, and begins.
+    pub fn start(&mut self, now: Duration, pool: Pool) -> Vec<Action> {
+        let started = started(&self.plan, &self.facts);
+        self.emit(Event::Started(Box::new(started)));
+        self.handle(now, Input::Pool(pool))
+    }
+
+    /// Takes an input at a time of the job clock.
+    pub fn handle(&mut self, now: Duration, input: Input<'_>) -> Vec<Action> {
+        self.now = self.now.max(now);
+        if self.is_deposed {
+            return Vec::new();
+        }
+        let mut was_refused = false;
+        match input {
+            Input::Pool(pool) => self.pool = pool,
+            Input::Applied { entry, outcome: Ok(()) } => self.applied(&entry),
+            Input::Applied { entry, outcome: Err(refused) } => {
+                self.refused(&entry, refused);
+                was_refused = true;
+            }
+            Input::Report { attempt, report } => self.report(attempt, report),
+            Input::Window { attempt, window } => self.window(attempt, window),
+            Input::Request { id, by, command } => command::request(self, id, by, command),
+            Input::Second { memory_bytes } => second::second(self, memory_bytes),
+            Input::Timer => {}
+        }
+        // What was refused is not proposed again before something else has happened.
+        if !was_refused && !self.is_deposed {
+            decide::decide(self);
+            directive::reconcile(self);
+        }
+        std::mem::take(&mut self.actions)
+    }
+
+    /// When [`Input::Timer`] is due at the latest, on the job clock.
+    pub fn next_timer(&self) -> Option<Duration> {
+        decide::next_timer(self)
+    }
+
+    /// What was decided so far.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The plan it drives.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// Entries and reports that a transition table refused. Anything but zero is a bug of somebody.
+    pub fn illegal_transitions(&self) -> u64 {
+        self.illegal
+    }
+
+    /// The statistics layout of a workflow.
+    pub fn layout(&self, workflow: usize) -> &Arc<Layout> {
+        self.live[workflow].totals.layout()
+    }
+
+    pub(crate) fn workflow(&self, at: usize) -> &Workflow {
+        &self.plan.workflows[at]
+    }
+
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.actions.push(Action::Emit(Box::new(event)));
+    }
+
+    pub(crate) fn emit_state(&mut self, at: usize, state: ShownState) {
+        let name = self.workflow(at).name.clone();
+        self.emit(Event::Workflow { name, state });
+    }
+
+    pub(crate) fn act(&mut self, action: Action) {
+        self.actions.push(action);
+    }
+
+    pub(crate) fn propose(&mut self, entry: Entry) {
+        self.actions.push(Action::Propose(Box::new(entry)));
+    }
+
+    /// Proposes an entry about the whole job.
+    pub(crate) fn propose_once(&mut self, pending: Pending, entry: Entry) {
+        self.proposed.insert(pending);
+        self.propose(entry);
+    }
+
+    /// Proposes an entry about one workflow; there is never more than one under way.
+    pub(crate) fn propose_for(&mut self, at: usize, entry: Entry) {
+        self.live[at].proposed = true;
+        self.propose(entry);
+    }
+
+    fn applied(&mut self, entry: &Entry) {
+        self.settle(entry);
+        let changes = match self.record.apply(entry) {
+            Ok(changes) => changes,
+            Err(illegal) => return self.count_illegal(illegal),
+        };
+        match entry {
+            Entry::Assign(batch) => self.dispatch(batch),
+            Entry::Start { workflow, .. } => self.emit_state(*workflow, ShownState::Running),
+            Entry::AttemptEnd { attempt, end, .. } => self.advance(*attempt, AttemptState::Ended(*end)),
+            Entry::WorkflowEnd { workflow, end, reason, .. } => {
+                let reason = reason.as_ref().map(ToString::to_string);
+                self.emit_state(*workflow, ShownState::Ended { status: end.status(), reason });
+            }
+            Entry::Stop(stop) => self.stopped(stop),
+            Entry::Control { request, .. } => {
+                for change in &changes {
+                    self.emit(Event::Changed { what: change.to_string(), change: Some(change.clone()) });
+                }
+                self.reply(*request, changes);
+            }
+            Entry::JobEnd { .. } => {
+                let result = result::build(self);
+                self.emit(Event::Finished(Box::new(result)));
+            }
+            Entry::Ready { .. } | Entry::Context { .. } => {}
+        }
+    }
+
+    fn reply(&mut self, request: RequestId, changes: Vec<hyperscale_stats::result::Change>) {
+        self.act(Action::Reply { request, answer: Ok(changes) });
+    }
+
+    fn stopped(&mut self, stop: &Stop) {
+        if let Some(StopCause::Threshold { rule }) = &stop.cause {
+            self.emit(Event::Abort { rule: rule.clone() });
+        }
+        if let Some(request) = stop.request {
+            self.reply(request, Vec::new());
+        }
+    }
+
+    fn refused(&mut self, entry: &Entry, refused: Refused) {
+        self.settle(entry);
+        if refused == Refused::StaleToken {
+            self.is_deposed = true;
+            self.act(Action::Deposed);
+        }
+        let request = match entry {
+            Entry::Control { request, .. } => Some(*request),
+            Entry::Stop(stop) => stop.request,
+            _ => None,
+        };
+        if let Some(request) = request {
+            self.act(Action::Reply { request, answer: Err(crate::Refusal::Busy) });
+        }
+    }
+
+    /// An entry is no longer under way.
+    fn settle(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Ready { .. } => {
+                self.proposed.remove(&Pending::Ready);
+            }
+            Entry::Assign(batch) if !batch.groups.is_empty() => {
+                self.proposed.remove(&Pending::Batch);
+            }
+            Entry::Assign(batch) => {
+                for assignment in &batch.assignments {
+                    self.settle_workflow(assignment.attempt.segment.workflow);
+                }
+            }
+            Entry::Context { workflow, .. }
+            | Entry::Start { workflow, .. }
+            | Entry::WorkflowEnd { workflow, .. } => self.settle_workflow(*workflow),
+            Entry::AttemptEnd { attempt, .. } => {
+                if let Some(live) = self.attempt_mut(*attempt) {
+                    live.proposed = false;
+                }
+            }
+            Entry::Stop(_) => {
+                self.proposed.remove(&Pending::Stop);
+            }
+            Entry::JobEnd { .. } => {
+                self.proposed.remove(&Pending::End);
+            }
+            Entry::Control { .. } => {}
+        }
+    }
+
+    fn settle_workflow(&mut self, at: usize) {
+        if let Some(live) = self.live.get_mut(at) {
+            live.proposed = false;
+        }
+    }
+
+    /// A batch was applied: its attempts are given to their workers.
+    fn dispatch(&mut self, batch: &Batch) {
+        for member in batch.groups.iter().flat_map(|group| &group.members) {
+            self.emit_state(member.workflow, ShownState::Preparing { cores: member.cores });
+        }
+        for assignment in &batch.assignments {
+            let workflow = assignment.attempt.segment.workflow;
+            self.live[workflow].attempts.insert(assignment.attempt, AttemptLive::default());
+            let order = SegmentOrder {
+                assignment: assignment.clone(),
+                context: context::gathered(self, workflow),
+                setup: self.record.workflows()[workflow].setup().cloned().unwrap_or_default(),
+                offset: Duration::ZERO,
+                iterations_done: 0,
+            };
+            self.act(Action::Dispatch(Box::new(order)));
+        }
+    }
+
+    fn attempt_mut(&mut self, id: AttemptId) -> Option<&mut AttemptLive> {
+        self.live.get_mut(id.segment.workflow)?.attempts.get_mut(&id)
+    }
+
+    fn report(&mut self, id: AttemptId, report: Report) {
+        let Some(live) = self.attempt_mut(id) else {
+            return self.count_illegal(IllegalTransition::Unknown("such attempt"));
+        };
+        live.silent_s = 0;
+        match report {
+            Report::Alive => {}
+            Report::Accepted => self.advance(id, AttemptState::Accepted),
+            Report::Prepared => {
+                live.prepared = true;
+                self.advance(id, AttemptState::Running);
+            }
+            Report::Finishing => self.finishing(id),
+            Report::CoreCompleted { .. } => live.cores_completed += 1,
+            Report::StopTest(failure) => decide::stop_test(self, id.segment.workflow, failure),
+            Report::Ended(result) => {
+                if !live.state.is_over() {
+                    live.result.get_or_insert(result);
+                }
+            }
+        }
+    }
+
+    /// Every core says so; people are told once.
+    fn finishing(&mut self, id: AttemptId) {
+        let workflow = id.segment.workflow;
+        let is_running = self.record.workflows()[workflow].state() == WorkflowState::Running;
+        if is_running && id.segment.kind == SegmentKind::Load && !self.live[workflow].finishing {
+            self.live[workflow].finishing = true;
+            self.emit_state(workflow, ShownState::Finishing);
+        }
+    }
+
+    fn window(&mut self, id: AttemptId, window: &Window) {
+        let Some(live) = self.attempt_mut(id) else {
+            return self.count_illegal(IllegalTransition::Unknown("such attempt"));
+        };
+        live.silent_s = 0;
+        if live.state.is_over() {
+            return;
+        }
+        self.series.add(window);
+        let live = &mut self.live[id.segment.workflow];
+        live.totals.add(window);
+        live.pulse.add(window);
+    }
+
+    fn advance(&mut self, attempt: AttemptId, to: AttemptState) {
+        let Some(live) = self.attempt_mut(attempt) else {
+            return self.count_illegal(IllegalTransition::Unknown("such attempt"));
+        };
+        let from = live.state;
+        if from.allows(to) {
+            live.state = to;
+        } else if from != to {
+            self.count_illegal(IllegalTransition::Attempt { attempt, from, to });
+        }
+    }
+
+    fn count_illegal(&mut self, _refused: IllegalTransition) {
+        self.illegal += 1;
+    }
+}
+
+impl WorkflowLive {
+    fn new(workflow: &Workflow) -> Self {
+        let (layout, _) = layout(workflow);
+        WorkflowLive {
+            totals: Totals::new(&Arc::new(layout)),
+            pulse: Pulse::default(),
+            attempts: BTreeMap::new(),
+            proposed: false,
+            told_waiting: false,
+            finishing: false,
+        }
+    }
+}

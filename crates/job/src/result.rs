@@ -1,0 +1,267 @@
+//! From the state of a job to its result, final or so far.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hyperscale_stats::event::{NEWEST_POINTS_MAX, Target};
+use hyperscale_stats::result::{
+    ErrorResult, Loss, PlanText, RunResult, Status, ThresholdResult, VERSION, WorkflowFacts, WorkflowResult,
+    errors, load_result, workflow_result,
+};
+use hyperscale_stats::totals::LoadTotals;
+use hyperscale_stats::{Imbalance, StepStats, evaluate};
+use hyperscale_types::ErrorKind;
+
+use crate::clock::LoadClock;
+use crate::command;
+use crate::machine::JobCore;
+use crate::notes;
+use crate::reason::{FailureKind, Reason};
+use crate::segment::StopPhase;
+use crate::state::{JobEnd, JobState, WorkflowEnd, WorkflowState};
+
+/// A job at one moment, as seen by somebody who asks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Whether the load is paused.
+    pub paused: bool,
+    /// The result so far, `final: false`, with the newest points of its series only.
+    pub result: RunResult,
+    /// What the load of each workflow is meant to be now, while it runs; in the order of the result's.
+    pub targets: Vec<Option<Target>>,
+}
+
+impl JobCore {
+    /// How the job is at this moment.
+    pub fn view(&self) -> View {
+        let wanted = |at| command::has_load(self, at).then(|| command::target(self, at));
+        View {
+            paused: self.record.is_paused(),
+            result: so_far(self),
+            targets: (0..self.plan.workflows.len()).map(wanted).collect(),
+        }
+    }
+}
+
+/// How the whole job ended, once all workflows have.
+pub(crate) fn verdict(core: &JobCore) -> (JobEnd, Option<Reason>) {
+    if !imbalances(core).is_empty() {
+        return (JobEnd::Failed, Some(Reason::Imbalance));
+    }
+    match core.record.stop().map(|stop| stop.reason.clone()) {
+        // The job is judged by what its workflows came to.
+        None | Some(Reason::Check) => {}
+        Some(Reason::Timeout) => return (JobEnd::TimedOut, Some(Reason::Timeout)),
+        Some(reason) => return (JobEnd::Cancelled, Some(reason)),
+    }
+    if is_unreachable(core) {
+        return (JobEnd::Failed, Some(Reason::Unreachable));
+    }
+    let records = core.record.workflows();
+    let completed = records.iter().filter(|record| record.ended() == Some(WorkflowEnd::Completed)).count();
+    if completed == records.len() {
+        return (JobEnd::Completed, None);
+    }
+    let end = if completed > 0 { JobEnd::Partial } else { JobEnd::Failed };
+    let failure = records.iter().find_map(|record| record.failure());
+    let reason = failure.map(|failure| Reason::Failed(failure.kind));
+    (end, reason.or_else(|| records.iter().find_map(|record| record.reason().cloned())))
+}
+
+/// The result of a job that has ended.
+pub(crate) fn build(core: &JobCore) -> RunResult {
+    let (end, reason, elapsed) = match core.record.end() {
+        Some((end, reason, at)) => (Some(end), reason, at),
+        None => (None, None, core.now),
+    };
+    let mut result = common(core, elapsed, false);
+    result.status = end.map_or(core.record.state(), JobState::Ended).status();
+    result.reason = reason.map(ToString::to_string);
+    result.is_final = true;
+    result.errors.extend(imbalances(core));
+    result.series = core.series.points(elapsed);
+    result.environment.clone_from(&core.facts.environment);
+    result.options.clone_from(&core.facts.options);
+    result.plan = plan_text(core);
+    result
+}
+
+/// The result of a job that is not over: the newest points only, and nothing that a face was told at the beginning.
+pub(crate) fn so_far(core: &JobCore) -> RunResult {
+    let mut result = common(core, core.now, true);
+    let stop = core.record.stop();
+    result.status = match stop.map(|stop| stop.phase) {
+        None | Some(StopPhase::Running) => Status::Running,
+        Some(StopPhase::Finishing) => Status::Completing,
+        Some(StopPhase::Cancelling | StopPhase::Aborted) => Status::Cancelling,
+    };
+    result.reason = stop.map(|stop| stop.reason.to_string());
+    result.series = core.series.newest_full(core.now, NEWEST_POINTS_MAX);
+    // Hundreds of numbers per step and second; the live part of a snapshot has the smaller histograms.
+    let steps = |workflow: &mut WorkflowResult| {
+        let all = workflow.steps.iter_mut().chain(&mut workflow.setup_steps);
+        all.for_each(|step| step.latency_buckets = Vec::new());
+        workflow.steps.iter_mut().for_each(|step| {
+            (step.latency_bounds, step.failed_latency_bounds) = Default::default();
+        });
+    };
+    result.workflows.iter_mut().for_each(steps);
+    result
+}
+
+/// What both have. While a job runs, a threshold that saw no sample may still see one (`allow_empty`).
+fn common(core: &JobCore, elapsed: Duration, allow_empty: bool) -> RunResult {
+    let thresholds = thresholds(core, allow_empty);
+    let (changes, changes_left_out) = core.record.changes();
+    RunResult {
+        version: VERSION,
+        job: core.facts.id.clone(),
+        name: core.plan.name.clone(),
+        status: Status::Running,
+        reason: None,
+        is_final: false,
+        started_at: core.facts.started_at.clone(),
+        elapsed_s: (elapsed.as_secs_f64() * 1e3).round() / 1e3,
+        workflows: (0..core.plan.workflows.len()).map(|at| workflow(core, at)).collect(),
+        thresholds_passed: thresholds.iter().all(|threshold| threshold.passed),
+        thresholds,
+        totals: load_result(&all_load(core), load_time(core)),
+        errors: all_errors(core),
+        generator_saturated: core.live.iter().any(|live| live.totals.generator_saturated()),
+        loss: Loss::default(),
+        series: Vec::new(),
+        environment: BTreeMap::new(),
+        options: BTreeMap::new(),
+        changes: changes.to_vec(),
+        changes_left_out,
+        exports: Vec::new(),
+        plan: None,
+    }
+}
+
+fn workflow(core: &JobCore, at: usize) -> WorkflowResult {
+    let (plan, record) = (core.workflow(at), &core.record.workflows()[at]);
+    let facts = WorkflowFacts {
+        name: plan.name.clone(),
+        status: workflow_status(core, at),
+        reason: record.reason().map(ToString::to_string),
+        elapsed: record.elapsed(core.now),
+        vus: u64::from(plan.vus_max()),
+        cores: record.cores(),
+    };
+    WorkflowResult { notes: notes::notes(core, at), ..workflow_result(facts, &core.live[at].totals) }
+}
+
+/// Where a workflow is, in the words of the result.
+pub(crate) fn workflow_status(core: &JobCore, at: usize) -> Status {
+    let record = &core.record.workflows()[at];
+    match record.state() {
+        WorkflowState::Ended(end) => end.status(),
+        WorkflowState::Pending => Status::Pending,
+        WorkflowState::Ready => Status::Ready,
+        WorkflowState::Setup | WorkflowState::Assigned => Status::Assigned,
+        WorkflowState::Running => match record.stop_of().map(|(phase, _)| *phase) {
+            None | Some(StopPhase::Running) if !core.live[at].finishing => Status::Running,
+            None | Some(StopPhase::Running | StopPhase::Finishing) => Status::Completing,
+            Some(StopPhase::Cancelling | StopPhase::Aborted) => Status::Cancelling,
+        },
+        WorkflowState::Teardown => Status::Completing,
+    }
+}
+
+fn plan_text(core: &JobCore) -> Option<PlanText> {
+    let source = core.plan.source.as_ref()?;
+    Some(PlanText { name: source.name.clone(), text: source.text.clone() })
+}
+
+fn all_load(core: &JobCore) -> LoadTotals {
+    let mut all = LoadTotals::default();
+    core.live.iter().for_each(|live| all.merge(&live.totals.load()));
+    all
+}
+
+/// From the first start of any workflow's load to the last end, or to now.
+fn load_time(core: &JobCore) -> Duration {
+    let records = || core.record.workflows().iter();
+    let began = records().filter_map(|record| record.load_clock().map(LoadClock::began));
+    let ended = records().filter_map(|record| Some(record.load_clock()?.began() + record.elapsed(core.now)));
+    match (began.min(), ended.max()) {
+        (Some(began), Some(ended)) => ended.saturating_sub(began),
+        _ => Duration::ZERO,
+    }
+}
+
+fn thresholds(core: &JobCore, allow_empty: bool) -> Vec<ThresholdResult> {
+    let evaluated = |threshold: &hyperscale_plan::model::Threshold| {
+        let at = core.plan.workflows.iter().position(|workflow| workflow.name == threshold.rule.workflow);
+        let at = at.expect("the plan's reader checked the workflow of every threshold");
+        let elapsed = core.record.workflows()[at].elapsed(core.now);
+        let allow_empty = allow_empty || threshold.allow_empty;
+        let evaluation = evaluate(&threshold.rule, &core.live[at].totals, elapsed, allow_empty);
+        ThresholdResult {
+            rule: threshold.rule.text.clone(),
+            value: evaluation.value,
+            passed: evaluation.passed,
+            reason: evaluation.reason.map(str::to_owned),
+        }
+    };
+    core.plan.thresholds.iter().map(evaluated).collect()
+}
+
+/// Calls were made, and none of them got any response; or they could not even be prepared for that reason.
+fn is_unreachable(core: &JobCore) -> bool {
+    let failed =
+        |kind| core.record.workflows().iter().any(|record| record.failure().is_some_and(|f| f.kind == kind));
+    if failed(FailureKind::Unreachable) {
+        return true;
+    }
+    let steps = || core.live.iter().flat_map(|live| live.totals.steps());
+    let tried = steps().any(|step| step.requests > 0 || network_errors(step) > 0);
+    tried && !steps().any(|step| step.statuses().next().is_some())
+}
+
+/// Calls that had something to do with the network, and failed. One whose arguments could not be made had not.
+fn network_errors(step: &StepStats) -> u64 {
+    use ErrorKind::{
+        Cancelled, Closed, ConnectRefused, ConnectTimeout, Dns, Protocol, Reset, Timeout, Tls, TooLarge,
+    };
+    [Dns, ConnectRefused, ConnectTimeout, Tls, Timeout, Reset, Closed, Protocol, TooLarge, Cancelled]
+        .into_iter()
+        .fold(0, |sum, kind| sum.saturating_add(step.errors[kind.index()]))
+}
+
+fn all_errors(core: &JobCore) -> Vec<ErrorResult> {
+    let mut all = Vec::new();
+    for ((record, live), workflow) in core.record.workflows().iter().zip(&core.live).zip(&core.plan.workflows)
+    {
+        if let Some(failure) = record.failure() {
+            all.push(ErrorResult {
+                datacenter: None,
+                workflow: workflow.name.clone(),
+                step: failure.step.clone(),
+                kind: failure.kind.as_str().to_owned(),
+                message: failure.message.clone(),
+                count: 1,
+            });
+        }
+        all.extend(errors(&workflow.name, &live.totals));
+    }
+    all
+}
+
+/// Counts that do not reconcile are an error of the engine and are shown as such.
+fn imbalances(core: &JobCore) -> Vec<ErrorResult> {
+    let mut all = Vec::new();
+    for (live, workflow) in core.live.iter().zip(&core.plan.workflows) {
+        let wrong: Vec<Imbalance> = live.totals.balance().err().unwrap_or_default();
+        all.extend(wrong.into_iter().map(|imbalance| ErrorResult {
+            datacenter: None,
+            workflow: workflow.name.clone(),
+            step: imbalance.step.clone(),
+            kind: Reason::Imbalance.to_string(),
+            message: imbalance.to_string(),
+            count: 1,
+        }));
+    }
+    all
+}

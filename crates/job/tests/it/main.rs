@@ -1,0 +1,10 @@
+//! Behaviour of the job core: what it proposes, and what follows when that is applied or refused.
+
+mod cancel;
+mod cores;
+mod life;
+mod model;
+mod rebuild;
+mod refused;
+mod steering;
+mod timeouts;
