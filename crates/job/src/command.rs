@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use hyperscale_plan::load::closed::vus_at;
-use hyperscale_plan::model::{Load, Plan, Workflow};
+use hyperscale_plan::model::{Load, Mix, Plan, Workflow};
 use hyperscale_stats::event::Target;
 use hyperscale_stats::result::ChangedBy;
 use hyperscale_types::{Command, Name, Rate, limits};
@@ -101,12 +101,32 @@ fn retarget(
     to: Target,
 ) -> Result<Option<Entry>, Refusal> {
     steerable(core)?;
-    let targets = meant(core, wanted, to)?.into_iter().map(|at| {
+    let wanted = match (wanted, &core.plan.mix) {
+        (None, Some(mix)) => shares(core, mix, to)?,
+        _ => meant(core, wanted, to)?.into_iter().map(|at| (at, to)).collect(),
+    };
+    let targets = wanted.into_iter().map(|(at, to)| {
         let since = core.record.workflows()[at].load_time(core.now);
         Retarget { workflow: at, from: target(core, at), to, since }
     });
     let change = Change::Load { targets: targets.collect() };
     Ok(Some(Entry::Control { request: id, by, change, at: core.now }))
+}
+
+/// What each member of a mix gets of a total.
+fn shares(core: &JobCore, mix: &Mix, total: Target) -> Result<Vec<(usize, Target)>, Refusal> {
+    let shares: Vec<Target> = match total {
+        Target::Vus(vus) if vus > limits::VUS_MAX => return Err(Refusal::TooManyVus { vus }),
+        Target::Vus(vus) => mix.vus(vus).into_iter().map(Target::Vus).collect(),
+        Target::Rate(rate) => mix.rates(rate).into_iter().map(Target::Rate).collect(),
+    };
+    let members = mix.members.iter().map(|member| member.workflow);
+    let running: Vec<(usize, Target)> = members.zip(shares).filter(|(at, _)| has_load(core, *at)).collect();
+    if running.is_empty() {
+        return Err(Refusal::NoLoad);
+    }
+    running.iter().try_for_each(|(at, to)| accepts(core, *at, *to))?;
+    Ok(running)
 }
 
 /// A job that is on its way to its end is not changed any more.

@@ -201,13 +201,45 @@ fn after_setup(core: &mut JobCore, at: usize) {
 /// The load begins when every segment is prepared.
 fn begin_when_prepared(core: &mut JobCore, at: usize) {
     let record = &core.record.workflows()[at];
+    if record.stop_of().is_some() || record.fatal().is_some() || !is_prepared(core, at) {
+        return;
+    }
+    let together = members_of_mix(core, at);
+    if together.iter().any(|other| may_still_prepare(core, *other)) {
+        return;
+    }
+    let begins = core.now + GO_AFTER;
+    for workflow in together {
+        if core.record.workflows()[workflow].state() == WorkflowState::Assigned {
+            core.propose_for(workflow, Entry::Start { workflow, at: begins });
+        }
+    }
+}
+
+/// Whether every attempt of a workflow's load is prepared.
+fn is_prepared(core: &JobCore, at: usize) -> bool {
     let is_prepared = |(id, attempt): (&AttemptId, &AttemptRecord)| {
         attempt.end.is_some() || core.live[at].attempts.get(id).is_some_and(|live| live.prepared)
     };
-    let all_prepared = record.attempts_of(SegmentKind::Load).all(is_prepared);
-    if all_prepared && record.stop_of().is_none() && record.fatal().is_none() {
-        let begins = core.now + GO_AFTER;
-        core.propose_for(at, Entry::Start { workflow: at, at: begins });
+    core.record.workflows()[at].attempts_of(SegmentKind::Load).all(is_prepared)
+}
+
+/// Workflows whose load clocks begin at the same moment: those of a mix, so that the starts dealt to them interleave.
+fn members_of_mix(core: &JobCore, at: usize) -> Vec<usize> {
+    let members = core.plan.mix.iter().flat_map(|mix| &mix.members).map(|member| member.workflow);
+    let members: Vec<usize> = members.collect();
+    if members.contains(&at) { members } else { vec![at] }
+}
+
+/// Whether a workflow will be prepared later, so that others wait for it.
+fn may_still_prepare(core: &JobCore, at: usize) -> bool {
+    let record = &core.record.workflows()[at];
+    match record.state() {
+        WorkflowState::Pending | WorkflowState::Ready | WorkflowState::Setup => record.stop_of().is_none(),
+        WorkflowState::Assigned => {
+            record.stop_of().is_none() && record.fatal().is_none() && !is_prepared(core, at)
+        }
+        WorkflowState::Running | WorkflowState::Teardown | WorkflowState::Ended(_) => false,
     }
 }
 

@@ -9,8 +9,9 @@ use hyperscale_stats::result::{
     errors, load_result, workflow_result,
 };
 use hyperscale_stats::totals::LoadTotals;
-use hyperscale_stats::{Imbalance, StepStats, evaluate};
+use hyperscale_stats::{Evaluation, Imbalance, StepStats, Totals, evaluate};
 use hyperscale_types::ErrorKind;
+use hyperscale_types::rule::Rule;
 
 use crate::clock::LoadClock;
 use crate::command;
@@ -181,7 +182,7 @@ fn all_load(core: &JobCore) -> LoadTotals {
 }
 
 /// From the first start of any workflow's load to the last end, or to now.
-fn load_time(core: &JobCore) -> Duration {
+pub(crate) fn load_time(core: &JobCore) -> Duration {
     let records = || core.record.workflows().iter();
     let began = records().filter_map(|record| record.load_clock().map(LoadClock::began));
     let ended = records().filter_map(|record| Some(record.load_clock()?.began() + record.elapsed(core.now)));
@@ -191,13 +192,21 @@ fn load_time(core: &JobCore) -> Duration {
     }
 }
 
+/// A rule against what was seen so far of the workflow it names, or of all workflows.
+pub(crate) fn evaluate_now(core: &JobCore, rule: &Rule, allow_empty: bool) -> Evaluation {
+    let Some(name) = &rule.workflow else {
+        let all: Vec<&Totals> = core.live.iter().map(|live| &live.totals).collect();
+        return evaluate(rule, &all, load_time(core), allow_empty);
+    };
+    let at = core.plan.workflows.iter().position(|workflow| workflow.name == *name);
+    let at = at.expect("the plan's reader checked the workflow of every threshold");
+    let elapsed = core.record.workflows()[at].elapsed(core.now);
+    evaluate(rule, &[&core.live[at].totals], elapsed, allow_empty)
+}
+
 fn thresholds(core: &JobCore, allow_empty: bool) -> Vec<ThresholdResult> {
     let evaluated = |threshold: &hyperscale_plan::model::Threshold| {
-        let at = core.plan.workflows.iter().position(|workflow| workflow.name == threshold.rule.workflow);
-        let at = at.expect("the plan's reader checked the workflow of every threshold");
-        let elapsed = core.record.workflows()[at].elapsed(core.now);
-        let allow_empty = allow_empty || threshold.allow_empty;
-        let evaluation = evaluate(&threshold.rule, &core.live[at].totals, elapsed, allow_empty);
+        let evaluation = evaluate_now(core, &threshold.rule, allow_empty || threshold.allow_empty);
         ThresholdResult {
             rule: threshold.rule.text.clone(),
             value: evaluation.value,

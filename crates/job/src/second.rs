@@ -1,9 +1,9 @@
 //! What happens once per second: thresholds, signs of life, a snapshot for whoever follows.
 
 use hyperscale_plan::model::{Load, Threshold};
-use hyperscale_stats::evaluate;
 use hyperscale_stats::event::{BoundCounts, Event, Generator, Shape, Snapshot, StepLive, WorkflowLive};
 use hyperscale_stats::{StepLayout, StepStats};
+use hyperscale_types::Name;
 
 use crate::command;
 use crate::decide;
@@ -30,20 +30,20 @@ pub(crate) fn second(core: &mut JobCore, memory_bytes: Option<u64>) {
 }
 
 /// The first threshold with `abort` that fails on what was seen so far. Its `after` is counted by the load clock of the
-/// workflow it is about, which may begin long after the job.
+/// workflow it is about, which may begin long after the job; or from the first load of any workflow.
 fn failed_abort(core: &JobCore) -> Option<String> {
     let fails = |threshold: &&Threshold| {
-        let at = core.plan.workflows.iter().position(|workflow| workflow.name == threshold.rule.workflow);
-        threshold.abort
-            && at.is_some_and(|at| {
-                let record = &core.record.workflows()[at];
-                if record.load_time(core.now) < threshold.after.to_duration() {
-                    return false;
-                }
-                // What has seen no sample yet may still see one.
-                let seen = evaluate(&threshold.rule, &core.live[at].totals, record.elapsed(core.now), true);
-                seen.value.is_some() && !seen.passed
-            })
+        let of = |name: &Name| core.plan.workflows.iter().position(|workflow| workflow.name == *name);
+        let load_time = match threshold.rule.workflow.as_ref().and_then(of) {
+            Some(at) => core.record.workflows()[at].load_time(core.now),
+            None => result::load_time(core),
+        };
+        if !threshold.abort || load_time < threshold.after.to_duration() {
+            return false;
+        }
+        // What has seen no sample yet may still see one.
+        let seen = result::evaluate_now(core, &threshold.rule, true);
+        seen.value.is_some() && !seen.passed
     };
     core.plan.thresholds.iter().find(fails).map(|threshold| threshold.rule.text.clone())
 }

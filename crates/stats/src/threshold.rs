@@ -1,4 +1,4 @@
-//! Thresholds: a rule against the merged statistics of its workflow.
+//! Thresholds: a rule against the merged statistics of its workflow, or of all workflows.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::histogram::Histogram;
 use crate::layout::MetricKind;
 use crate::metric::MetricStats;
 use crate::totals::{LoadTotals, Totals};
-use crate::window::CheckStats;
+use crate::window::{CheckStats, Iterations};
 
 /// Nothing was recorded that the rule speaks of.
 pub const NO_SAMPLES: &str = "no_samples";
@@ -25,9 +25,9 @@ pub struct Evaluation {
     pub reason: Option<&'static str>,
 }
 
-/// Evaluates a rule against the totals of the workflow it names, `elapsed` after that began.
-/// A rule that saw no sample fails unless `allow_empty`.
-pub fn evaluate(rule: &Rule, totals: &Totals, elapsed: Duration, allow_empty: bool) -> Evaluation {
+/// Evaluates a rule against the totals of the workflow it names, `elapsed` after that began; or, if it names none, against
+/// those of all workflows, `elapsed` after the first of them began. A rule that saw no sample fails unless `allow_empty`.
+pub fn evaluate(rule: &Rule, totals: &[&Totals], elapsed: Duration, allow_empty: bool) -> Evaluation {
     match value_of(rule, totals, elapsed) {
         Some(value) => {
             Evaluation { value: Some(value), passed: rule.op.holds(value, rule.value), reason: None }
@@ -36,7 +36,7 @@ pub fn evaluate(rule: &Rule, totals: &Totals, elapsed: Duration, allow_empty: bo
     }
 }
 
-fn value_of(rule: &Rule, totals: &Totals, elapsed: Duration) -> Option<f64> {
+fn value_of(rule: &Rule, totals: &[&Totals], elapsed: Duration) -> Option<f64> {
     let step = rule.step.as_ref();
     match &rule.metric {
         Metric::Latency(phase, stat) | Metric::Service(phase, stat) => {
@@ -53,28 +53,35 @@ fn value_of(rule: &Rule, totals: &Totals, elapsed: Duration) -> Option<f64> {
         Metric::Custom(name, stat) => {
             metric(totals, step, name).and_then(|(kind, stats)| stats.stat(kind, *stat))
         }
-        Metric::Dropped => starts(totals).map(|_| totals.iterations.dropped as f64),
-        Metric::Late => starts(totals).map(|_| totals.iterations.late as f64),
+        Metric::Dropped => starts(totals).map(|all| all.dropped as f64),
+        Metric::Late => starts(totals).map(|all| all.late as f64),
     }
 }
 
 /// Calls of the named step, or of all test steps.
-fn load_of(totals: &Totals, step: Option<&Name>) -> Option<LoadTotals> {
-    let Some(name) = step else { return Some(totals.load()) };
+fn load_of(totals: &[&Totals], step: Option<&Name>) -> Option<LoadTotals> {
     let mut load = LoadTotals::default();
-    load.add(totals.step(name)?);
+    for totals in totals {
+        match step {
+            None => load.merge(&totals.load()),
+            Some(name) => load.add(totals.step(name)?),
+        }
+    }
     Some(load)
 }
 
 /// The same, if there was at least one call.
-fn calls(totals: &Totals, step: Option<&Name>) -> Option<LoadTotals> {
+fn calls(totals: &[&Totals], step: Option<&Name>) -> Option<LoadTotals> {
     load_of(totals, step).filter(|load| load.count > 0)
 }
 
-/// Starts that were intended or made, if any.
-fn starts(totals: &Totals) -> Option<u64> {
-    let starts = totals.iterations.scheduled.max(totals.iterations.started);
-    (starts > 0).then_some(starts)
+/// Iterations, if any start was intended or made.
+fn starts(totals: &[&Totals]) -> Option<Iterations> {
+    let mut all = Iterations::default();
+    for totals in totals {
+        all.merge(&totals.iterations);
+    }
+    (all.scheduled.max(all.started) > 0).then_some(all)
 }
 
 fn per_second(count: u64, elapsed: Duration) -> f64 {
@@ -96,25 +103,30 @@ fn timing(histogram: &Histogram, stat: Stat) -> Option<f64> {
 
 /// All checks of that name, of one step or of all steps of the load. Set-up and tear-down are measured apart: they count
 /// only where they are named.
-fn check(totals: &Totals, step: Option<&Name>, name: &Name) -> CheckStats {
-    let layout = totals.layout();
+fn check(totals: &[&Totals], step: Option<&Name>, name: &Name) -> CheckStats {
     let mut all = CheckStats::default();
-    for (check, stats) in layout.checks.iter().zip(totals.checks()) {
-        let of = &layout.steps[check.step];
-        if check.name == *name && step.map_or(!of.setup, |step| of.name == *step) {
-            all.merge(stats);
+    for totals in totals {
+        let layout = totals.layout();
+        for (check, stats) in layout.checks.iter().zip(totals.checks()) {
+            let of = &layout.steps[check.step];
+            if check.name == *name && step.map_or(!of.setup, |step| of.name == *step) {
+                all.merge(stats);
+            }
         }
     }
     all
 }
 
-/// All metrics of that name, of one step or of all. Their kind is that of the first: names are unique in a plan.
-fn metric(totals: &Totals, step: Option<&Name>, name: &Name) -> Option<(MetricKind, MetricStats)> {
-    let layout = totals.layout();
+/// All metrics of that name, of one step or of all. Their kind is that of the first: names are unique in a workflow, and
+/// the plan's reader has checked that workflows agree.
+fn metric(totals: &[&Totals], step: Option<&Name>, name: &Name) -> Option<(MetricKind, MetricStats)> {
     let mut found: Option<(MetricKind, MetricStats)> = None;
-    for (metric, stats) in layout.metrics.iter().zip(totals.metrics()) {
-        if metric.name == *name && step.is_none_or(|step| layout.steps[metric.step].name == *step) {
-            found.get_or_insert_with(|| (metric.kind, MetricStats::default())).1.merge(stats);
+    for totals in totals {
+        let layout = totals.layout();
+        for (metric, stats) in layout.metrics.iter().zip(totals.metrics()) {
+            if metric.name == *name && step.is_none_or(|step| layout.steps[metric.step].name == *step) {
+                found.get_or_insert_with(|| (metric.kind, MetricStats::default())).1.merge(stats);
+            }
         }
     }
     found

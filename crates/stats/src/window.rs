@@ -201,12 +201,6 @@ impl Window {
         &self.steps
     }
 
-    /// Calls of the load's test steps: all, and those that failed.
-    pub fn load_calls(&self) -> (u64, u64) {
-        let steps = self.load_steps();
-        steps.fold((0, 0), |(count, failed), step| (count + step.count, failed + step.failed))
-    }
-
     /// Statistics of the test steps that are not set-up or tear-down.
     pub(crate) fn load_steps(&self) -> impl Iterator<Item = &StepStats<u32>> {
         self.layout.steps.iter().zip(&self.steps).filter(|(layout, _)| layout.is_load()).map(|(_, step)| step)

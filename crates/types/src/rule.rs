@@ -1,14 +1,14 @@
 //! Threshold rules: `Browse.order.latency.p99 < 300ms`.
 //!
 //! ```text
-//! rule   = workflow ['.' step] '.' metric op value
+//! rule   = [workflow ['.' step] '.'] metric op value
 //! metric = ('latency'|'service') ['.' phase] '.' stat | 'rate' | 'completed' | 'failed.count' | 'failed.rate'
 //!        | 'check.' name '.rate' | 'metric.' name '.' stat | 'dropped' | 'late'
 //! phase  = connect | tls | auth | write | wait | read
 //! stat   = p0 … p100 (decimals allowed) | mean | min | max | stdev | count
 //! op     = < <= > >= == !=
 //! ```
-//! A duration compares in seconds, a percentage as a fraction, a rate per second.
+//! Without a workflow a rule is about all workflows together. A duration compares in seconds, a percentage as a fraction, a rate per second.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,9 +24,9 @@ pub const RESERVED_STEP_NAMES: [&str; 9] =
 pub struct Rule {
     /// The rule as it was written, with white space folded.
     pub text: String,
-    /// The workflow it speaks of.
-    pub workflow: Name,
-    /// The step, or all test steps merged.
+    /// The workflow it is about, or all workflows merged.
+    pub workflow: Option<Name>,
+    /// The step, or all test steps merged; only with a workflow.
     pub step: Option<Name>,
     /// What is compared.
     pub metric: Metric,
@@ -192,8 +192,8 @@ pub enum RuleError {
     /// No comparison in it.
     #[error("`{0}` compares nothing; write for example `Browse.latency.p99 < 300ms`")]
     NoOperator(String),
-    /// The left side is not `workflow[.step].metric`.
-    #[error("`{0}` is not `workflow.metric` or `workflow.step.metric`")]
+    /// The left side is not `[workflow[.step].]metric`.
+    #[error("`{0}` is not a metric, `workflow.metric` or `workflow.step.metric`")]
     NoMetric(String),
     /// A name is not a name.
     #[error("{0}")]
@@ -223,8 +223,7 @@ impl FromStr for Rule {
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let (left, op, right) = Op::split(&text).ok_or_else(|| RuleError::NoOperator(text.clone()))?;
-        let (workflow, step, words) = split_path(left)?;
-        let metric = parse_metric(&words, left)?;
+        let (workflow, step, metric) = parse_left(left)?;
         let value = parse_value(&metric, right)?;
         Ok(Rule { text, workflow, step, metric, op, value })
     }
@@ -234,18 +233,27 @@ fn name(word: &str) -> Result<Name, RuleError> {
     word.parse().map_err(|e: crate::name::NameError| RuleError::BadName(e.to_string()))
 }
 
-fn split_path(left: &str) -> Result<(Name, Option<Name>, Vec<&str>), RuleError> {
+/// `[workflow[.step].]metric`. What begins with a word of a metric is about all workflows, unless that makes no metric: a
+/// workflow may have such a name.
+fn parse_left(left: &str) -> Result<(Option<Name>, Option<Name>, Metric), RuleError> {
     let words: Vec<&str> = left.split('.').collect();
     let no_metric = || RuleError::NoMetric(left.to_owned());
     let (workflow, rest) = words.split_first().ok_or_else(no_metric)?;
-    let first = rest.first().ok_or_else(no_metric)?;
-    if RESERVED_STEP_NAMES.contains(first) {
-        return Ok((name(workflow)?, None, rest.to_vec()));
+    let of_all = RESERVED_STEP_NAMES.contains(workflow).then(|| parse_metric(&words, left));
+    match (of_all, rest) {
+        (Some(Ok(metric)), _) => Ok((None, None, metric)),
+        (Some(Err(error)), [] | [_]) => Err(error),
+        (_, []) => Err(no_metric()),
+        (_, [metric, ..]) if RESERVED_STEP_NAMES.contains(metric) => {
+            Ok((Some(name(workflow)?), None, parse_metric(rest, left)?))
+        }
+        (_, [word]) => Err(RuleError::UnknownMetric((*word).to_owned())),
+        (of_all, [step, metric @ ..]) => {
+            let metric =
+                parse_metric(metric, left).map_err(|error| of_all.and_then(Result::err).unwrap_or(error))?;
+            Ok((Some(name(workflow)?), Some(name(step)?), metric))
+        }
     }
-    if rest.len() < 2 {
-        return Err(RuleError::UnknownMetric((*first).to_owned()));
-    }
-    Ok((name(workflow)?, Some(name(first)?), rest[1..].to_vec()))
 }
 
 fn parse_metric(words: &[&str], left: &str) -> Result<Metric, RuleError> {
@@ -361,10 +369,31 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_without_a_workflow_is_about_all_of_them() {
+        for (text, metric) in [
+            ("latency.p95 < 1s", Metric::Latency(None, Stat::Percentile(95.0))),
+            ("service.wait.max < 1s", Metric::Service(Some(Phase::Wait), Stat::Max)),
+            ("failed.rate < 1%", Metric::FailedRate),
+            ("rate > 10/s", Metric::Rate),
+            ("dropped == 0", Metric::Dropped),
+            ("check.status.rate > 99%", Metric::CheckRate("status".parse().unwrap())),
+        ] {
+            let rule = rule(text);
+            assert_eq!((rule.workflow, rule.step, rule.metric), (None, None, metric), "{text}");
+        }
+        let named = rule("latency.latency.p95 < 1s");
+        assert_eq!(named.workflow, Some("latency".parse().unwrap()), "a workflow may have such a name");
+        assert_eq!(rule("rate.order.latency.p95 < 1s").step, Some("order".parse().unwrap()));
+    }
+
+    #[test]
     fn wrong_rules_say_what_is_wrong() {
         for (text, word) in [
             ("W.latency.p99", "compares nothing"),
             ("W < 3", "workflow.metric"),
+            ("latency.p101 < 1s", "not a statistic"),
+            ("failed < 3", "not a metric"),
+            ("rate > 5", "a rate"),
             ("W.latency.p101 < 1s", "not a statistic"),
             ("W.latency.p99 < 300", "a duration"),
             ("W.rate > 5", "a rate"),

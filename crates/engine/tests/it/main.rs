@@ -3,7 +3,7 @@
 mod allocations;
 mod books;
 mod pacing;
-mod segments;
 #[cfg(feature = "test-protocol")]
 mod protocol;
+mod segments;
 mod support;

@@ -3,6 +3,7 @@
 mod cancel;
 mod cores;
 mod life;
+mod mixes;
 mod model;
 mod rebuild;
 mod refused;

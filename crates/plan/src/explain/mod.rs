@@ -189,7 +189,7 @@ fn explain_load(workflow: &Workflow) -> LoadExplanation {
         Load::Iterations { vus, count, .. } => {
             ("iterations", None, Some(iterations::of_workflow(*count, *vus)))
         }
-        Load::Open { rate, .. } => ("open", Some(rate.peak()), Some(open::starts_of(rate.area()))),
+        Load::Open { rate, arrivals, .. } => ("open", Some(rate.peak()), Some(open::starts(rate, arrivals))),
         Load::Paced { .. } => ("paced", None, None),
     };
     LoadExplanation {

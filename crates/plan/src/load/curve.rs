@@ -22,15 +22,6 @@ pub struct Stage {
     pub over: Span,
 }
 
-/// A change of what is left of a curve, made while it runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Change {
-    /// It stays at this value until its end.
-    Value(f64),
-    /// All of its values are multiplied.
-    Factor(f64),
-}
-
 impl Curve {
     /// The same value for a time.
     pub fn constant(value: f64, over: Span) -> Self {
@@ -67,33 +58,20 @@ impl Curve {
         self.pieces().map(|piece| piece.area()).sum()
     }
 
-    /// The earliest time at which the area reaches `area`, if it ever does.
-    pub fn inverse_integral(&self, area: f64) -> Option<u64> {
-        self.pieces().find(|piece| area <= piece.before + piece.area()).map(|piece| piece.time_of(area))
-    }
-
-    /// The same curve up to a time, and a changed one from there on. It ends when it would have ended.
+    /// The same curve up to a time, and a constant value from there on. It ends when it would have ended.
     #[must_use]
-    pub fn changed(&self, at_ns: u64, change: Change) -> Curve {
+    pub fn changed(&self, at_ns: u64, value: f64) -> Curve {
         if at_ns >= self.length().as_nanos() {
             return self.clone();
         }
         let mut stages = Vec::with_capacity(self.stages.len() + 2);
-        let mut jumped = false;
-        for piece in self.pieces() {
-            if piece.end_ns() <= at_ns {
-                stages.push(Stage { to: piece.to, over: Span::from_nanos(piece.over_ns) });
-                continue;
-            }
-            let done_ns = at_ns.saturating_sub(piece.from_ns);
-            if !jumped {
-                let value = piece.value_at(at_ns);
-                stages.push(Stage { to: value, over: Span::from_nanos(done_ns) });
-                stages.push(Stage { to: change.of(value), over: Span::ZERO });
-                jumped = true;
-            }
-            stages.push(Stage { to: change.of(piece.to), over: Span::from_nanos(piece.over_ns - done_ns) });
+        for piece in self.pieces().take_while(|piece| piece.from_ns <= at_ns) {
+            let is_past = piece.end_ns() <= at_ns;
+            let to = if is_past { piece.to } else { piece.value_at(at_ns) };
+            stages.push(Stage { to, over: Span::from_nanos(piece.over_ns.min(at_ns - piece.from_ns)) });
         }
+        stages.push(Stage { to: value, over: Span::ZERO });
+        stages.push(Stage { to: value, over: Span::from_nanos(self.length().as_nanos() - at_ns) });
         Curve { start: self.start, stages }
     }
 
@@ -110,15 +88,6 @@ impl Curve {
             };
             Some(*last)
         })
-    }
-}
-
-impl Change {
-    fn of(self, value: f64) -> f64 {
-        match self {
-            Change::Value(new) => new,
-            Change::Factor(factor) => value * factor,
-        }
     }
 }
 
@@ -181,6 +150,11 @@ mod tests {
         Curve { start: 0.0, stages: vec![stage(2000.0, 30), stage(2000.0, 180), stage(0.0, 30)] }
     }
 
+    /// The earliest time at which the area reaches `area`, if it ever does.
+    fn time_of(curve: &Curve, area: f64) -> Option<u64> {
+        curve.pieces().find(|piece| area <= piece.before + piece.area()).map(|piece| piece.time_of(area))
+    }
+
     #[test]
     fn values_and_areas_of_a_ramp_a_hold_and_a_ramp() {
         let curve = checkout();
@@ -196,8 +170,8 @@ mod tests {
             assert!((curve.value_at(at_s * S) - value).abs() < 1e-6, "value at {at_s} s");
             assert!((curve.integral(at_s * S) - area).abs() < 1e-6, "area to {at_s} s");
         }
-        assert_eq!(curve.inverse_integral(7_500.0), Some(15 * S));
-        assert_eq!(curve.inverse_integral(420_001.0), None);
+        assert_eq!(time_of(&curve, 7_500.0), Some(15 * S));
+        assert_eq!(time_of(&curve, 420_001.0), None);
     }
 
     #[test]
@@ -207,7 +181,7 @@ mod tests {
         assert!((curve.value_at(S - 1) - 1.0).abs() < 1e-9);
         assert!((curve.value_at(S) - 9.0).abs() < 1e-9);
         assert!((curve.area() - 10.0).abs() < 1e-9);
-        assert_eq!(curve.inverse_integral(1.0), Some(S));
+        assert_eq!(time_of(&curve, 1.0), Some(S));
     }
 
     #[test]
@@ -217,26 +191,24 @@ mod tests {
             start: 2.0,
             stages: vec![stage(2.0, 1), stage(0.0, 0), stage(0.0, 5), stage(2.0, 0), stage(2.0, 1)],
         };
-        assert_eq!(curve.inverse_integral(2.0), Some(S));
-        assert_eq!(curve.inverse_integral(3.0), Some(6 * S + S / 2));
+        assert_eq!(time_of(&curve, 2.0), Some(S));
+        assert_eq!(time_of(&curve, 3.0), Some(6 * S + S / 2));
     }
 
     #[test]
     fn a_change_keeps_the_past_and_the_end() {
-        let changed = checkout().changed(100 * S, Change::Value(500.0));
+        let changed = checkout().changed(100 * S, 500.0);
         assert_eq!(changed.length(), checkout().length());
         assert!((changed.integral(100 * S) - checkout().integral(100 * S)).abs() < 1e-6);
         assert!((changed.area() - (170_000.0 + 140.0 * 500.0)).abs() < 1e-6);
-        let halved = checkout().changed(15 * S, Change::Factor(0.5));
-        assert!((halved.area() - (7_500.0 + 412_500.0 / 2.0)).abs() < 1e-6);
-        assert_eq!(checkout().changed(240 * S, Change::Value(1.0)), checkout());
+        assert_eq!(checkout().changed(240 * S, 1.0), checkout());
     }
 
     proptest! {
         #[test]
         fn the_inverse_of_the_area_is_its_time(curve in curve(), part in 0.0f64..1.0) {
             let area = curve.area() * part;
-            let at_ns = curve.inverse_integral(area).expect("within the area");
+            let at_ns = time_of(&curve, area).expect("within the area");
             prop_assert!(at_ns <= curve.length().as_nanos());
             // A nanosecond is worth up to peak × 1e-9.
             let off = (curve.integral(at_ns) - area).abs();
@@ -251,11 +223,13 @@ mod tests {
         }
 
         #[test]
-        fn a_change_to_itself_changes_nothing(curve in curve(), part in 0.0f64..1.0) {
+        fn a_change_keeps_the_past_and_the_length(curve in curve(), part in 0.0f64..1.0, value in 0.0f64..500.0) {
             let at = (curve.length().as_nanos() as f64 * part) as u64;
-            let same = curve.changed(at, Change::Factor(1.0));
-            prop_assert!((same.area() - curve.area()).abs() <= 1e-9 * (1.0 + curve.area()));
-            prop_assert_eq!(same.length(), curve.length());
+            let changed = curve.changed(at, value);
+            prop_assert_eq!(changed.length(), curve.length());
+            let left_s = (curve.length().as_nanos() - at) as f64 / 1e9;
+            let wanted = curve.integral(at) + value * left_s;
+            prop_assert!((changed.area() - wanted).abs() <= 1e-9 * (1.0 + wanted));
         }
     }
 }

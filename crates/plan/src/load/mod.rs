@@ -7,18 +7,20 @@
 //! | open | [`open`] | the intended nanosecond of every start |
 //! | iterations | [`iterations`] | how many iterations a core makes |
 //! | paced | [`paced`] | when a VU's next iteration begins |
+//! | all of them | [`mix`] | which part of a load that workflows share is whose |
 //!
 //! All of them are exact: what the cores do adds up to what the plan says ([`share`]).
 
 pub mod closed;
 pub mod curve;
 pub mod iterations;
+pub mod mix;
 pub mod open;
 pub mod paced;
 mod random;
 pub mod share;
 
-pub use curve::{Change, Curve, Stage};
+pub use curve::{Curve, Stage};
 pub use open::Arrivals;
 pub use share::{SegmentShare, Share};
 

@@ -7,6 +7,7 @@ pub mod connection;
 #[cfg(feature = "test-protocol")]
 mod echo;
 pub mod http;
+pub mod mix;
 pub mod step;
 pub mod workflow;
 
@@ -18,6 +19,7 @@ use minijinja::Value;
 #[cfg(feature = "test-protocol")]
 pub use echo::Echo;
 pub use http::HttpRequest;
+pub use mix::{Mix, MixMember};
 pub use step::{Call, Step, StepGraph, StepKind};
 pub use workflow::{Load, Workflow};
 
@@ -35,6 +37,8 @@ pub struct Plan {
     pub data: Vec<DataSource>,
     /// Workflows, in file order.
     pub workflows: Vec<Workflow>,
+    /// The load that workflows without one of their own share; their [`Workflow::load`] is their part of it.
+    pub mix: Option<Mix>,
     /// Thresholds over the whole job, in file order.
     pub thresholds: Vec<Threshold>,
     /// What it was read from; `None` if no person wrote it.

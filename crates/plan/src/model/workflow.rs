@@ -5,6 +5,7 @@ use minijinja::Value;
 
 use super::{StepGraph, WorkflowIndex};
 use crate::load::Curve;
+use crate::load::mix::Turns;
 use crate::template::Template;
 
 /// A named set of steps run by virtual users.
@@ -118,13 +119,15 @@ pub enum IterationCount {
 }
 
 /// How open-model starts are placed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ArrivalKind {
     /// Evenly, following the curve.
     #[default]
     Uniform,
     /// Like independent users: a Poisson process with the curve as its intensity.
     Poisson,
+    /// Evenly over all workflows of a mix, of whose starts these are its own.
+    Dealt(Turns),
 }
 
 /// What happens to an open-model start that finds no free VU.

@@ -53,7 +53,7 @@ impl Reader<'_> {
         let links = named.iter().map(|workflow| {
             let fields = &workflow.fields;
             Links {
-                depends: self.depends(fields.take("depends"), workflow, named),
+                depends: self.depends(fields.take("depends"), Some(workflow), named),
                 uses: self.uses(fields.take("use"), named),
                 provides: self.provided(fields.take("provide"), named),
             }
@@ -71,12 +71,18 @@ impl Reader<'_> {
         found
     }
 
-    fn depends(&self, node: Option<&Node>, me: &Named<'_>, named: &[Named<'_>]) -> Vec<(usize, Place)> {
+    /// The workflows that somebody waits for; `me`, if that is a workflow, is not among them.
+    pub(super) fn depends(
+        &self,
+        node: Option<&Node>,
+        me: Option<&Named<'_>>,
+        named: &[Named<'_>],
+    ) -> Vec<(usize, Place)> {
         let mut depends: Vec<(usize, Place)> = Vec::new();
         for item in node.map(Node::items).unwrap_or_default() {
             let Some(text) = self.text(item, "the name of a workflow") else { continue };
             let Some(at) = self.workflow_index(text, item.place, named) else { continue };
-            if named[at].name == me.name {
+            if me.is_some_and(|me| named[at].name == me.name) {
                 self.problems.error(item.place, format!("`{text}` cannot depend on itself"));
             } else if depends.iter().any(|(seen, _)| *seen == at) {
                 self.problems.error(item.place, format!("`{text}` is named twice"));

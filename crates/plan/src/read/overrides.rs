@@ -4,10 +4,10 @@
 use hyperscale_types::limits::VUS_MAX;
 use hyperscale_types::{Rate, Span};
 
-use super::load::default_ramp;
+use super::load::{default_ramp, too_few};
 use crate::load::Curve;
+use crate::model::Plan;
 use crate::model::workflow::{IterationCount, Load, default_max_vus};
-use crate::model::{Plan, Workflow};
 use crate::problem::Problem;
 
 /// Numbers that replace those of the file.
@@ -27,29 +27,45 @@ pub struct Overrides {
 pub fn override_load(plan: &mut Plan, overrides: &Overrides) -> Result<(), Vec<Problem>> {
     let mut problems = Vec::new();
     let mut changed = plan.workflows.clone();
-    for workflow in &mut changed {
+    let mut mix = plan.mix.clone();
+    let mut parts = vec![None; changed.len()];
+    if let Some(mix) = &mut mix {
+        apply("the plan's `load`", &mut mix.load, overrides, &mut problems);
+        let members = mix.members.len() as u64;
+        if let Some((what, number)) = too_few(&mix.load, members) {
+            let message = format!("{members} workflows share the plan's `load`; {number} {what} are too few");
+            problems.push(Problem::general("command line", message));
+        }
+        for (member, load) in mix.members.iter().zip(mix.loads()) {
+            parts[member.workflow] = Some(load);
+        }
+    }
+    for (workflow, part) in changed.iter_mut().zip(parts) {
         let ramp_is_default = workflow.ramp == default_ramp(&workflow.load);
-        apply(workflow, overrides, &mut problems);
+        match part {
+            Some(part) => workflow.load = part,
+            None => {
+                apply(&format!("workflow `{}`", workflow.name), &mut workflow.load, overrides, &mut problems);
+            }
+        }
         if ramp_is_default {
             workflow.ramp = default_ramp(&workflow.load);
         }
     }
     if problems.is_empty() {
-        plan.workflows = changed;
+        (plan.workflows, plan.mix) = (changed, mix);
         Ok(())
     } else {
         Err(problems)
     }
 }
 
-fn apply(workflow: &mut Workflow, overrides: &Overrides, problems: &mut Vec<Problem>) {
-    let name = workflow.name.clone();
+fn apply(what: &str, load: &mut Load, overrides: &Overrides, problems: &mut Vec<Problem>) {
     let mut refuse = |flag: &str, why: &str| {
-        problems
-            .push(Problem::general("command line", format!("{flag} does not fit workflow `{name}`: {why}")));
+        problems.push(Problem::general("command line", format!("{flag} does not fit {what}: {why}")));
     };
     if let Some(vus) = overrides.vus {
-        match &mut workflow.load {
+        match load {
             _ if vus == 0 || vus > VUS_MAX => refuse("--vus", &format!("it must be 1 … {VUS_MAX}")),
             Load::Closed { vus: curve } => match flat(curve) {
                 Some((_, length)) => *curve = Curve::constant(f64::from(vus), length),
@@ -60,7 +76,7 @@ fn apply(workflow: &mut Workflow, overrides: &Overrides, problems: &mut Vec<Prob
         }
     }
     if let Some(span) = overrides.duration {
-        match &mut workflow.load {
+        match load {
             _ if span.is_zero() => refuse("--duration", "it must be longer than nothing"),
             Load::Closed { vus: curve } | Load::Open { rate: curve, .. } => match flat(curve) {
                 Some((value, _)) => *curve = Curve::constant(value, span),
@@ -71,7 +87,7 @@ fn apply(workflow: &mut Workflow, overrides: &Overrides, problems: &mut Vec<Prob
         }
     }
     if let Some(rate) = overrides.rate {
-        match &mut workflow.load {
+        match load {
             _ if rate.as_per_second() <= 0.0 => refuse("--rate", "it must be more than nothing"),
             Load::Open { rate: curve, max_vus, .. } => match flat(curve) {
                 Some((before, length)) => {
@@ -86,7 +102,7 @@ fn apply(workflow: &mut Workflow, overrides: &Overrides, problems: &mut Vec<Prob
         }
     }
     if let Some(iterations) = overrides.iterations {
-        match &mut workflow.load {
+        match load {
             _ if iterations == 0 => refuse("--iterations", "it must be at least 1"),
             Load::Iterations {
                 count: IterationCount::Shared(count) | IterationCount::PerVu(count), ..

@@ -37,6 +37,7 @@ impl Reader<'_> {
         let (data, data_names) = self.data(fields.take("data"), &vars);
         let names = PlanNames { vars: &vars, data: &data_names };
         let defaults = self.defaults(fields.take("defaults"), "`defaults`");
+        let load = self.plan_load(fields.entry("load"));
         let (workflows, thresholds) = (fields.take("workflows"), fields.take("thresholds"));
         fields.finish(self, "a plan");
         let Some(node) = workflows else {
@@ -52,10 +53,10 @@ impl Reader<'_> {
         if entries.is_empty() && !self.problems.any_error() {
             self.problems.error(node.place, "`workflows` has no workflow in it");
         }
-        let workflows = self.workflows(&entries, names, defaults);
+        let (workflows, mix) = self.workflows(&entries, names, defaults, load.as_ref());
         let thresholds = self.thresholds(thresholds, &workflows);
         let source = SourceText { name: self.name.to_owned(), text: self.text.as_str().to_owned() };
-        Some(Plan { name, vars, data, workflows, thresholds, source: Some(source) })
+        Some(Plan { name, vars, data, workflows, mix, thresholds, source: Some(source) })
     }
 
     fn plan_name(&self, node: Option<&Node>) -> String {

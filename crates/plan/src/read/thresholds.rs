@@ -51,11 +51,15 @@ impl Reader<'_> {
 
     fn rule(&self, node: &Node, workflows: &[Workflow]) -> Option<Rule> {
         let rule: Rule = self.parsed(node, "a rule")?;
-        let Some(workflow) = workflows.iter().find(|workflow| workflow.name == rule.workflow) else {
-            let (message, names) = (format!("there is no workflow `{}`", rule.workflow), workflows.iter());
+        let Some(name) = &rule.workflow else {
+            self.rule_of_all(&rule, workflows, node.place);
+            return Some(rule);
+        };
+        let Some(workflow) = workflows.iter().find(|workflow| workflow.name == *name) else {
+            let (message, names) = (format!("there is no workflow `{name}`"), workflows.iter());
             self.problems
                 .error(node.place, message)
-                .nearest(rule.workflow.as_str(), names.map(|workflow| workflow.name.as_str()));
+                .nearest(name.as_str(), names.map(|workflow| workflow.name.as_str()));
             return None;
         };
         let step = match &rule.step {
@@ -64,6 +68,41 @@ impl Reader<'_> {
         };
         self.rule_metric(&rule, workflow, step, node.place);
         Some(rule)
+    }
+
+    /// A rule about all workflows: at least one of them must have what it is about.
+    fn rule_of_all(&self, rule: &Rule, workflows: &[Workflow], place: Place) {
+        match &rule.metric {
+            Metric::CheckRate(check) => {
+                let steps = workflows.iter().flat_map(|workflow| &workflow.steps.steps);
+                let names: Vec<&str> =
+                    steps.flat_map(|step| &step.checks).map(|check| check.name.as_str()).collect();
+                self.known_check(check, &names, place);
+            }
+            Metric::Custom(metric, stat) => {
+                let all: Vec<(&Name, MetricKind)> = workflows.iter().flat_map(metrics_of).collect();
+                self.known_metric(metric, *stat, &all, None, place);
+                let kinds = || all.iter().filter(|(name, _)| *name == metric).map(|(_, kind)| *kind);
+                if kinds().any(|kind| Some(kind) != kinds().next()) {
+                    self.problems
+                        .error(
+                            place,
+                            format!("the metric `{metric}` is not of the same kind in all workflows"),
+                        )
+                        .hint(format!("name the workflow: `{}.{}`", workflows[0].name, rule.text));
+                }
+            }
+            Metric::Dropped | Metric::Late => {
+                if !workflows.iter().any(|workflow| matches!(workflow.load, Load::Open { .. })) {
+                    self.problems.warning(place, "no workflow has an open load model: this is always 0");
+                }
+            }
+            _ => {
+                if !workflows.iter().any(Workflow::is_test) {
+                    self.problems.error(place, "no workflow has a test step; nothing is measured");
+                }
+            }
+        }
     }
 
     fn rule_step<'w>(&self, name: &Name, workflow: &'w Workflow, place: Place) -> Option<&'w Step> {
@@ -105,26 +144,43 @@ impl Reader<'_> {
         let steps =
             workflow.steps.steps.iter().filter(|other| step.is_none_or(|step| step.name == other.name));
         let names: Vec<&str> = steps.flat_map(|step| &step.checks).map(|check| check.name.as_str()).collect();
+        self.known_check(check, &names, place);
+    }
+
+    fn known_check(&self, check: &Name, names: &[&str], place: Place) {
         if !names.contains(&check.as_str()) {
-            self.problems.error(place, format!("there is no check `{check}`")).nearest(check.as_str(), names);
+            self.problems
+                .error(place, format!("there is no check `{check}`"))
+                .nearest(check.as_str(), names.iter().copied());
         }
     }
 
     fn rule_custom(&self, metric: &Name, stat: Stat, workflow: &Workflow, step: Option<&Step>, place: Place) {
-        let metrics = workflow.steps.steps.iter().filter_map(|step| match &step.kind {
-            StepKind::Metric(metric) => Some((&step.name, metric.kind)),
-            _ => None,
-        });
-        let metrics: Vec<(&Name, MetricKind)> = metrics.collect();
-        let Some((_, kind)) = metrics.iter().find(|(name, _)| *name == metric) else {
-            self.problems
-                .error(place, format!("workflow `{}` has no metric `{metric}`", workflow.name))
-                .nearest(metric.as_str(), metrics.iter().map(|(name, _)| name.as_str()));
-            return;
-        };
+        let metrics: Vec<(&Name, MetricKind)> = metrics_of(workflow).collect();
         if let Some(step) = step.filter(|step| step.name != *metric) {
             self.problems.error(place, format!("`{}` is not the metric step `{metric}`", step.name));
         }
+        self.known_metric(metric, stat, &metrics, Some(&workflow.name), place);
+    }
+
+    fn known_metric(
+        &self,
+        metric: &Name,
+        stat: Stat,
+        metrics: &[(&Name, MetricKind)],
+        workflow: Option<&Name>,
+        place: Place,
+    ) {
+        let Some((_, kind)) = metrics.iter().find(|(name, _)| *name == metric) else {
+            let message = match workflow {
+                Some(name) => format!("workflow `{name}` has no metric `{metric}`"),
+                None => format!("no workflow has a metric `{metric}`"),
+            };
+            self.problems
+                .error(place, message)
+                .nearest(metric.as_str(), metrics.iter().map(|(name, _)| name.as_str()));
+            return;
+        };
         let distribution = matches!(kind, MetricKind::Distribution | MetricKind::Timing);
         if !distribution && matches!(stat, Stat::Percentile(_) | Stat::Stdev) {
             self.problems
@@ -132,4 +188,12 @@ impl Reader<'_> {
                 .hint("make it `distribution` or `timing`");
         }
     }
+}
+
+/// Names and kinds of a workflow's metrics.
+fn metrics_of(workflow: &Workflow) -> impl Iterator<Item = (&Name, MetricKind)> {
+    workflow.steps.steps.iter().filter_map(|step| match &step.kind {
+        StepKind::Metric(metric) => Some((&step.name, metric.kind)),
+        _ => None,
+    })
 }

@@ -5,26 +5,30 @@ use hyperscale_types::{Name, Priority};
 use super::Reader;
 use super::context::Links;
 use super::fields::Named;
+use super::load::PlanLoad;
 use super::names::{DataNames, Part, PlanNames, WorkflowNames};
 use super::plan::Defaults;
 use super::steps::PartSteps;
 use super::view::{Sees, View};
 use crate::document::Place;
-use crate::model::{StepGraph, Workflow};
+use crate::model::{Load, Mix, StepGraph, Workflow};
 
 impl Reader<'_> {
-    /// All workflows.
+    /// All workflows, and the load that some of them share.
     pub(super) fn workflows(
         &self,
         named: &[Named<'_>],
         plan: PlanNames<'_>,
         defaults: Defaults<'_>,
-    ) -> Vec<Workflow> {
-        let links = self.links(named);
-        let read = named.iter().zip(&links).map(|(named, links)| self.workflow(named, links, plan, defaults));
+        load: Option<&PlanLoad<'_>>,
+    ) -> (Vec<Workflow>, Option<Mix>) {
+        let mut links = self.links(named);
+        let shared = self.shared(load, named, &mut links);
+        let each = named.iter().zip(&links).enumerate();
+        let read = each.map(|(at, (me, links))| self.workflow(me, links, plan, defaults, shared.part(at)));
         let workflows: Vec<Workflow> = read.collect();
         self.check_links(named, &links);
-        workflows
+        (workflows, shared.mix)
     }
 
     fn workflow(
@@ -33,6 +37,7 @@ impl Reader<'_> {
         links: &Links<'_>,
         plan: PlanNames<'_>,
         defaults: Defaults<'_>,
+        part: Option<(&PlanLoad<'_>, &Load)>,
     ) -> Workflow {
         let fields = &me.fields;
         let what = format!("workflow `{}`", me.name);
@@ -53,7 +58,7 @@ impl Reader<'_> {
         let view = View::new(plan, &names, Part::Steps, Sees::All);
         let keep = self.keep(keep, view);
         let provides = self.provides(links, view);
-        let (load, timing) = self.load(fields, me.place, &what);
+        let (load, timing) = self.load(fields, part, me.place, &what);
         let priority = fields.take("priority").and_then(|node| self.word(node, &Priority::WORDS));
         fields.finish(self, &what);
         self.data_and_steps(&names, plan.data, &parts);

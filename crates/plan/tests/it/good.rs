@@ -4,7 +4,7 @@ use hyperscale_plan::explain::explain;
 use hyperscale_plan::model::Plan;
 use hyperscale_plan::model::http::Body;
 use hyperscale_plan::model::step::{Action, Call, StepKind};
-use hyperscale_plan::model::workflow::{IterationCount, Load};
+use hyperscale_plan::model::workflow::{ArrivalKind, IterationCount, Load};
 use hyperscale_plan::render;
 use hyperscale_types::Span;
 
@@ -120,4 +120,60 @@ fn explanations_say_what_is_prepared_and_what_is_filled() {
     }
     let json = serde_json::to_string_pretty(&explain(&good("checkout.yaml"), 8)).expect("it is data");
     insta::assert_snapshot!("explain_checkout_json", json);
+}
+
+#[test]
+fn a_mix_splits_the_load_of_the_plan() {
+    let plan = good("mix.yaml");
+    let [login, browse, buy] = &*plan.workflows else { panic!("three workflows") };
+    assert!(matches!(login.load, Load::Iterations { .. }), "it has load keys of its own");
+    let rate = |workflow: &hyperscale_plan::model::Workflow| match &workflow.load {
+        Load::Open { rate, arrivals: ArrivalKind::Dealt(_), max_vus, .. } => (rate.peak(), *max_vus),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((rate(browse), rate(buy)), ((350.0, 700), (150.0, 300)));
+    assert_eq!((&*browse.depends, &*buy.depends), (&[0][..], &[0][..]), "they begin together");
+    assert_eq!([browse.start_after, buy.start_after], [Span::from_secs(2); 2]);
+    assert_eq!((browse.graceful_stop, buy.graceful_stop), (Span::from_secs(30), Span::from_secs(5)));
+    let mix = plan.mix.expect("the plan has a load");
+    assert_eq!(mix.rates(1_000.0), [700.0, 300.0]);
+    assert_eq!(mix.vus(11), [8, 3]);
+}
+
+#[test]
+fn a_mix_splits_vus_and_iterations_exactly() {
+    let plan = |load: &str| {
+        let steps = "steps: { a: { http: http://localhost/ } }";
+        let text =
+            format!("load: {{ {load} }}\nworkflows: {{ A: {{ weight: 2, {steps} }}, B: {{ {steps} }} }}");
+        let source = hyperscale_plan::Source::file(std::path::Path::new("p.yaml"), text.as_bytes());
+        let plan = hyperscale_plan::load(&source, &crate::common::world());
+        plan.unwrap_or_else(|problems| panic!("{}", render(&problems))).plan
+    };
+    let loads =
+        |load: &str| plan(load).workflows.into_iter().map(|workflow| workflow.load).collect::<Vec<_>>();
+    let closed = loads("stages: [ { to: 10, over: 10s }, { to: 0, over: 5s } ]");
+    let peak = |load: &Load| match load {
+        Load::Closed { vus } => vus.peak_vus(),
+        other => panic!("{other:?}"),
+    };
+    let peaks: Vec<u32> = closed.iter().map(peak).collect();
+    assert_eq!(peaks, [7, 3]);
+    let counts = |load: &Load| match load {
+        Load::Iterations { vus, count, .. } => (*vus, *count),
+        other => panic!("{other:?}"),
+    };
+    let shared: Vec<_> = loads("vus: 4, iterations: 100").iter().map(counts).collect();
+    assert_eq!(shared, [(3, IterationCount::Shared(67)), (1, IterationCount::Shared(33))]);
+    let each: Vec<_> = loads("vus: 4, iterations_per_vu: 5").iter().map(counts).collect();
+    assert_eq!(each, [(3, IterationCount::PerVu(5)), (1, IterationCount::PerVu(5))]);
+    let mut changed = plan("vus: 4, duration: 1m");
+    let vus = |vus| hyperscale_plan::Overrides { vus: Some(vus), ..Default::default() };
+    hyperscale_plan::override_load(&mut changed, &vus(9)).expect("it fits");
+    assert_eq!(
+        changed.workflows.iter().map(hyperscale_plan::model::Workflow::vus_max).collect::<Vec<_>>(),
+        [6, 3]
+    );
+    let problems = hyperscale_plan::override_load(&mut changed, &vus(1)).expect_err("too few");
+    assert!(render(&problems).contains("2 workflows share"), "{}", render(&problems));
 }

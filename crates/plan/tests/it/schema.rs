@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::common::folder;
 
 /// Wrong plans that look right: only the reader, who follows names, templates and numbers, can tell.
-const BEYOND_A_SCHEMA: [&str; 31] = [
+const BEYOND_A_SCHEMA: [&str; 39] = [
     "context_names.yaml",
     "data_and_step_name.yaml",
     "data_references.yaml",
@@ -32,6 +32,13 @@ const BEYOND_A_SCHEMA: [&str; 31] = [
     "load_stages_zero.yaml",
     "load_wrong_model_keys.yaml",
     "many_problems.yaml",
+    "mix_members_wait_for_each_other.yaml",
+    "mix_of_nobody.yaml",
+    "mix_too_few_iterations.yaml",
+    "mix_too_few_vus.yaml",
+    "mix_weight_and_load.yaml",
+    "mix_weight_without_load.yaml",
+    "mix_weights_too_long.yaml",
     "names_minus.yaml",
     "names_no_result.yaml",
     "names_other_parts.yaml",
@@ -41,6 +48,7 @@ const BEYOND_A_SCHEMA: [&str; 31] = [
     "plan_list_twice.yaml",
     "plan_name.yaml",
     "template_syntax.yaml",
+    "thresholds_of_all.yaml",
     "vars_environment.yaml",
     "vars_environment_elsewhere.yaml",
     "vars_order.yaml",

@@ -30,7 +30,7 @@ fn totals() -> Totals {
 }
 
 fn run(rule: &str, totals: &Totals) -> Evaluation {
-    evaluate(&rule.parse::<Rule>().unwrap(), totals, ELAPSED, false)
+    evaluate(&rule.parse::<Rule>().unwrap(), &[totals], ELAPSED, false)
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_rule_without_samples_fails_unless_it_may_be_empty() {
     ] {
         let evaluation = run(rule, &empty);
         assert_eq!(evaluation, Evaluation { value: None, passed: false, reason: Some(NO_SAMPLES) }, "{rule}");
-        assert!(evaluate(&rule.parse().unwrap(), &empty, ELAPSED, true).passed, "{rule}");
+        assert!(evaluate(&rule.parse().unwrap(), &[&empty], ELAPSED, true).passed, "{rule}");
     }
 }
 
@@ -118,4 +118,33 @@ fn checks_of_a_set_up_count_only_where_it_is_named() {
     assert_eq!(run("W.check.status.rate > 0", &totals).value, Some(1.0));
     let named = format!("W.{}.check.status.rate > 0", layout.steps[setup].name);
     assert_eq!(run(&named, &totals).value, Some(0.0));
+}
+
+#[test]
+fn a_rule_without_a_workflow_is_about_all_of_them() {
+    let (slow, fast) = (totals(), {
+        let mut window = Window::new(&layout());
+        (0..900).for_each(|_| window.call(1, &ok(1_000_000)));
+        window.check(0, true);
+        window.metric(0, 1_000.0);
+        let mut totals = Totals::new(&layout());
+        totals.add(&window);
+        totals
+    });
+    for (rule, value) in [
+        ("latency.p50 < 1s", 0.001),
+        ("latency.max < 1s", 0.100),
+        ("latency.count > 0", 1_000.0),
+        ("completed > 0", 1_000.0),
+        ("failed.rate < 1%", 1.0 / 1_001.0),
+        ("rate > 1/s", 100.1),
+        ("check.status.rate > 0", 91.0 / 101.0),
+        ("metric.basket.max < 1", 1_000.0),
+        ("dropped == 0", 2.0),
+        ("late == 0", 7.0),
+    ] {
+        let rule: Rule = rule.parse().unwrap();
+        let got = evaluate(&rule, &[&slow, &fast], ELAPSED, false).value.unwrap();
+        assert!((got - value).abs() <= value * 1e-3, "{}: {got} instead of {value}", rule.text);
+    }
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use hyperscale_clients::clock::Anchor;
 use hyperscale_job::StopPhase;
 use hyperscale_job::segment::RateChange;
-use hyperscale_plan::load::{Arrivals, Change};
+use hyperscale_plan::load::Arrivals;
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::Late;
 use hyperscale_types::{Now, limits};
@@ -91,7 +91,8 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
         vus_max: share.own_vus(),
         late: *late,
     };
-    let mut starts = Arrivals::new(rate.clone(), *arrivals, share, core.segment.seed(Stream::Arrivals));
+    let mut starts =
+        Arrivals::new(rate.clone(), arrivals.clone(), share, core.segment.seed(Stream::Arrivals));
     starts.begin_at(ns(core.segment.begin.offset));
     let mut changed_rate: Option<RateChange> = None;
     let ticker = Ticker::new()?;
@@ -106,7 +107,7 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
         let wanted_rate = core.wanted.get().rate.filter(|change| Some(*change) != changed_rate);
         if let Some(change) = wanted_rate.filter(|change| ns(change.from) <= now) {
             changed_rate = Some(change);
-            starts.rescale(now, Change::Value(change.rate.as_per_second()));
+            starts.rescale(now, change.rate.as_per_second());
             next = starts.next();
         }
         if next.is_some_and(|due| due <= now) {

@@ -1,5 +1,6 @@
 //! Load keys: on the workflow or under `load:`. The model is seen from the keys where they leave no doubt.
 
+mod mix;
 mod models;
 mod stages;
 
@@ -9,7 +10,9 @@ use hyperscale_types::limits::GRACEFUL_STOP;
 use super::Reader;
 use super::fields::Fields;
 use super::scalar::any_of;
-use crate::document::{Key, Node, Place};
+use crate::document::{Key, Kind, Node, Place};
+pub(super) use mix::{PlanLoad, too_few};
+
 use crate::load::{closed, open};
 use crate::model::workflow::{IterationCount, Load};
 
@@ -98,43 +101,123 @@ fn nothing() -> Load {
     Load::Iterations { vus: 1, count: IterationCount::Shared(1), max_duration: None }
 }
 
+/// What a plan says about a load, before it is known which model it is.
+struct Said<'n> {
+    model: Option<&'n Node>,
+    keys: LoadKeys<'n>,
+    start_after: Option<(Place, Span)>,
+    ramp: Option<(Place, Span)>,
+    graceful_stop: Option<Span>,
+}
+
+impl Said<'_> {
+    fn says_nothing(&self) -> bool {
+        self.model.is_none() && self.keys.found.is_empty()
+    }
+}
+
 impl Reader<'_> {
-    /// The load of a workflow.
-    pub(super) fn load(&self, workflow: &Fields<'_>, place: Place, what: &str) -> (Load, Timing) {
+    /// The load of a workflow: its own, or its part of the plan's.
+    pub(super) fn load(
+        &self,
+        workflow: &Fields<'_>,
+        part: Option<(&PlanLoad<'_>, &Load)>,
+        place: Place,
+        what: &str,
+    ) -> (Load, Timing) {
         let under = workflow.entry("load").and_then(|(_, node)| self.fields(node, "`load`"));
-        let either = |key: &'static str| {
-            let (here, there) = (workflow.entry(key), under.as_ref().and_then(|fields| fields.entry(key)));
-            if let (Some((key, _)), Some(_)) = (here, there) {
-                self.problems.error(key.place, format!("`{}` stands here and under `load`", key.text));
-            }
-            there.or(here)
-        };
-        let model = under.as_ref().and_then(|fields| fields.take("model"));
-        let found = KEYS.iter().filter_map(|key| either(key)).collect();
-        let span = |key| either(key).and_then(|(_, node)| self.parsed::<Span>(node, "a duration"));
-        let (start_after, ramp, graceful_stop) = (span("start_after"), span("ramp"), span("graceful_stop"));
-        let ramp_place = workflow.entry("ramp").map_or(place, |(_, node)| node.place);
+        let said = self.said(Some(workflow), under.as_ref(), place);
         if let Some(fields) = &under {
             fields.finish(self, "`load`");
         }
-        let keys = LoadKeys { found, place };
-        let load = self.model(model, &keys, what).and_then(|model| self.load_of(model, &keys, what));
-        let load = load.unwrap_or_else(nothing);
-        self.warn_of_nothing(&load, &keys);
-        if let (Some(ramp), Some(planned)) = (ramp, planned(&load))
-            && ramp > planned
-            && !matches!(load, Load::Open { .. })
-        {
-            let message =
-                format!("the ramp of {ramp} is longer than the load of {planned}: not all VUs start");
-            self.problems.warning(ramp_place, message);
+        self.weight_fits(workflow, part.is_some(), !said.says_nothing());
+        let (load, plan) = match part {
+            Some((plan, load)) => (load.clone(), Some(plan)),
+            None => (self.load_said(&said, what).unwrap_or_else(nothing), None),
+        };
+        if let (Some((place, _)), Some(_)) = (said.start_after, plan) {
+            self.problems
+                .error(place, "workflows that share the plan's `load` begin together")
+                .hint("write `start_after` into the plan's `load`");
         }
+        self.ramp_fits(&said, &load);
+        let of_plan = |of: fn(&PlanLoad<'_>) -> Option<Span>| plan.and_then(of);
+        let ramp = said.ramp.map(|(_, ramp)| ramp).or(of_plan(|plan| plan.ramp));
+        let graceful_stop = said.graceful_stop.or(of_plan(|plan| plan.graceful_stop));
+        let start_after = said.start_after.map(|(_, span)| span).or(of_plan(|plan| plan.start_after));
         let timing = Timing {
             start_after: start_after.unwrap_or(Span::ZERO),
             ramp: ramp.unwrap_or_else(|| default_ramp(&load)),
             graceful_stop: graceful_stop.unwrap_or(GRACEFUL_STOP),
         };
         (load, timing)
+    }
+
+    /// Whether a workflow has load keys of its own.
+    fn has_own_load(workflow: &Fields<'_>) -> bool {
+        let under = workflow.entry("load").map(|(_, node)| node);
+        let under =
+            under.and_then(|node| if let Kind::Map(entries) = &node.kind { Some(entries) } else { None });
+        let is_key = |(key, _): &(Key, Node)| &*key.text == "model" || KEYS.contains(&&*key.text);
+        under.is_some_and(|entries| entries.iter().any(is_key))
+            || KEYS.iter().any(|key| workflow.entry(key).is_some())
+    }
+
+    /// `weight` divides the plan's load, and nothing else.
+    fn weight_fits(&self, workflow: &Fields<'_>, takes_part: bool, has_own: bool) {
+        let Some((key, _)) = workflow.entry("weight").filter(|_| !takes_part) else { return };
+        if has_own {
+            self.problems
+                .error(key.place, "`weight` and load keys of its own exclude each other")
+                .hint("without load keys it shares the plan's `load`; with them it runs outside of the mix");
+        } else {
+            self.problems
+                .error(key.place, "`weight` is a part of the plan's `load`, and the plan has none")
+                .hint("add `load` at the top of the plan, for example `load: { rate: 500/s, duration: 5m }`");
+        }
+    }
+
+    /// Collects the load keys that stand on a map or under its `load`.
+    fn said<'n>(&self, here: Option<&Fields<'n>>, under: Option<&Fields<'n>>, place: Place) -> Said<'n> {
+        let either = |key: &'static str| {
+            let entry = |fields: Option<&Fields<'n>>| fields.and_then(|fields| fields.entry(key));
+            let (here, there) = (entry(here), entry(under));
+            if let (Some((key, _)), Some(_)) = (here, there) {
+                self.problems.error(key.place, format!("`{}` stands here and under `load`", key.text));
+            }
+            there.or(here)
+        };
+        let model = under.and_then(|fields| fields.take("model"));
+        let found = KEYS.iter().filter_map(|key| either(key)).collect();
+        let span = |key| {
+            let (_, node) = either(key)?;
+            Some((node.place, self.parsed::<Span>(node, "a duration")?))
+        };
+        Said {
+            model,
+            keys: LoadKeys { found, place },
+            start_after: span("start_after"),
+            ramp: span("ramp"),
+            graceful_stop: span("graceful_stop").map(|(_, span)| span),
+        }
+    }
+
+    fn load_said(&self, said: &Said<'_>, what: &str) -> Option<Load> {
+        let model = self.model(said.model, &said.keys, what)?;
+        let load = self.load_of(model, &said.keys, what)?;
+        self.warn_of_nothing(&load, &said.keys);
+        Some(load)
+    }
+
+    fn ramp_fits(&self, said: &Said<'_>, load: &Load) {
+        if let (Some((place, ramp)), Some(planned)) = (said.ramp, planned(load))
+            && ramp > planned
+            && !matches!(load, Load::Open { .. })
+        {
+            let message =
+                format!("the ramp of {ramp} is longer than the load of {planned}: not all VUs start");
+            self.problems.warning(place, message);
+        }
     }
 
     fn model(&self, node: Option<&Node>, keys: &LoadKeys<'_>, what: &str) -> Option<Model> {

@@ -78,8 +78,9 @@ impl Reader<'_> {
             }
         };
         let word = |key| keys.get(key);
-        let arrivals = [("uniform", ArrivalKind::Uniform), ("poisson", ArrivalKind::Poisson)];
-        let arrivals = word("arrivals").and_then(|node| self.word(node, &arrivals)).unwrap_or_default();
+        let poisson =
+            word("arrivals").and_then(|node| self.word(node, &[("uniform", false), ("poisson", true)]));
+        let arrivals = if poisson.unwrap_or_default() { ArrivalKind::Poisson } else { ArrivalKind::Uniform };
         let late = [("queue", Late::Queue), ("drop", Late::Drop)];
         let late = word("late").and_then(|node| self.word(node, &late)).unwrap_or_default();
         let max_vus = match keys.get("max_vus") {
