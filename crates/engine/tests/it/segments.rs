@@ -211,9 +211,11 @@ fn a_set_up_leaves_plain_values_of_what_is_there() {
 
 #[test]
 fn a_core_that_cannot_prepare_ends_the_whole_segment() {
-    let lines =
-        "vus: 4\nduration: 1h\nsteps:\n  a: { http: { url: 'http://127.0.0.1/', file: does-not-exist } }";
-    let plan = Arc::new(plan(lines));
+    // The reader of plans looks for the file; it is gone when the core wants it.
+    let body = tempfile::NamedTempFile::new().expect("a file");
+    let http = format!("{{ url: 'http://127.0.0.1/', file: '{}' }}", body.path().display());
+    let plan = Arc::new(plan(&format!("vus: 4\nduration: 1h\nsteps:\n  a: {{ http: {http} }}")));
+    drop(body);
     let (result, ..) = Attempt::start(&spec(&plan, SegmentKind::Load, 0, 2, 2)).to_its_end();
     assert_eq!(result.failure.expect("it says why").kind, FailureKind::Prepare);
 }
