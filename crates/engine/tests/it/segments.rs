@@ -211,11 +211,10 @@ fn a_set_up_leaves_plain_values_of_what_is_there() {
 
 #[test]
 fn a_core_that_cannot_prepare_ends_the_whole_segment() {
-    // The reader of plans looks for the file; it is gone when the core wants it.
-    let body = tempfile::NamedTempFile::new().expect("a file");
-    let http = format!("{{ url: 'http://127.0.0.1/', file: '{}' }}", body.path().display());
+    // A token is fetched while preparing, and nobody listens on this port.
+    let auth = "{ oauth2: { token_url: 'http://127.0.0.1:1/', client_id: a, client_secret: b } }";
+    let http = format!("{{ url: 'http://127.0.0.1:1/', auth: {auth} }}");
     let plan = Arc::new(plan(&format!("vus: 4\nduration: 1h\nsteps:\n  a: {{ http: {http} }}")));
-    drop(body);
     let (result, ..) = Attempt::start(&spec(&plan, SegmentKind::Load, 0, 2, 2)).to_its_end();
-    assert_eq!(result.failure.expect("it says why").kind, FailureKind::Prepare);
+    assert_eq!(result.failure.expect("it says why").kind, FailureKind::Unreachable);
 }
