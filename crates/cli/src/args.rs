@@ -294,6 +294,9 @@ pub(crate) struct ValidateArgs {
     /// Show for each argument whether it is prepared once or filled per request
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Show who starts when on this many cores (default: all this process may run on)
+    #[arg(long, value_name = "N")]
+    pub(crate) cores: Option<NonZeroU32>,
     /// Set a variable of the plan
     #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
     pub(crate) vars: Vec<(String, String)>,

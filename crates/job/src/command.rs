@@ -92,7 +92,7 @@ fn pause(core: &JobCore, id: RequestId, by: ChangedBy, change: Change) -> Result
     Ok(is_wanted.then_some(Entry::Control { request: id, by, change, at: core.now }))
 }
 
-/// Changes the named workflow, or all that run and whose model has what is to be changed.
+/// Changes the named workflow; or the total of the plan's mix; or all that run and whose model has what is to be changed.
 fn retarget(
     core: &JobCore,
     id: RequestId,
@@ -101,32 +101,12 @@ fn retarget(
     to: Target,
 ) -> Result<Option<Entry>, Refusal> {
     steerable(core)?;
-    let wanted = match (wanted, &core.plan.mix) {
-        (None, Some(mix)) => shares(core, mix, to)?,
-        _ => meant(core, wanted, to)?.into_iter().map(|at| (at, to)).collect(),
-    };
-    let targets = wanted.into_iter().map(|(at, to)| {
+    let targets = meant(core, wanted, to)?.into_iter().map(|(at, to)| {
         let since = core.record.workflows()[at].load_time(core.now);
         Retarget { workflow: at, from: target(core, at), to, since }
     });
     let change = Change::Load { targets: targets.collect() };
     Ok(Some(Entry::Control { request: id, by, change, at: core.now }))
-}
-
-/// What each member of a mix gets of a total.
-fn shares(core: &JobCore, mix: &Mix, total: Target) -> Result<Vec<(usize, Target)>, Refusal> {
-    let shares: Vec<Target> = match total {
-        Target::Vus(vus) if vus > limits::VUS_MAX => return Err(Refusal::TooManyVus { vus }),
-        Target::Vus(vus) => mix.vus(vus).into_iter().map(Target::Vus).collect(),
-        Target::Rate(rate) => mix.rates(rate).into_iter().map(Target::Rate).collect(),
-    };
-    let members = mix.members.iter().map(|member| member.workflow);
-    let running: Vec<(usize, Target)> = members.zip(shares).filter(|(at, _)| has_load(core, *at)).collect();
-    if running.is_empty() {
-        return Err(Refusal::NoLoad);
-    }
-    running.iter().try_for_each(|(at, to)| accepts(core, *at, *to))?;
-    Ok(running)
 }
 
 /// A job that is on its way to its end is not changed any more.
@@ -140,13 +120,19 @@ fn position(plan: &Plan, name: &Name) -> Result<usize, Refusal> {
     found.ok_or_else(|| Refusal::UnknownWorkflow { name: name.clone(), known: known() })
 }
 
-/// The workflows that a change is for. Everything is looked at before anything is changed.
-fn meant(core: &JobCore, wanted: Option<&Name>, to: Target) -> Result<Vec<usize>, Refusal> {
+/// The workflows that a change is for, each with what it is changed to. Everything is looked at before anything is changed.
+fn meant(core: &JobCore, wanted: Option<&Name>, to: Target) -> Result<Vec<(usize, Target)>, Refusal> {
     let plans = &core.plan.workflows;
     if let Some(name) = wanted {
         let at = position(&core.plan, name)?;
         accepts(core, at, to)?;
-        return Ok(vec![at]);
+        return Ok(vec![(at, to)]);
+    }
+    if let Some(mix) = &core.plan.mix {
+        let parts: Vec<(usize, Target)> =
+            parts_of(mix, to).into_iter().filter(|(at, _)| has_load(core, *at)).collect();
+        parts.iter().try_for_each(|(at, to)| accepts(core, *at, *to))?;
+        return if parts.is_empty() { Err(Refusal::NoLoad) } else { Ok(parts) };
     }
     let loaded: Vec<usize> = (0..plans.len()).filter(|at| has_load(core, *at)).collect();
     let first = *loaded.first().ok_or(Refusal::NoLoad)?;
@@ -156,7 +142,16 @@ fn meant(core: &JobCore, wanted: Option<&Name>, to: Target) -> Result<Vec<usize>
         return Err(wrong_model(&plans[first], to));
     }
     fits.iter().try_for_each(|at| accepts(core, *at, to))?;
-    Ok(fits)
+    Ok(fits.into_iter().map(|at| (at, to)).collect())
+}
+
+/// What each member of a mix gets of a total.
+fn parts_of(mix: &Mix, total: Target) -> Vec<(usize, Target)> {
+    let members = mix.members.iter().map(|member| member.workflow);
+    match total {
+        Target::Vus(vus) => members.zip(mix.vus(vus).into_iter().map(Target::Vus)).collect(),
+        Target::Rate(rate) => members.zip(mix.rates(rate).into_iter().map(Target::Rate)).collect(),
+    }
 }
 
 /// Whether its load runs and has not come to its planned end.

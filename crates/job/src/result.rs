@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use hyperscale_plan::cores::WAITING_FOR_CORES;
 use hyperscale_stats::event::{NEWEST_POINTS_MAX, Target};
 use hyperscale_stats::result::{
     ErrorResult, Loss, PlanText, RunResult, Status, ThresholdResult, VERSION, WorkflowFacts, WorkflowResult,
@@ -145,12 +146,18 @@ fn workflow(core: &JobCore, at: usize) -> WorkflowResult {
     let facts = WorkflowFacts {
         name: plan.name.clone(),
         status: workflow_status(core, at),
-        reason: record.reason().map(ToString::to_string),
+        reason: record.reason().map(ToString::to_string).or_else(|| waiting(core, at)),
         elapsed: record.elapsed(core.now),
         vus: u64::from(plan.vus_max()),
         cores: record.cores(),
     };
     WorkflowResult { notes: notes::notes(core, at), ..workflow_result(facts, &core.live[at].totals) }
+}
+
+/// Why a workflow that is ready does not run.
+fn waiting(core: &JobCore, at: usize) -> Option<String> {
+    let is_ready = core.record.workflows()[at].state() == WorkflowState::Ready;
+    (is_ready && core.live[at].told_waiting).then(|| WAITING_FOR_CORES.to_owned())
 }
 
 /// Where a workflow is, in the words of the result.

@@ -58,7 +58,12 @@ fn workflows(all: &[(String, Status)]) -> String {
             None => others.push((*status, 1)),
         }
     }
-    let others: Vec<String> = others.iter().map(|(status, n)| format!("{n} {}", status.as_str())).collect();
+    let word = |status: Status| match status {
+        // The one reason for which a workflow that is ready does not run.
+        Status::Ready => "ready: waiting_for_cores",
+        other => other.as_str(),
+    };
+    let others: Vec<String> = others.iter().map(|(status, n)| format!("{n} {}", word(*status))).collect();
     match (running.is_empty(), others.is_empty()) {
         (true, _) => others.join(", "),
         (false, true) => format!("{} running", running.join(", ")),

@@ -29,14 +29,14 @@ pub(crate) async fn validate(
         }
         Err(error) => return Err(error),
     };
-    let cores = settings.cores.map_or_else(available_cores, Into::into);
+    let cores = args.cores.or(settings.cores).map_or_else(available_cores, Into::into);
     let explanation = explain(&loaded.plan, cores);
     let text = if settings.output.json {
         format!("{}\n", valid(&explanation, &loaded.warnings))
     } else {
         printer.verbatim(&render(&loaded.warnings));
         let details = if args.explain { format!("\n{explanation}") } else { String::new() };
-        format!("{}{details}", overview(&args.plan, &explanation))
+        format!("{}{details}", overview(&args.plan, &explanation, !args.explain))
     };
     print(&text, printer)?;
     Ok(ExitCode::Ok)
@@ -66,12 +66,17 @@ fn valid(explanation: &Explanation, warnings: &[Problem]) -> Value {
 }
 
 /// A line for each workflow and threshold.
-fn overview(path: &str, explanation: &Explanation) -> String {
+fn overview(path: &str, explanation: &Explanation, with_batches: bool) -> String {
     let mut text = format!("{path}: ok\n");
     for workflow in &explanation.workflows {
         let steps = workflow.parts.iter().filter(|part| part.part == "steps").flat_map(|part| &part.steps);
         let names: Vec<&str> = steps.map(|step| step.name.as_str()).collect();
         let _ = writeln!(text, "  {}: {}; steps {}", workflow.name, workflow.load, names.join(", "));
+    }
+    if with_batches && explanation.workflows.len() > 1 {
+        for (number, batch) in (1..).zip(&explanation.batches) {
+            let _ = writeln!(text, "  batch {number} of {} cores: {batch}", explanation.cores_total);
+        }
     }
     for rule in &explanation.thresholds {
         let _ = writeln!(text, "  threshold {rule}");

@@ -41,7 +41,7 @@ impl ProgressLog {
         let (status, text) = match state {
             WorkflowState::Waiting { cores } => {
                 let cores = count(*cores, "free core");
-                (Status::Ready, format!("waits for {cores}; it begins when another workflow has ended"))
+                (Status::Ready, format!("ready, waiting_for_cores: needs {cores}, which others have"))
             }
             WorkflowState::Preparing { cores } => {
                 (Status::Assigned, format!("preparing on {}", count(*cores, "core")))

@@ -118,6 +118,15 @@ fn validate_shows_what_a_plan_does() {
     snapshot!("validate_ok", on_four_cores(&["examples/shop.yaml"]));
     snapshot!("validate_explain", on_four_cores(&["examples/shop.yaml", "--explain"]));
     snapshot!("validate_json", on_four_cores(&["examples/quick.yaml", "--json"]));
+    let plan = PlanFile::new(
+        "workflows:\n  A: { vus: 9, duration: 1s, steps: { a: { http: http://x/ } } }\n  B: { vus: 9, duration: 1s, steps: { a: { http: http://x/ } } }\n  C: { vus: 9, duration: 1s, priority: exclusive, steps: { a: { http: http://x/ } } }\n",
+    );
+    let shared = run(&["validate", &plan.path(), "--cores", "1"]);
+    let batches = [
+        "batch 1 of 1 cores: C on 1 core; A ready, waiting_for_cores (at least 1)",
+        "batch 2 of 1 cores: A + B share 1 core",
+    ];
+    assert!(batches.iter().all(|batch| shared.stdout.contains(batch)), "{shared}");
 }
 
 #[test]

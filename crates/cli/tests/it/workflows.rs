@@ -443,11 +443,34 @@ fn a_workflow_without_a_free_core_says_that_it_waits() {
     let file = PlanFile::new(&plan);
     let base = format!("base={}", target.base);
     let outcome = run(&["run", &file.path(), "--no-ui", "--cores", "2", "--var", &base]);
-    outcome.assert_told(0, &["C: waits for 1 free core; it begins when another workflow has ended"]);
+    outcome.assert_told(0, &["C: ready, waiting_for_cores: needs 1 free core, which others have"]);
     for (cores, waiting) in [("2", 1), ("3", 0)] {
         let mut command = hyperscale();
         command.args(["validate", &file.path(), "--explain", "--var", &base]).env("HYPERSCALE_CORES", cores);
         let explained = Process::spawn(&mut command).wait().stdout;
-        assert_eq!(explained.matches("waits until others have ended").count(), waiting, "{explained}");
+        assert_eq!(
+            explained.matches("ready, waiting_for_cores until others have ended").count(),
+            waiting,
+            "{explained}"
+        );
     }
+}
+
+#[test]
+fn a_mix_is_split_by_weight_to_the_request() {
+    let target = Target::start(&[]);
+    let one = |path: &str, weight: u32| {
+        format!("{{ weight: {weight}, steps: {{ get: {{ http: \"{{{{ base }}}}/{path}\" }} }} }}")
+    };
+    let plan = format!(
+        "vars: {{ base: \"\" }}\nload: {{ rate: 100/s, duration: 1s }}\nworkflows:\n  Browse: {}\n  Buy: {}\n\
+         thresholds: [ failed.rate < 1%, completed == 100 ]\n",
+        one("browse", 70),
+        one("buy", 30)
+    );
+    let result = run_plan(&target, &plan, &["--cores", "2"]).result(0);
+    assert_books(&result);
+    let seen = target.seen();
+    assert_eq!((seen.at("/browse"), seen.at("/buy")), (70, 30));
+    assert!(result.thresholds_passed && result.thresholds.len() == 2, "{:?}", result.thresholds);
 }

@@ -53,7 +53,7 @@ fn requests(target: &str) -> Vec<HttpRequest> {
     let mut shared = streams.clone();
     shared.transport.connections = Some(1);
     let mut large = get(&format!("http://{target}/large"));
-    large.method = "POST".to_owned();
+    "POST".clone_into(&mut large.method);
     large.body = Body::Bytes(Arc::from(vec![b'x'; LARGE]));
     vec![kept, new, hops, streams, shared, large]
 }

@@ -107,7 +107,7 @@ impl Attempt {
         directive
     }
 
-    fn to_its_end(mut self) -> (SegmentResult, Totals, Vec<u32>) {
+    fn finish(mut self) -> (SegmentResult, Totals, Vec<u32>) {
         let result = self.until(|_| false).expect("it ends");
         self.segment.join();
         self.totals.balance().expect("the books balance");
@@ -118,7 +118,7 @@ impl Attempt {
 fn run(spec: &SegmentSpec) -> (SegmentResult, Totals, Vec<u32>) {
     let mut running = Attempt::start(spec);
     running.go();
-    running.to_its_end()
+    running.finish()
 }
 
 const COUNTED: &str = "vus: 5\niterations: 101\nramp: 0s\nsteps:\n  a: { http: 'BASE/a/{{ vu.id }}' }";
@@ -163,7 +163,7 @@ fn a_change_of_rate_holds_from_the_moment_it_names() {
     let directive = running.go();
     let change = RateChange { rate: Rate::per_second(400.0), from: Duration::from_secs(1) };
     running.segment.direct(Directive { rate: Some(change), ..directive });
-    let (_, totals, _) = running.to_its_end();
+    let (_, totals, _) = running.finish();
     // 10 in the first second, 400 in the other; the change may cost the start that was drawn already.
     let scheduled = totals.iterations.scheduled;
     assert!((405..=411).contains(&scheduled), "{scheduled}");
@@ -179,7 +179,7 @@ fn a_cancelled_segment_ends_and_counts_what_it_did() {
         std::thread::yield_now();
     }
     running.segment.direct(Directive { phase: StopPhase::Cancelling, ..directive });
-    let (result, totals, _) = running.to_its_end();
+    let (result, totals, _) = running.finish();
     assert_eq!(result.failure, None);
     assert_eq!(totals.steps()[0].requests, target.handle().stats().requests);
 }
@@ -202,7 +202,7 @@ fn a_set_up_leaves_plain_values_of_what_is_there() {
     let text = "vus: 1\niterations: 1\nsetup:\n  s: { http: 'BASE/json', extract: { n: { json: '$' } } }\n\
                 steps:\n  a: { http: 'BASE/{{ s.status }}/{{ s.json }}' }";
     let plan = plan_for(&target, text);
-    let (result, ..) = Attempt::start(&spec(&plan, SegmentKind::Setup, 0, 1, 1)).to_its_end();
+    let (result, ..) = Attempt::start(&spec(&plan, SegmentKind::Setup, 0, 1, 1)).finish();
     assert_eq!(result.failure, None);
     assert_eq!(result.values[0]["status"], json!(200));
     assert!(result.values[0]["json"].is_object(), "{:?}", result.values);
@@ -215,6 +215,6 @@ fn a_core_that_cannot_prepare_ends_the_whole_segment() {
     let auth = "{ oauth2: { token_url: 'http://127.0.0.1:1/', client_id: a, client_secret: b } }";
     let http = format!("{{ url: 'http://127.0.0.1:1/', auth: {auth} }}");
     let plan = Arc::new(plan(&format!("vus: 4\nduration: 1h\nsteps:\n  a: {{ http: {http} }}")));
-    let (result, ..) = Attempt::start(&spec(&plan, SegmentKind::Load, 0, 2, 2)).to_its_end();
+    let (result, ..) = Attempt::start(&spec(&plan, SegmentKind::Load, 0, 2, 2)).finish();
     assert_eq!(result.failure.expect("it says why").kind, FailureKind::Unreachable);
 }

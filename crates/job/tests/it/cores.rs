@@ -33,6 +33,12 @@ fn a_workflow_that_does_not_fit_waits_and_says_so_once() {
     assert_eq!(waiting(&model), ["B"]);
     model.seconds(3);
     assert_eq!(waiting(&model), ["B"]);
+    let snapshot = model.events.iter().rev().find_map(|event| match event {
+        Event::Snapshot(snapshot) => Some(&snapshot.result.workflows[1]),
+        _ => None,
+    });
+    let shown = snapshot.map(|workflow| (workflow.status.as_str(), workflow.reason.as_deref()));
+    assert_eq!(shown, Some(("ready", Some("waiting_for_cores"))));
     model.run(0);
     model.run(1);
     assert_eq!(model.job(), ("completed", None));

@@ -4,13 +4,16 @@
 //! Shows names and holes, never values: variables may be secrets.
 
 mod arguments;
+mod batches;
 mod http;
 mod text;
 
 use hyperscale_types::{Priority, Span};
 use serde::Serialize;
 
-use crate::cores::{self, Claim, Pool};
+pub use batches::{BatchExplanation, GroupExplanation, MemberExplanation, WaitingExplanation};
+
+use crate::cores::Claim;
 use crate::load::{iterations, open};
 use crate::model::step::{Action, Needs};
 use crate::model::{Call, Load, Plan, Step, StepGraph, StepKind, Workflow};
@@ -24,6 +27,8 @@ pub struct Explanation {
     pub cores_total: u32,
     /// Its workflows, in file order.
     pub workflows: Vec<WorkflowExplanation>,
+    /// In which order they get cores, if every batch ends before the next begins.
+    pub batches: Vec<BatchExplanation>,
     /// The rules of its thresholds.
     pub thresholds: Vec<String>,
 }
@@ -130,27 +135,19 @@ pub enum Made {
 
 /// Explains a plan for so many cores.
 pub fn explain(plan: &Plan, cores_total: u32) -> Explanation {
-    let waiting = waiting(plan, cores_total);
-    let workflow = |(at, workflow): (usize, &Workflow)| {
-        let waits_for_cores = waiting.contains(&at);
+    let batches = batches::batches(plan, cores_total);
+    let workflow = |workflow: &Workflow| {
+        let mut waiting = batches.iter().flat_map(|batch| &batch.waiting);
+        let waits_for_cores = waiting.any(|waiting| workflow.name == *waiting.name);
         WorkflowExplanation { waits_for_cores, ..explain_workflow(plan, workflow, cores_total) }
     };
     Explanation {
         plan: plan.name.clone(),
         cores_total,
-        workflows: plan.workflows.iter().enumerate().map(workflow).collect(),
+        workflows: plan.workflows.iter().map(workflow).collect(),
+        batches,
         thresholds: plan.thresholds.iter().map(|threshold| threshold.rule.text.clone()).collect(),
     }
-}
-
-/// Workflows that depend on nothing and still cannot begin at once: others of them take the cores.
-fn waiting(plan: &Plan, cores_total: u32) -> Vec<usize> {
-    let workflows = plan.workflows.iter().enumerate();
-    let ready: Vec<usize> = workflows.filter(|(_, w)| w.depends.is_empty()).map(|(at, _)| at).collect();
-    let claims: Vec<Claim> = ready.iter().map(|at| Claim::of(&plan.workflows[*at])).collect();
-    let pool = Pool { total: cores_total, free: cores_total };
-    let batch = cores::plan_batch(pool, &[], &claims);
-    batch.waiting.iter().map(|waiting| ready[waiting.index]).collect()
 }
 
 fn explain_workflow(plan: &Plan, workflow: &Workflow, cores_total: u32) -> WorkflowExplanation {

@@ -14,6 +14,10 @@ impl Display for Explanation {
         for workflow in &self.workflows {
             write!(f, "\n{}", Of(workflow, self.cores_total))?;
         }
+        writeln!(f, "\ncores {}", self.cores_total)?;
+        for (number, batch) in (1..).zip(&self.batches) {
+            writeln!(f, "  batch {number}     {batch}")?;
+        }
         if !self.thresholds.is_empty() {
             writeln!(f, "\nthresholds")?;
         }
@@ -36,7 +40,8 @@ impl Display for Of<'_> {
             (least, most) if least == most => least.to_string(),
             (least, most) => format!("{least} to {most}"),
         };
-        let waits = if workflow.waits_for_cores { "; waits until others have ended" } else { "" };
+        let waits =
+            if workflow.waits_for_cores { "; ready, waiting_for_cores until others have ended" } else { "" };
         writeln!(f, "  cores       {cores} of {total}{waits}")?;
         writeln!(f, "  load        {}", workflow.load)?;
         for (label, names) in [

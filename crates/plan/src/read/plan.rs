@@ -23,7 +23,7 @@ pub(super) struct Defaults<'n> {
 
 impl<'n> Defaults<'n> {
     /// Those of one protocol.
-    pub(super) fn of(&self, protocol: Protocol) -> Option<&'n Node> {
+    pub(super) fn of(self, protocol: Protocol) -> Option<&'n Node> {
         self.by_protocol[protocol as usize]
     }
 }

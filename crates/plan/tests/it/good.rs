@@ -177,3 +177,25 @@ fn a_mix_splits_vus_and_iterations_exactly() {
     let problems = hyperscale_plan::override_load(&mut changed, &vus(1)).expect_err("too few");
     assert!(render(&problems).contains("2 workflows share"), "{}", render(&problems));
 }
+
+#[test]
+fn batches_say_who_shares_cores_and_who_waits() {
+    let steps = "steps: { a: { http: http://localhost/ } }";
+    let text = format!(
+        "workflows:\n  A: {{ vus: 9, duration: 1s, {steps} }}\n  B: {{ vus: 9, duration: 1s, {steps} }}\n  \
+         C: {{ vus: 1, duration: 1s, {steps} }}\n  H: {{ vus: 9, duration: 1s, priority: high, {steps} }}\n  \
+         After: {{ depends: [H], {steps} }}\n"
+    );
+    let source = hyperscale_plan::Source::file(std::path::Path::new("p.yaml"), text.as_bytes());
+    let plan = hyperscale_plan::load(&source, &crate::common::world()).expect("a plan").plan;
+    let batches = |cores| explain(&plan, cores).batches.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(batches(8), ["H on 6 cores, A + B + C share 2 cores", "After on 1 core"]);
+    assert_eq!(
+        batches(2),
+        [
+            "H on 2 cores; A ready, waiting_for_cores (at least 1); B ready, waiting_for_cores (at least 1); \
+             C ready, waiting_for_cores (at least 1)",
+            "A + After + B + C share 2 cores",
+        ]
+    );
+}
