@@ -82,7 +82,6 @@ macro_rules! protocols {
         }
 
         /// A call prepared for one core.
-        #[allow(clippy::large_enum_variant, reason = "a boxed call would be one more cache miss per request; with one protocol there is nothing to expect")]
         pub enum Prepared {
             $($(#[doc = $doc])+ $(#[cfg($($cfg)+)])? $variant(<$client as Protocol>::Prepared),)+
         }

@@ -87,7 +87,7 @@ async fn a_waiting_call_is_small() {
     let client = Client::new();
     let prepared = prepare(&client, &get("http://127.0.0.1:1/")).await;
     let (session, progress) = (Session::new(), Progress::default());
-    let future = client.client.call(&session, &prepared, &client.scope, &progress);
+    let future = client.http.call(&session, &prepared, &client.scope, &progress);
     let bytes = size_of_val(&future);
     assert!(bytes <= CALL_BYTES_MAX, "a call takes {bytes} bytes");
 }

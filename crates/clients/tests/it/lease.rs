@@ -73,7 +73,7 @@ fn sender() {
                     let prepared = client.prepare(&request).await;
                     let session = Session::new();
                     loop {
-                        let call = client.client.call(&session, &prepared, &client.scope, &client.progress);
+                        let call = client.http.call(&session, &prepared, &client.scope, &client.progress);
                         if cancelled(&call.await) {
                             return;
                         }

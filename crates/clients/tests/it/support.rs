@@ -105,7 +105,7 @@ pub(crate) fn template(text: &str) -> Template {
 
 /// A client with one virtual user.
 pub(crate) struct Client {
-    pub(crate) client: Rc<HttpClient>,
+    pub(crate) http: Rc<HttpClient>,
     pub(crate) session: Session,
     pub(crate) scope: Values,
     pub(crate) progress: Progress,
@@ -125,7 +125,7 @@ impl Client {
     /// On a network, with these options.
     pub(crate) fn with(network: impl Into<Network>, options: ClientOptions) -> Self {
         Client {
-            client: HttpClient::new(Shared::new(network, options)),
+            http: HttpClient::new(Shared::new(network, options)),
             session: Session::new(),
             scope: Values::default(),
             progress: Progress::default(),
@@ -149,12 +149,12 @@ impl Client {
         needs: Needs,
     ) -> Result<Prepared, PrepareError> {
         let terms = Terms { needs, timeout: None };
-        self.client.prepare(request, terms, &Known::new(&self.scope, &Root::is_constant)).await
+        self.http.prepare(request, terms, &Known::new(&self.scope, &Root::is_constant)).await
     }
 
     /// Calls.
     pub(crate) async fn call(&self, prepared: &Prepared) -> Outcome {
-        self.client.call(&self.session, prepared, &self.scope, &self.progress).await
+        self.http.call(&self.session, prepared, &self.scope, &self.progress).await
     }
 
     /// Prepares and calls once.

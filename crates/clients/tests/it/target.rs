@@ -455,7 +455,7 @@ async fn http2_connections_are_shared_by_sessions_if_the_plan_says_so() {
             let sessions: Vec<_> = (0..8).map(|_| hyperscale_clients::http::Session::new()).collect();
             let calls = sessions
                 .iter()
-                .map(|session| client.client.call(session, &prepared, &client.scope, &client.progress));
+                .map(|session| client.http.call(session, &prepared, &client.scope, &client.progress));
             for outcome in join_all(calls).await {
                 assert_eq!((outcome.status.unwrap_or_default(), kind(&outcome)), (200, None));
             }
