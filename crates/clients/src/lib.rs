@@ -11,6 +11,7 @@ mod dns;
 #[cfg(feature = "test-protocol")]
 pub mod echo;
 mod errors;
+mod fields;
 pub mod http;
 mod known;
 pub mod lease;

@@ -1,35 +1,25 @@
-//! An answer as far as somebody needs it.
+//! A response as far as somebody needs it.
+
+use crate::fields::Fields;
 
 /// A final answer: the last one of a call with redirects.
 #[derive(Debug, Default)]
 pub struct Response {
     /// The decoded body; empty unless somebody needs it.
     pub body: Vec<u8>,
-    /// Names (in lower case) and values of the header fields, one after the other: two allocations per answer. Empty
-    /// unless somebody needs them.
-    fields: Vec<u8>,
-    /// For each field the ends of its name and its value in `fields`.
-    ends: Vec<(u32, u32)>,
+    /// Header fields or the like; empty unless somebody needs them.
+    fields: Fields,
 }
 
 impl Response {
     /// Appends a header field.
     pub(crate) fn push(&mut self, name: &str, value: &[u8]) {
-        self.fields.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
-        let name_end = self.fields.len() as u32;
-        self.fields.extend_from_slice(value);
-        self.ends.push((name_end, self.fields.len() as u32));
+        self.fields.push(name, value);
     }
 
     /// Header fields in the order they came, names in lower case.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let mut begin = 0;
-        self.ends.iter().map(move |(name_end, end)| {
-            let name = &self.fields[begin..*name_end as usize];
-            let value = &self.fields[*name_end as usize..*end as usize];
-            begin = *end as usize;
-            (std::str::from_utf8(name).expect("names of fields are ASCII"), value)
-        })
+        self.fields.iter()
     }
 
     /// The value of the first header field with this lower-case name.
@@ -39,7 +29,7 @@ impl Response {
 
     /// The values of all header fields with this lower-case name.
     pub fn header_all(&self, name: &str) -> impl Iterator<Item = &[u8]> {
-        self.headers().filter(move |(found, _)| *found == name).map(|(_, value)| value)
+        self.fields.all(name)
     }
 
     /// The value of a cookie that the answer sets, as written; the last one if it is set several times.

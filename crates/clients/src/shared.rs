@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use hyperscale_types::Now;
+use hyperscale_types::{Now, split_mix};
 
 use crate::clock;
 use crate::dns::Names;
@@ -56,10 +56,8 @@ impl Shared {
 
     /// The next number of the core's generator (SplitMix64). Not for secrets.
     pub(crate) fn random(&self) -> u64 {
-        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let (state, number) = split_mix::step(self.random.get());
         self.random.set(state);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        number
     }
 }

@@ -13,25 +13,28 @@ use crate::http::client::{HttpClient, Scratch};
 use crate::http::follow;
 use crate::http::h1::exchange::{self, Meter, Request};
 use crate::http::h1::reader::Reader;
-use crate::http::h2::multiplex;
-use crate::http::request::extra;
+use crate::http::h1::wire::{self, Given};
+use crate::http::h1::write;
+use crate::http::h2::{self, Parts, multiplex};
+use crate::http::request::extra::{self, Extra};
+use crate::http::request::message::Message;
 use crate::http::request::prepare::{Prepared, Target};
 use crate::http::request::url::Url;
-use crate::http::request::wire::{self, Given};
 use crate::http::response::collect::Collector;
 use crate::http::route::Route;
 use crate::http::route::connection::{self, Connection};
 use crate::http::session::Session;
+use crate::known::Nothing;
 use crate::outcome::{CallError, Outcome, Progress};
 
 /// A request and where it goes.
 pub(crate) struct Dispatch<'a> {
     /// Where.
     pub(crate) route: Rc<Route>,
-    /// What.
+    /// In HTTP/1.1 form, unless it is written from the message.
     pub(crate) request: Request<'a>,
-    /// A copy without extra fields, if the request cannot be filled again.
-    pub(crate) kept: Option<Vec<u8>>,
+    /// In parts, with what only this request has. `None` if the prepared request can be filled again.
+    pub(crate) message: Option<Box<(Message, Extra)>>,
 }
 
 /// The state of a call that its hops share.
@@ -66,17 +69,25 @@ pub(crate) async fn call<S: Scope>(
     let result = match fill(client, session, prepared, scope, started) {
         Err(error) => Err(error),
         Ok(mut dispatch) => match send(&mut flight, &mut dispatch).await {
-            Ok(()) if flight.collector.has_found() => {
-                Box::pin(follow::follow(&mut flight, dispatch, scope)).await
-            }
-            result => result,
+            Ok(Sent::Answered) if !flight.collector.has_found() => Ok(()),
+            Ok(sent) => Box::pin(follow::follow(&mut flight, dispatch, sent, scope)).await,
+            Err(error) => Err(error),
         },
     };
     conclude(flight, started, result)
 }
 
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// It was sent, and its answer read.
+    Answered,
+    /// Nothing was sent: it was written for HTTP/1.1, and the connection wants it in parts.
+    WantsParts,
+}
+
 /// Sends one request and reads its answer.
-pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<(), CallError> {
+pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<Sent, CallError> {
     let mut connection = match idle(flight.session, &dispatch.route) {
         Some(connection) => connection,
         None => Box::pin(open(flight, dispatch)).await?,
@@ -84,20 +95,43 @@ pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -
     match &mut connection {
         Connection::H1(io) => {
             let Flight { client, reader, collector, meter, .. } = flight;
+            if let Some(message) = &dispatch.message {
+                write_message(client, &dispatch.route, message)?;
+                dispatch.request = Request::Scratch;
+            }
             exchange::exchange(client, io, &mut dispatch.request, reader, collector, meter).await?;
         }
         Connection::H2(shared) => {
-            let request = h2_request(flight, dispatch)?;
+            let Some(request) = h2_request(flight.prepared, dispatch)? else {
+                flight.session.put(dispatch.route.id, flight.prepared.reuse, connection);
+                return Ok(Sent::WantsParts);
+            };
             Box::pin(multiplex::exchange(shared, request, flight)).await?;
         }
     }
     if flight.reader.keep_alive() && dispatch.route.shared.is_none() {
         flight.session.put(dispatch.route.id, flight.prepared.reuse, connection);
     }
-    Ok(())
+    Ok(Sent::Answered)
 }
 
-/// The request's bytes and where they go. Nothing may be awaited before bytes in the scratch buffer are written.
+/// Sends a request in parts that was not sent in HTTP/1.1 form.
+pub(crate) async fn send_parts<S: Scope>(
+    flight: &mut Flight<'_>,
+    dispatch: &mut Dispatch<'_>,
+    scope: &S,
+) -> Result<Sent, CallError> {
+    let Flight { client, session, prepared, .. } = *flight;
+    let message = fill_message(client, prepared, scope)?;
+    let now_s = client.shared.unix_s(clock::now());
+    let call = extra::Call { session, prepared, route: &dispatch.route, now_s };
+    let extra = extra_of(&call, &message, scope)?;
+    dispatch.message = Some(Box::new((message, extra)));
+    flight.meter.since = clock::now();
+    send(flight, dispatch).await
+}
+
+/// The request and where it goes. Nothing may be awaited before bytes in the scratch buffer are written.
 #[inline]
 fn fill<'a>(
     client: &HttpClient,
@@ -109,40 +143,93 @@ fn fill<'a>(
     let has_extra = extra::is_needed(session, prepared);
     if !has_extra && let (Some(bytes), Target::Fixed(route)) = (prepared.wire.as_constant(), &prepared.target)
     {
-        return Ok(Dispatch { route: Rc::clone(route), request: Request::Constant(bytes), kept: None });
+        return Ok(Dispatch { route: Rc::clone(route), request: Request::Constant(bytes), message: None });
     }
-    let (route, extra_at) = fill_scratch(client, prepared, scope)?;
-    let scratch = &mut *client.scratch.borrow_mut();
-    let kept = prepared.keeps_request().then(|| scratch.request.clone());
-    if has_extra {
-        let call = extra::Call { session, prepared, route: &route, now_s: client.shared.unix_s(started) };
-        call.write(scope, scratch)?;
-        wire::insert_extra(&mut scratch.request, extra_at, &scratch.extra);
-    }
-    Ok(Dispatch { route, request: Request::Scratch, kept })
+    fill_parts(client, session, prepared, scope, started, has_extra)
 }
 
-/// Fills the request into the scratch buffer; says where it goes and where extra fields belong.
-pub(crate) fn fill_scratch(
+/// Fills a request that is not constant: in HTTP/1.1 form if it can be filled again, in parts if not, or if parts are
+/// what its connection wants.
+fn fill_parts<'a>(
+    client: &HttpClient,
+    session: &Session,
+    prepared: &'a Prepared,
+    scope: &impl Scope,
+    started: Now,
+    has_extra: bool,
+) -> Result<Dispatch<'a>, CallError> {
+    let scratch = &mut *client.scratch.borrow_mut();
+    scratch.clear();
+    let Scratch { request, body, url, extra } = scratch;
+    let (url, route) = resolve(client, prepared, scope, url)?;
+    let call = extra::Call { session, prepared, route: &route, now_s: client.shared.unix_s(started) };
+    if !prepared.is_pure || route.speaks_h2() {
+        let message =
+            prepared.template.fill(scope, url.as_ref(), &route).map_err(|error| unfilled(&error))?;
+        let extra = if has_extra { extra_of(&call, &message, scope)? } else { Extra::default() };
+        let message = Some(Box::new((message, extra)));
+        return Ok(Dispatch { route, request: Request::Scratch, message });
+    }
+    let given = Given { url, forwarded: route.is_forwarded() };
+    let layout = prepared.wire.fill(scope, &given, request, body).map_err(|error| unfilled(&error))?;
+    if has_extra {
+        let target = std::str::from_utf8(&request[layout.target]).map_err(|_| bad_url("not UTF-8"))?;
+        let origin = if target.starts_with('/') { &*route.text } else { "" };
+        let address = format!("{origin}{target}");
+        let url = Url::parse(&address).map_err(|error| bad_url(&error.to_string()))?;
+        call.extra(&url, target, scope)?.write(prepared.wire.cookie_begun(), extra);
+        wire::insert_extra(request, layout.extra_at, extra);
+    }
+    Ok(Dispatch { route, request: Request::Scratch, message: None })
+}
+
+/// Where a request goes, and its URL if that was filled for this call.
+fn resolve<'u>(
     client: &HttpClient,
     prepared: &Prepared,
     scope: &impl Scope,
-) -> Result<(Rc<Route>, usize), CallError> {
-    let scratch = &mut *client.scratch.borrow_mut();
-    scratch.clear();
-    let Scratch { request, body, url, .. } = scratch;
-    let (given, route) = match &prepared.target {
-        Target::Fixed(route) => (Given { url: None, forwarded: false }, Rc::clone(route)),
+    url: &'u mut Vec<u8>,
+) -> Result<(Option<Url<'u>>, Rc<Route>), CallError> {
+    match &prepared.target {
+        Target::Fixed(route) => Ok((None, Rc::clone(route))),
         Target::Filled(template, link) => {
             template.fill(scope, url).map_err(|error| unfilled(&error))?;
             let text = std::str::from_utf8(url).map_err(|_| bad_url("not UTF-8"))?;
             let url = Url::parse(text).map_err(|error| bad_url(&error.to_string()))?;
             let route = client.routes.route(link, &url, || client.shared.random());
-            (Given { url: Some(url), forwarded: route.is_forwarded() }, route)
+            Ok((Some(url), route))
         }
-    };
-    let extra_at = prepared.wire.fill(scope, &given, request, body).map_err(|error| unfilled(&error))?;
-    Ok((route, extra_at))
+    }
+}
+
+/// The prepared request filled in parts, without what only one request has.
+pub(crate) fn fill_message(
+    client: &HttpClient,
+    prepared: &Prepared,
+    scope: &impl Scope,
+) -> Result<Message, CallError> {
+    let mut text = Vec::new();
+    let (url, route) = resolve(client, prepared, scope, &mut text)?;
+    prepared.template.fill(scope, url.as_ref(), &route).map_err(|error| unfilled(&error))
+}
+
+/// What only this request has, of one in parts.
+fn extra_of(call: &extra::Call<'_>, message: &Message, scope: &impl Scope) -> Result<Extra, CallError> {
+    let url = message.url()?;
+    let mut target = Vec::new();
+    write::write_target(&url, call.route, &mut target);
+    call.extra(&url, &String::from_utf8_lossy(&target), scope)
+}
+
+/// Writes a request in parts into the scratch buffer. Nothing may be awaited before it is sent.
+fn write_message(
+    client: &HttpClient,
+    route: &Route,
+    (message, extra): &(Message, Extra),
+) -> Result<(), CallError> {
+    let scratch = &mut *client.scratch.borrow_mut();
+    scratch.clear();
+    write::write(message, route, extra, &mut scratch.request)
 }
 
 /// A connection that is at hand: one of those that all share, or the best idle one of the session; those found dead are
@@ -168,7 +255,7 @@ fn idle(session: &Session, route: &Route) -> Option<Connection> {
 /// because others fill theirs meanwhile.
 async fn open(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<Connection, CallError> {
     let Flight { client, prepared, meter, .. } = flight;
-    if let Request::Scratch = dispatch.request {
+    if let (Request::Scratch, None) = (&dispatch.request, &dispatch.message) {
         dispatch.request = Request::Owned(client.scratch.borrow().request.clone());
     }
     let route = &dispatch.route;
@@ -181,22 +268,27 @@ async fn open(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<Co
             Connection::H2(Box::pin(timeout_at(end, shared)).await.map_err(|_| errors::timeout())??)
         }
     };
+    route.opened(matches!(connection, Connection::H2(_)));
     meter.since = clock::now();
     Ok(connection)
 }
 
-/// The request as HTTP/2 wants it. A constant one is turned once.
-fn h2_request(flight: &Flight<'_>, dispatch: &Dispatch<'_>) -> Result<multiplex::Parts, CallError> {
-    let tls = dispatch.route.is_tls();
-    match &dispatch.request {
-        Request::Owned(bytes) => multiplex::request(bytes, tls),
-        Request::Scratch => multiplex::request(&flight.client.scratch.borrow().request, tls),
-        Request::Constant(bytes) => {
-            if let Some(parts) = flight.prepared.h2.get() {
-                return Ok(parts.clone());
+/// The request as HTTP/2 wants it; `None` if there are no parts that it could be made from. A constant one is turned
+/// once.
+fn h2_request(prepared: &Prepared, dispatch: &Dispatch<'_>) -> Result<Option<Parts>, CallError> {
+    let turn = |message: &Message, extra: &Extra| {
+        h2::request(message, &message.url()?, extra).map_err(|error| CallError::protocol(error.to_string()))
+    };
+    match (&dispatch.message, &dispatch.request) {
+        (Some(message), _) => turn(&message.0, &message.1).map(Some),
+        (None, Request::Scratch | Request::Owned(_)) => Ok(None),
+        (None, Request::Constant(_)) => {
+            if let Some(parts) = prepared.h2.get() {
+                return Ok(Some(parts.clone()));
             }
-            let parts = multiplex::request(bytes, tls)?;
-            Ok(flight.prepared.h2.get_or_init(|| parts).clone())
+            let filled = prepared.template.fill(&Nothing, None, &dispatch.route);
+            let parts = turn(&filled.map_err(|error| unfilled(&error))?, &Extra::default())?;
+            Ok(Some(prepared.h2.get_or_init(|| parts).clone()))
         }
     }
 }

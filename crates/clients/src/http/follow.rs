@@ -5,23 +5,28 @@ use hyperscale_plan::template::Scope;
 use hyperscale_types::ErrorKind;
 
 use crate::http::auth::digest::Challenge;
-use crate::http::call::{self, Dispatch, Flight};
+use crate::http::call::{self, Dispatch, Flight, Sent};
 use crate::http::h1::exchange::Request;
 use crate::http::h1::reader::Reader;
-use crate::http::request::extra::Credentials;
+use crate::http::h1::write;
+use crate::http::request::extra::{Credentials, Extra};
 use crate::http::request::message::Message;
 use crate::http::response::collect::Found;
 use crate::http::response::decode::{Codings, DecodeError};
 use crate::http::route::Route;
 use crate::outcome::CallError;
 
-/// Follows up on an answer until nothing is left to do.
+/// Follows up on what `sent` left to do, until nothing is.
 pub(crate) async fn follow<S: Scope>(
     flight: &mut Flight<'_>,
     mut dispatch: Dispatch<'_>,
+    sent: Sent,
     scope: &S,
 ) -> Result<(), CallError> {
-    let mut message = sent(flight, &dispatch, scope)?;
+    if sent == Sent::WantsParts {
+        call::send_parts(flight, &mut dispatch, scope).await?;
+    }
+    let mut message = first(flight, &mut dispatch, scope)?;
     let (mut redirects, mut answered) = (0, false);
     while let Some(found) = flight.collector.take_found() {
         keep_cookies(flight, &message, &found)?;
@@ -69,10 +74,13 @@ fn answer_challenge(
     ) {
         return Ok(false);
     }
-    let Some(value) = session.authorize(&user, message.method(), &message.target(route)?) else {
+    let mut target = Vec::new();
+    write::write_target(&message.url()?, route, &mut target);
+    let target = String::from_utf8_lossy(&target);
+    let Some(value) = session.authorize(&user, message.method(), &target) else {
         return Ok(false);
     };
-    message.set("authorization", value.into_bytes());
+    message.set("authorization", value.as_bytes());
     Ok(true)
 }
 
@@ -100,20 +108,17 @@ fn undecodable(error: DecodeError) -> CallError {
     CallError::new(kind, error.to_string())
 }
 
-/// The request that was sent, without what was added for that hop only.
-fn sent(flight: &Flight<'_>, dispatch: &Dispatch<'_>, scope: &impl Scope) -> Result<Message, CallError> {
-    match (dispatch.kept.as_deref(), flight.prepared.wire.as_constant()) {
-        (Some(bytes), _) | (None, Some(bytes)) => Message::parse(bytes, &dispatch.route),
-        (None, None) => {
-            call::fill_scratch(flight.client, flight.prepared, scope)?;
-            Message::parse(&flight.client.scratch.borrow().request, &dispatch.route)
-        }
+/// The request that was sent, without what only that one had.
+fn first(flight: &Flight<'_>, dispatch: &mut Dispatch<'_>, scope: &impl Scope) -> Result<Message, CallError> {
+    match dispatch.message.take() {
+        Some(message) => Ok(message.0),
+        None => call::fill_message(flight.client, flight.prepared, scope),
     }
 }
 
 /// Keeps the cookies of an answer. Those that the jar refuses are not an error of the call.
 fn keep_cookies(flight: &Flight<'_>, message: &Message, found: &Found) -> Result<(), CallError> {
-    let url = message.parsed_url()?;
+    let url = message.url()?;
     let now_s = flight.client.shared.unix_s(flight.meter.since);
     let mut jar = flight.session.cookies.borrow_mut();
     for set_cookie in &found.set_cookies {
@@ -129,10 +134,14 @@ fn next<'a>(
     message: &Message,
 ) -> Result<Dispatch<'a>, CallError> {
     let client = flight.client;
-    let route = client.routes.route(&before.route.link, &message.parsed_url()?, || client.shared.random());
-    let now_s = client.shared.unix_s(flight.meter.since);
-    let bytes = message.encode(&route, &flight.session.cookies.borrow(), now_s)?;
+    let route = client.routes.route(&before.route.link, &message.url()?, || client.shared.random());
+    let mut extra = Extra::default();
+    if flight.prepared.cookie_jar {
+        let now_s = client.shared.unix_s(flight.meter.since);
+        flight.session.cookies.borrow().write_header(&message.url()?, now_s, &mut extra.cookies);
+    }
     flight.reader = Reader::new(message.is_head(), flight.prepared.limits.max_body);
     flight.collector.reset();
-    Ok(Dispatch { route, request: Request::Owned(bytes), kept: None })
+    let message = Some(Box::new((message.clone(), extra)));
+    Ok(Dispatch { route, request: Request::Scratch, message })
 }

@@ -5,3 +5,5 @@ pub(crate) mod exchange;
 pub(crate) mod head;
 pub(crate) mod memo;
 pub(crate) mod reader;
+pub(crate) mod wire;
+pub(crate) mod write;

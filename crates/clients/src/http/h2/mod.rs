@@ -35,7 +35,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, oneshot};
 
 pub use error::H2Error;
-pub use head::{HeadError, request_head};
+pub use head::HeadError;
+pub(crate) use head::{Parts, request};
 pub use pool::H2Pool;
 
 use crate::lease::LeaseDeadline;

@@ -5,8 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use bytes::Bytes;
-use http::{HeaderMap, Request as Head, StatusCode};
+use http::{HeaderMap, StatusCode};
 use hyperscale_types::Now;
 use hyperscale_types::rule::Phase;
 
@@ -15,7 +14,7 @@ use crate::http::call::Flight;
 use crate::http::h1::exchange::{Meter, malformed};
 use crate::http::h1::head::Malformed;
 use crate::http::h1::reader::{Flow, Sink};
-use crate::http::h2::{Answer, H2Connection, H2Error, Next, Traffic, request_head};
+use crate::http::h2::{Answer, H2Connection, H2Error, Next, Parts, Traffic};
 use crate::http::response::collect::Collector;
 use crate::http::route::connection::Connection;
 use crate::outcome::{CallError, Progress};
@@ -23,15 +22,6 @@ use crate::outcome::{CallError, Progress};
 /// What an HTTP/2 error means for a call.
 pub(crate) fn h2_error(error: H2Error) -> CallError {
     CallError::new(error.kind, error.message)
-}
-
-/// Head and body of a request.
-pub(crate) type Parts = (Head<()>, Bytes);
-
-/// The request as HTTP/2 wants it, from its HTTP/1.1 form.
-pub(crate) fn request(bytes: &[u8], tls: bool) -> Result<Parts, CallError> {
-    let (head, length) = request_head(bytes, tls).map_err(|error| CallError::protocol(error.to_string()))?;
-    Ok((head, Bytes::copy_from_slice(&bytes[length..])))
 }
 
 /// A new connection that is to be shared.

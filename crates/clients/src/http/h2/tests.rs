@@ -47,8 +47,8 @@ fn run<F: Future<Output = ()>>(test: F) {
 }
 
 fn request(path: &str) -> Request<()> {
-    let wire = format!("GET {path} HTTP/1.1\r\nhost: a.example\r\nx: y\r\n\r\n");
-    request_head(wire.as_bytes(), false).expect("a valid head").0
+    let request = Request::builder().uri(format!("http://a.example{path}")).version(http::Version::HTTP_2);
+    request.header("x", "y").body(()).expect("a valid head")
 }
 
 /// Lets the other tasks run until something is true.

@@ -9,13 +9,13 @@ use hyperscale_plan::template::{Escape, JsonPiece, Scope, Template};
 use crate::http::request::encode::has;
 use crate::http::request::multipart::{Multipart, PartHead};
 use crate::http::request::prepare::PrepareError;
-use crate::http::request::wire::{Builder, Piece};
+use crate::http::request::text::{Piece, Text};
 use crate::known::Known;
 
 /// A body and what its header fields say.
 pub(crate) struct Encoded {
-    media_type: Option<String>,
-    parts: Builder,
+    pub(crate) media_type: Option<String>,
+    pub(crate) text: Text,
 }
 
 /// Encodes a body as far as it is known.
@@ -24,7 +24,7 @@ pub(crate) fn encode<S: Scope>(
     boundary: &str,
     known: &Known<'_, S>,
 ) -> Result<Encoded, PrepareError> {
-    let mut parts = Builder::default();
+    let mut parts = Text::default();
     let media_type = match body {
         Body::Empty => None,
         Body::Text(text) => {
@@ -54,13 +54,13 @@ pub(crate) fn encode<S: Scope>(
         }
         Body::Multipart(list) => Some(multipart(list, boundary, known, &mut parts)?),
     };
-    Ok(Encoded { media_type, parts })
+    Ok(Encoded { media_type, text: parts })
 }
 
 fn form<S: Scope>(
     pairs: &[(Template, Template)],
     known: &Known<'_, S>,
-    to: &mut Builder,
+    to: &mut Text,
 ) -> Result<(), PrepareError> {
     for (at, (name, value)) in pairs.iter().enumerate() {
         if at > 0 {
@@ -78,7 +78,7 @@ fn multipart<S: Scope>(
     parts: &[Part],
     boundary: &str,
     known: &Known<'_, S>,
-    to: &mut Builder,
+    to: &mut Text,
 ) -> Result<String, PrepareError> {
     let writer = Multipart::new(boundary)?;
     let mut bytes = Vec::new();
@@ -106,28 +106,16 @@ fn read(path: &Path) -> Result<Vec<u8>, PrepareError> {
 }
 
 impl Encoded {
-    /// Appends the header fields that describe the body.
-    pub(crate) fn fields(&self, request: &HttpRequest, to: &mut Builder) {
-        if let Some(media_type) = &self.media_type
-            && !has(request, "content-type")
-        {
-            to.bytes(format!("content-type: {media_type}\r\n"));
-        }
+    /// The value of `content-length`, unless the plan says it or the request needs none.
+    pub(crate) fn length(&self, request: &HttpRequest) -> Option<Text> {
         let is_empty = matches!(request.body, Body::Empty);
         let expected = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
         if has(request, "content-length") || (is_empty && !expected) {
-            return;
+            return None;
         }
-        to.bytes("content-length: ");
-        match self.parts.constant_length() {
-            Some(length) => to.bytes(itoa::Buffer::new().format(length)),
-            None => to.piece(Piece::ContentLength),
-        }
-        to.bytes("\r\n");
-    }
-
-    /// Appends the body itself.
-    pub(crate) fn append(self, to: &mut Builder) {
-        to.append(self.parts);
+        Some(match self.text.as_constant() {
+            Some(bytes) => Text::constant(itoa::Buffer::new().format(bytes.len())),
+            None => Text::of(Piece::ContentLength),
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! The head of a request in wire form, in preparation: request line, the plan's fields, defaults, credentials, cookies.
+//! A request in parts, in preparation: target, the plan's fields, defaults, credentials, cookies, body.
 
 use std::rc::Rc;
 
@@ -11,9 +11,9 @@ use crate::http::auth::token::FreshToken;
 use crate::http::request::body;
 use crate::http::request::prepare::{PrepareError, parse};
 use crate::http::request::target::{FixedOrigin, UrlPiece};
+use crate::http::request::template::{COOKIE, RequestTemplate};
+use crate::http::request::text::{Piece, Text};
 use crate::http::request::url::Url;
-use crate::http::request::wire::{Builder, Piece, Wire};
-use crate::http::route::{Link, Route};
 use crate::known::Known;
 
 const USER_AGENT: &str =
@@ -22,16 +22,12 @@ const USER_AGENT: &str =
 /// Content codings that are offered: those that can be decoded.
 const ACCEPTED: &str = "gzip, deflate, br, zstd";
 
-const COOKIE: &str = "cookie";
-
 /// What a request is encoded from.
 pub(crate) struct Plan<'a, S> {
     /// What the plan says.
     pub(crate) request: &'a HttpRequest,
     /// What is known by now.
     pub(crate) known: &'a Known<'a, S>,
-    /// How peers are reached.
-    pub(crate) link: &'a Link,
     /// The OAuth 2 token, if the plan wants one.
     pub(crate) token: Option<Rc<FreshToken>>,
     /// Separates the parts of a multipart body.
@@ -39,89 +35,81 @@ pub(crate) struct Plan<'a, S> {
 }
 
 impl<S: Scope> Plan<'_, S> {
-    /// The request in wire form. `fixed`: its origin and route, if they are constant.
-    pub(crate) fn encode(&self, fixed: Option<(&FixedOrigin<'_>, &Route)>) -> Result<Wire, PrepareError> {
+    /// The request in parts. `fixed`: its origin, if that is constant.
+    pub(crate) fn encode(&self, fixed: Option<&FixedOrigin<'_>>) -> Result<RequestTemplate, PrepareError> {
         let Plan { request, known, .. } = *self;
         let body = body::encode(&request.body, self.boundary, known)?;
-        let url = fixed.map(|(fixed, _)| parse(fixed.origin)).transpose()?;
-        let mut head = Builder::default();
-        head.bytes(&request.method);
-        head.bytes(" ");
-        match fixed {
-            None => head.piece(Piece::Target),
-            Some((fixed, route)) => request_target(fixed, route, url.as_ref(), &mut head),
-        }
-        head.bytes(" HTTP/1.1\r\n");
-        if !has(request, "host") {
-            head.bytes("host: ");
-            match &url {
-                None => head.piece(Piece::Authority),
-                Some(url) => head.bytes(authority(url)),
-            }
-            head.bytes("\r\n");
-        }
+        let url = fixed.map(|fixed| parse(fixed.origin)).transpose()?;
+        let mut fields = Fields(Vec::new());
         for (name, value) in request.headers.iter().filter(|(name, _)| name != COOKIE) {
-            field(name, value, known, &mut head)?;
+            fields.push(name, field_text(value, known)?);
         }
-        default_fields(request, &mut head);
-        proxy_authorization(fixed.map(|(_, route)| route), self.link, &mut head);
-        self.authorization(url.as_ref(), &mut head)?;
-        body.fields(request, &mut head);
-        cookies(request, known, &mut head)?;
-        head.bytes("\r\n");
-        let pieces = head.end_head();
-        body.append(&mut head);
-        Ok(head.finish(pieces))
+        default_fields(request, &mut fields);
+        if let Some(authorization) = self.authorization(url.as_ref())? {
+            fields.push("authorization", authorization);
+        }
+        if let Some(media_type) = body.media_type.as_ref().filter(|_| !has(request, "content-type")) {
+            fields.push("content-type", Text::constant(media_type));
+        }
+        if let Some(length) = body.length(request) {
+            fields.push("content-length", length);
+        }
+        Ok(RequestTemplate {
+            method: request.method.as_str().into(),
+            target: fixed.map(target),
+            authority: url.map(|url| authority(&url).into()),
+            fields: fields.0,
+            cookies: cookies(request, known)?,
+            body: body.text,
+        })
     }
 
-    fn authorization(&self, url: Option<&Url<'_>>, to: &mut Builder) -> Result<(), PrepareError> {
+    fn authorization(&self, url: Option<&Url<'_>>) -> Result<Option<Text>, PrepareError> {
         let Plan { request, known, .. } = *self;
         if has(request, "authorization") {
-            return Ok(());
+            return Ok(None);
         }
-        match (&request.auth, &self.token) {
+        Ok(match (&request.auth, &self.token) {
             (None, _) => {
-                if let Some((user, password)) = url.and_then(Url::credentials) {
-                    to.bytes(format!("authorization: {}\r\n", basic(&user, &password)));
-                }
+                let credentials = url.and_then(Url::credentials);
+                credentials.map(|(user, password)| Text::constant(basic(&user, &password)))
             }
             (Some(Auth::Basic { user, password }), _) => {
-                to.bytes("authorization: ");
-                match (known.text(user)?, known.text(password)?) {
-                    (Some(user), Some(password)) => to.bytes(basic(&user, &password)),
-                    _ => to.piece(Piece::Basic(Box::new((user.clone(), password.clone())))),
-                }
-                to.bytes("\r\n");
+                Some(match (known.text(user)?, known.text(password)?) {
+                    (Some(user), Some(password)) => Text::constant(basic(&user, &password)),
+                    _ => Text::of(Piece::Basic(Box::new((user.clone(), password.clone())))),
+                })
             }
             (Some(Auth::Bearer(token)), _) => {
-                to.bytes("authorization: Bearer ");
-                known.append(token, Escape::Header, Escape::Header, to)?;
-                to.bytes("\r\n");
+                let mut text = Text::constant("Bearer ");
+                known.append(token, Escape::Header, Escape::Header, &mut text)?;
+                Some(text)
             }
-            (Some(Auth::OAuth2(_)), Some(token)) => {
-                to.bytes("authorization: ");
-                to.piece(Piece::Token(Rc::clone(token)));
-                to.bytes("\r\n");
-            }
+            (Some(Auth::OAuth2(_)), Some(token)) => Some(Text::of(Piece::Token(Rc::clone(token)))),
             // Sent when the server has asked.
-            (Some(Auth::Digest { .. }), _) | (Some(Auth::OAuth2(_)), None) => {}
-        }
-        Ok(())
+            (Some(Auth::Digest { .. }), _) | (Some(Auth::OAuth2(_)), None) => None,
+        })
     }
 }
 
-fn request_target(fixed: &FixedOrigin<'_>, route: &Route, url: Option<&Url<'_>>, to: &mut Builder) {
-    if let Some(url) = url.filter(|_| route.is_forwarded()) {
-        to.bytes("http://");
-        to.bytes(authority(url));
+/// Fields so far.
+struct Fields(Vec<(Box<str>, Text)>);
+
+impl Fields {
+    fn push(&mut self, name: &str, value: Text) {
+        self.0.push((name.into(), value));
     }
-    to.bytes(&fixed.begin);
+}
+
+fn target(fixed: &FixedOrigin<'_>) -> Text {
+    let mut text = Text::constant(&fixed.begin);
     for piece in fixed.rest {
         match piece {
-            UrlPiece::Text(text) => to.bytes(text),
-            UrlPiece::Hole(hole, escape) => to.piece(Piece::Hole(hole.clone(), *escape)),
+            UrlPiece::Text(constant) => text.bytes(constant),
+            UrlPiece::Hole(hole, escape) => text.piece(Piece::Hole(hole.clone(), *escape)),
         }
     }
+    text
 }
 
 fn authority(url: &Url<'_>) -> Vec<u8> {
@@ -135,23 +123,16 @@ pub(crate) fn has(request: &HttpRequest, name: &str) -> bool {
     request.headers.iter().any(|(given, _)| given == name)
 }
 
-fn field<S: Scope>(
-    name: &str,
-    value: &Template,
-    known: &Known<'_, S>,
-    to: &mut Builder,
-) -> Result<(), PrepareError> {
-    to.bytes(name);
-    to.bytes(": ");
-    known.append(value, Escape::Header, Escape::Header, to)?;
-    to.bytes("\r\n");
-    Ok(())
+fn field_text<S: Scope>(value: &Template, known: &Known<'_, S>) -> Result<Text, PrepareError> {
+    let mut text = Text::default();
+    known.append(value, Escape::Header, Escape::Header, &mut text)?;
+    Ok(text)
 }
 
-fn default_fields(request: &HttpRequest, to: &mut Builder) {
+fn default_fields(request: &HttpRequest, to: &mut Fields) {
     let mut default = |name: &str, value: &str| {
         if !has(request, name) {
-            to.bytes(format!("{name}: {value}\r\n"));
+            to.push(name, Text::constant(value));
         }
     };
     default("user-agent", USER_AGENT);
@@ -164,42 +145,24 @@ fn default_fields(request: &HttpRequest, to: &mut Builder) {
     }
 }
 
-/// A proxy that forwards requests wants its credentials with each; one that tunnels got them with `CONNECT`.
-fn proxy_authorization(route: Option<&Route>, link: &Link, to: &mut Builder) {
-    let Some(value) = link.proxy.as_ref().and_then(|proxy| proxy.authorization.as_deref()) else {
-        return;
-    };
-    match route {
-        None => to.piece(Piece::ProxyAuthorization(value.into())),
-        Some(route) if route.is_forwarded() => to.bytes(format!("proxy-authorization: {value}\r\n")),
-        Some(_) => {}
+/// The plan's cookies as one value: those of `cookie` headers, then `cookies`.
+fn cookies<S: Scope>(request: &HttpRequest, known: &Known<'_, S>) -> Result<Option<Text>, PrepareError> {
+    let headers = request.headers.iter().filter(|(name, _)| name == COOKIE).map(|(_, value)| (None, value));
+    let cookies = request.cookies.iter().map(|(name, value)| (Some(name), value));
+    let mut text = None;
+    for (name, value) in headers.chain(cookies) {
+        let text = match &mut text {
+            None => text.insert(Text::default()),
+            Some(text) => {
+                text.bytes("; ");
+                text
+            }
+        };
+        if let Some(name) = name {
+            text.bytes(name);
+            text.bytes("=");
+        }
+        known.append(value, Escape::Header, Escape::Header, text)?;
     }
-}
-
-/// All cookies of a request stand in one field (RFC 6265, section 5.4): those of `cookie` headers, the plan's `cookies`,
-/// and, because it comes last, those of the jar.
-fn cookies<S: Scope>(
-    request: &HttpRequest,
-    known: &Known<'_, S>,
-    to: &mut Builder,
-) -> Result<(), PrepareError> {
-    let mut separator = "cookie: ";
-    for (_, value) in request.headers.iter().filter(|(name, _)| name == COOKIE) {
-        to.bytes(separator);
-        known.append(value, Escape::Header, Escape::Header, to)?;
-        separator = "; ";
-    }
-    for (name, value) in &request.cookies {
-        to.bytes(separator);
-        to.bytes(name.as_str());
-        to.bytes("=");
-        known.append(value, Escape::Header, Escape::Header, to)?;
-        separator = "; ";
-    }
-    let begun = separator == "; ";
-    to.extra(begun);
-    if begun {
-        to.bytes("\r\n");
-    }
-    Ok(())
+    Ok(text)
 }

@@ -1,11 +1,12 @@
-//! Header fields that only a call knows: cookies of the jar, answers to challenges.
+//! Header fields that only a call knows: cookies of the jar, responses to challenges.
 
 use hyperscale_plan::template::{Escape, Scope, Template};
 
-use crate::http::call::{bad_url, unfilled};
-use crate::http::client::Scratch;
-use crate::http::request::prepare::Prepared;
-use crate::http::request::url::Url;
+use super::message::Message;
+use super::prepare::Prepared;
+use super::template::COOKIE;
+use super::url::Url;
+use crate::http::call::unfilled;
 use crate::http::route::Route;
 use crate::http::session::{Session, User};
 use crate::outcome::CallError;
@@ -16,7 +17,16 @@ pub(crate) fn is_needed(session: &Session, prepared: &Prepared) -> bool {
         || (prepared.digest.is_some() && session.has_digests())
 }
 
-/// The call whose request is in the scratch buffer.
+/// Fields of one request that only its call knows.
+#[derive(Debug, Default)]
+pub(crate) struct Extra {
+    /// Cookies of the jar, `a=1; b=2`; empty if it has none for the URL.
+    pub(crate) cookies: Vec<u8>,
+    /// The value of `authorization` for a server that has asked before.
+    pub(crate) authorization: Option<String>,
+}
+
+/// The call that a request belongs to.
 pub(crate) struct Call<'a> {
     pub(crate) session: &'a Session,
     pub(crate) prepared: &'a Prepared,
@@ -25,42 +35,44 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Writes the fields into their scratch buffer.
-    pub(crate) fn write(&self, scope: &impl Scope, scratch: &mut Scratch) -> Result<(), CallError> {
-        let Scratch { request, url, extra, .. } = scratch;
-        // After the plan's cookies the field is still open: further cookies join it, further fields end it first.
-        let begun = self.prepared.wire.cookie_begun();
+    /// The fields of a request for `url`, whose target is sent as `target`.
+    pub(crate) fn extra(&self, url: &Url<'_>, target: &str, scope: &impl Scope) -> Result<Extra, CallError> {
+        let mut extra = Extra::default();
         if self.prepared.cookie_jar {
-            let url = self.url(request, url)?;
-            let before = extra.len();
-            extra.extend_from_slice(if begun { b"; " } else { b"cookie: " });
-            if self.session.cookies.borrow().write_header(&url, self.now_s, extra) {
-                extra.extend_from_slice(if begun { b"" } else { b"\r\n" });
-            } else {
-                extra.truncate(before);
-            }
+            self.session.cookies.borrow().write_header(url, self.now_s, &mut extra.cookies);
         }
         if let Some(credentials) = &self.prepared.digest {
-            let (method, target) = request_line(request);
             let credentials = Credentials::fill(credentials, scope)?;
-            if let Some(value) = self.session.authorize(&credentials.at(self.route), method, target) {
-                let (open, close) = if begun { ("\r\n", "") } else { ("", "\r\n") };
-                extra.extend_from_slice(format!("{open}authorization: {value}{close}").as_bytes());
-            }
+            let method = &self.prepared.template.method;
+            extra.authorization = self.session.authorize(&credentials.at(self.route), method, target);
         }
-        Ok(())
+        Ok(extra)
+    }
+}
+
+impl Extra {
+    /// Writes the fields as they are inserted into an HTTP/1.1 head. After the plan's cookies the field is still open
+    /// (`begun`): further cookies join it, further fields end it first.
+    pub(crate) fn write(&self, begun: bool, out: &mut Vec<u8>) {
+        if !self.cookies.is_empty() {
+            out.extend_from_slice(if begun { b"; " } else { b"cookie: " });
+            out.extend_from_slice(&self.cookies);
+            out.extend_from_slice(if begun { b"" } else { b"\r\n" });
+        }
+        if let Some(value) = &self.authorization {
+            let (open, close) = if begun { ("\r\n", "") } else { ("", "\r\n") };
+            out.extend_from_slice(format!("{open}authorization: {value}{close}").as_bytes());
+        }
     }
 
-    /// The absolute URL of the request.
-    fn url<'u>(&self, request: &[u8], url: &'u mut Vec<u8>) -> Result<Url<'u>, CallError> {
-        let (_, target) = request_line(request);
-        url.clear();
-        if target.starts_with('/') {
-            url.extend_from_slice(self.route.text.as_bytes());
+    /// All cookies of a request: the plan's, then those of the jar.
+    pub(crate) fn all_cookies(&self, message: &Message) -> Vec<u8> {
+        let mut cookies = message.fields().all(COOKIE).next().unwrap_or_default().to_vec();
+        if !cookies.is_empty() && !self.cookies.is_empty() {
+            cookies.extend_from_slice(b"; ");
         }
-        url.extend_from_slice(target.as_bytes());
-        let text = std::str::from_utf8(url).map_err(|_| bad_url("not UTF-8"))?;
-        Url::parse(text).map_err(|error| bad_url(&error.to_string()))
+        cookies.extend_from_slice(&self.cookies);
+        cookies
     }
 }
 
@@ -88,11 +100,4 @@ impl Credentials {
     pub(crate) fn at(&self, route: &Route) -> User<'_> {
         User { route: route.id, name: &self.user, password: &self.password }
     }
-}
-
-/// Method and target of a request.
-fn request_line(request: &[u8]) -> (&str, &str) {
-    let mut words =
-        request.splitn(3, |byte| *byte == b' ').map(|word| std::str::from_utf8(word).unwrap_or_default());
-    (words.next().unwrap_or_default(), words.next().unwrap_or_default())
 }

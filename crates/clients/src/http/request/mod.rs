@@ -7,5 +7,6 @@ pub(crate) mod message;
 pub mod multipart;
 pub(crate) mod prepare;
 pub(crate) mod target;
+pub(crate) mod template;
+pub(crate) mod text;
 pub mod url;
-pub(crate) mod wire;

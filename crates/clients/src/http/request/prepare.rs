@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Auth, Reuse, StatusSet, Stream};
 use hyperscale_plan::model::step::Needs;
@@ -19,11 +18,14 @@ use crate::http::auth::oauth2::TokenError;
 use crate::http::auth::token;
 use crate::http::client::HttpClient;
 use crate::http::h1::memo::Memo;
+use crate::http::h1::wire::Wire;
+use crate::http::h2::Parts;
 use crate::http::request::encode;
 use crate::http::request::multipart::{self, MultipartError};
 use crate::http::request::target::{FixedOrigin, UrlTemplate};
+use crate::http::request::template::RequestTemplate;
+use crate::http::request::text::{Piece, Text};
 use crate::http::request::url::{Url, UrlError};
-use crate::http::request::wire::{Builder, Piece, Wire};
 use crate::http::route::proxy::Proxy;
 use crate::http::route::{Link, Route};
 use crate::known::Known;
@@ -109,12 +111,15 @@ impl PrepareError {
     }
 }
 
-/// One HTTP call prepared for one core: constant pieces in wire form, holes to fill.
+/// One HTTP call prepared for one core.
 pub struct Prepared {
+    pub(crate) template: RequestTemplate,
+    /// The same in HTTP/1.1 form.
     pub(crate) wire: Wire,
     pub(crate) target: Target,
     pub(crate) is_head: bool,
-    is_pure: bool,
+    /// Filling it again gives the same.
+    pub(crate) is_pure: bool,
     pub(crate) limits: Limits,
     pub(crate) reuse: Reuse,
     pub(crate) expect: StatusSet,
@@ -124,7 +129,7 @@ pub struct Prepared {
     /// User and password for a server that asks.
     pub(crate) digest: Option<Box<(Template, Template)>>,
     /// The request as HTTP/2 wants it, if it is constant.
-    pub(crate) h2: OnceCell<(http::Request<()>, Bytes)>,
+    pub(crate) h2: OnceCell<Parts>,
     /// The head of the last answer.
     pub(crate) memo: RefCell<Memo>,
 }
@@ -163,7 +168,7 @@ pub(crate) enum Target {
 
 impl<S: Scope> Known<'_, S> {
     /// Appends a hole, or its text if that is known.
-    pub(crate) fn append_hole(&self, hole: &Hole, escape: Escape, to: &mut Builder) -> Result<(), FillError> {
+    pub(crate) fn append_hole(&self, hole: &Hole, escape: Escape, to: &mut Text) -> Result<(), FillError> {
         match self.fill(hole, escape)? {
             Some(text) => to.bytes(text),
             None => to.piece(Piece::Hole(hole.clone(), escape)),
@@ -177,7 +182,7 @@ impl<S: Scope> Known<'_, S> {
         template: &Template,
         escape: Escape,
         constant: Escape,
-        to: &mut Builder,
+        to: &mut Text,
     ) -> Result<(), PrepareError> {
         for piece in template.pieces() {
             match piece {
@@ -215,14 +220,16 @@ impl Prepared {
             _ => None,
         };
         let boundary = multipart::boundary([client.shared.random(), client.shared.random()]);
-        let plan = encode::Plan { request, known, link: &link, token, boundary: &boundary };
-        let wire = plan.encode(url.fixed_origin().as_ref().zip(route.as_deref()))?;
+        let plan = encode::Plan { request, known, token, boundary: &boundary };
+        let template = plan.encode(url.fixed_origin().as_ref())?;
+        let wire = Wire::new(&template, route.as_deref(), &link);
         let target = match route {
             Some(route) => Target::Fixed(route),
             None => Target::Filled(url, link),
         };
-        let is_pure = wire.is_pure() && url_is_pure;
+        let is_pure = template.is_pure() && url_is_pure;
         Ok(Prepared {
+            template,
             wire,
             target,
             is_head: request.method == "HEAD",
@@ -237,12 +244,6 @@ impl Prepared {
             h2: OnceCell::new(),
             memo: RefCell::default(),
         })
-    }
-
-    /// Whether the filled request must be kept while it is answered, because filling it again for a redirect would
-    /// give something else.
-    pub(crate) fn keeps_request(&self) -> bool {
-        !self.is_pure && (self.limits.redirects > 0 || self.cookie_jar || self.digest.is_some())
     }
 
     /// When a call that started then must end.

@@ -51,6 +51,7 @@ pub(crate) struct Route {
     /// HTTP/2 connections shared by the virtual users of the core, if the plan wants that.
     pub(crate) shared: Option<H2Pool>,
     next_address: Cell<usize>,
+    speaks_h2: Cell<bool>,
 }
 
 impl Routes {
@@ -86,6 +87,11 @@ impl Routes {
         self.next_id.set(id + 1);
         let next_address = Cell::new(begin() as usize);
         let origin = url.origin();
+        let may_speak_h2 = match link.settings.version {
+            HttpVersion::Auto => origin.scheme.is_tls(),
+            HttpVersion::Http1 => false,
+            HttpVersion::Http2 => true,
+        };
         let route = Rc::new(Route {
             id,
             text: origin.to_string().into(),
@@ -93,6 +99,7 @@ impl Routes {
             link: Rc::clone(link),
             shared: link.pool(),
             next_address,
+            speaks_h2: Cell::new(may_speak_h2),
         });
         routes.push(Rc::clone(&route));
         route
@@ -130,6 +137,22 @@ impl Route {
     /// Whether requests name the whole URL, because a proxy forwards them.
     pub(crate) fn is_forwarded(&self) -> bool {
         self.link.proxy.is_some() && self.origin.scheme == Scheme::Http
+    }
+
+    /// What a proxy that forwards requests wants to see with each of them.
+    pub(crate) fn forwarding_credentials(&self) -> Option<&str> {
+        self.link.proxy.as_ref().filter(|_| self.is_forwarded())?.authorization.as_deref()
+    }
+
+    /// Whether the last connection spoke HTTP/2, or the first one may.
+    #[inline]
+    pub(crate) fn speaks_h2(&self) -> bool {
+        self.speaks_h2.get()
+    }
+
+    /// A connection was opened.
+    pub(crate) fn opened(&self, speaks_h2: bool) {
+        self.speaks_h2.set(speaks_h2);
     }
 
     /// Whether the connection is encrypted.
