@@ -86,7 +86,9 @@ mod tests {
 
     fn turn(url: &str, fields: &[(&str, &str)]) -> Result<Parts, HeadError> {
         let mut list = Fields::default();
-        fields.iter().for_each(|(name, value)| list.push(name, value.as_bytes()));
+        for (name, value) in fields {
+            list.push(name, value.as_bytes());
+        }
         let message = Message::new("POST".into(), url.to_owned(), list, b"body".to_vec());
         request(&message, &message.url().expect("a URL"), &Extra::default())
     }
