@@ -9,12 +9,14 @@
 //! | ---------- | ---------------------------------------- | ----------------------------- |
 //! | [`gossip`] | `swim::Datagram`, federated probes       | `Gossip`, one per datagram    |
 //! | [`stream`] | `swim::StreamMessage`                    | `Membership` in a `Control`   |
+//! | [`log`]    | `consensus::replica::ReplicaMessage`     | `Control`, or a transfer of `Bulk` |
 //!
 //! A message that names a word of a newer version in a list of updates loses that update only; anywhere else it is
 //! refused.
 
 mod field;
 pub mod gossip;
+pub mod log;
 mod state;
 pub mod stream;
 mod update;
@@ -25,6 +27,7 @@ mod fuzz;
 #[cfg(test)]
 mod tests;
 
+use hyperscale_consensus::record::RecordError;
 use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::speak::NotPermitted;
 
@@ -48,6 +51,12 @@ pub enum Unreadable {
     /// Not an address.
     #[error("`{0}` is not an address with a port")]
     BadAddress(&'static str),
+    /// Something of the log that cannot be.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Something of another log group.
+    #[error("the message is of another group")]
+    OtherGroup,
     /// The message is in the name of another node than the one that sealed it.
     #[error("the message is in another node's name")]
     Impersonated,
@@ -66,7 +75,9 @@ impl Unreadable {
             Unreadable::Malformed
             | Unreadable::Missing(_)
             | Unreadable::OutOfRange(_)
-            | Unreadable::BadAddress(_) => Refusal::MessageMalformed,
+            | Unreadable::BadAddress(_)
+            | Unreadable::Record(_)
+            | Unreadable::OtherGroup => Refusal::MessageMalformed,
             Unreadable::Unknown(_) => Refusal::MessageUnknown,
             Unreadable::Impersonated => Refusal::DatagramForged,
             Unreadable::Version(_) => Refusal::VersionMismatch,

@@ -1,3 +1,4 @@
+mod log;
 mod permit;
 
 use std::net::SocketAddr;

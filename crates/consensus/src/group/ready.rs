@@ -85,6 +85,7 @@ impl<M: Machine> RaftGroup<M> {
         let held = Held { number: Some(number), messages, installed: index, ..Held::default() };
         out.push(Action::Persist(Batch {
             ticket: self.disk.begin(held),
+            raft_id: None,
             hard_state,
             entries: entries.into_iter().map(convert::entry_out).collect(),
             snapshot: installed.map(|snapshot| SnapshotWrite {

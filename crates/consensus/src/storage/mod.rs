@@ -13,7 +13,7 @@ mod tests;
 pub use memory::{Loss, MemoryDisk};
 pub use redb::{Identity, RedbStorage};
 
-use crate::id::Ticket;
+use crate::id::{RaftId, Ticket};
 use crate::message::{Entry, HardState, Snapshot};
 
 /// A write of a replica.
@@ -21,6 +21,8 @@ use crate::message::{Entry, HardState, Snapshot};
 pub struct Batch {
     /// Handed back when it is durable.
     pub ticket: Ticket,
+    /// The raft id that the directory is bound to from now on. A directory is bound once.
+    pub raft_id: Option<RaftId>,
     /// Term, vote, commit.
     pub hard_state: Option<HardState>,
     /// Entries; whatever is stored at and after the index of the first of them goes.
@@ -44,6 +46,8 @@ pub struct SnapshotWrite {
 /// What a storage held when it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
+    /// The raft id that the directory is bound to, once it is.
+    pub raft_id: Option<RaftId>,
     /// Term, vote, commit.
     pub hard_state: HardState,
     /// The snapshot; index 0 if there is none.
@@ -53,7 +57,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Whether nothing was ever written: the replica may found a group or join one.
+    /// Whether there is no log: the replica may found a group or join one. It may be bound to a raft id already.
     pub fn is_empty(&self) -> bool {
         self.snapshot.index == 0 && self.entries.is_empty() && self.hard_state == HardState::default()
     }

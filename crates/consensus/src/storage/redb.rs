@@ -90,30 +90,11 @@ impl RedbStorage {
         self.directory
     }
 
-    /// The raft id that was allocated to this directory, if it was told.
-    pub fn raft_id(&mut self) -> Result<Option<RaftId>, StorageError> {
+    fn raft_id(&mut self) -> Result<Option<RaftId>, StorageError> {
         let bytes = self.meta(RAFT_ID)?;
         let number = bytes.map(|bytes| <[u8; 8]>::try_from(&bytes[..]).map(u64::from_be_bytes));
         let number = number.transpose().map_err(|_| StorageError::Damaged("raft id".to_owned()))?;
         Ok(number.and_then(RaftId::new))
-    }
-
-    /// Remembers the raft id that was allocated. It never changes: a directory is bound once.
-    pub fn bind(&mut self, id: RaftId) -> Result<(), StorageError> {
-        match self.raft_id()? {
-            Some(known) if known == id => return Ok(()),
-            Some(known) => {
-                return Err(StorageError::Foreign {
-                    found: format!("raft id {known}"),
-                    wanted: format!("raft id {id}"),
-                });
-            }
-            None => {}
-        }
-        self.transact(|_, meta| {
-            meta.insert(RAFT_ID, &id.get().to_be_bytes()[..]).map_err(backend)?;
-            Ok(())
-        })
     }
 
     /// Stores a blob, synced, under its hash.
@@ -181,6 +162,7 @@ impl LogStorage for RedbStorage {
         let snapshot = snapshot.map(|bytes| decode::<wire::RaftSnapshot>(&bytes, "snapshot")).transpose()?;
         let snapshot = snapshot.map(record::snapshot_in).transpose();
         Ok(Loaded {
+            raft_id: self.raft_id()?,
             hard_state: hard_state.as_ref().map(record::hard_state_in).unwrap_or_default(),
             snapshot: snapshot.map_err(|error| StorageError::Damaged(error.to_string()))?.unwrap_or_default(),
             entries: self.handle.with(entries)?,
@@ -189,6 +171,9 @@ impl LogStorage for RedbStorage {
 
     fn write(&mut self, batch: &Batch) -> Result<(), StorageError> {
         self.transact(|log, meta| {
+            if let Some(id) = batch.raft_id {
+                bind(meta, id)?;
+            }
             if let Some(write) = &batch.snapshot {
                 let drop_to = if write.replaces_log { u64::MAX } else { write.drop_to };
                 log.retain_in(..=drop_to, |_, _| false).map_err(backend)?;
@@ -244,6 +229,19 @@ fn claim(database: &Database, identity: &Identity, fresh: DirectoryId) -> Result
     };
     transaction.commit().map_err(backend)?;
     Ok(directory)
+}
+
+/// Binds the directory to a raft id, for ever.
+fn bind(meta: &mut MetaTable<'_>, id: RaftId) -> Result<(), StorageError> {
+    let bytes = id.get().to_be_bytes();
+    let known = meta.insert(RAFT_ID, &bytes[..]).map_err(backend)?.map(|known| known.value().to_vec());
+    match known {
+        Some(known) if known != bytes => Err(StorageError::Foreign {
+            found: "another raft id".to_owned(),
+            wanted: format!("raft id {id}"),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn entries(database: &Database) -> Result<Vec<Entry>, StorageError> {

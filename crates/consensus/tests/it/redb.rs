@@ -79,12 +79,13 @@ fn directory_of_another_cluster_group_or_node_is_refused() {
 fn directory_is_bound_to_one_raft_id_for_ever() {
     let folder = tempfile::tempdir().unwrap();
     let mut storage = open(folder.path());
-    assert_eq!(storage.raft_id().unwrap(), None);
-    storage.bind(id(3)).unwrap();
-    storage.bind(id(3)).unwrap();
-    assert!(matches!(storage.bind(id(4)), Err(StorageError::Foreign { .. })));
+    let bound = |number| Batch { raft_id: Some(id(number)), ..Batch::default() };
+    assert_eq!(storage.load().unwrap().raft_id, None);
+    storage.write(&bound(3)).unwrap();
+    storage.write(&bound(3)).unwrap();
+    assert!(matches!(storage.write(&bound(4)), Err(StorageError::Foreign { .. })));
     drop(storage);
-    assert_eq!(open(folder.path()).raft_id().unwrap(), Some(id(3)));
+    assert_eq!(open(folder.path()).load().unwrap().raft_id, Some(id(3)));
 }
 
 #[test]
@@ -133,10 +134,10 @@ impl Host {
     fn start(folder: &Path, config: Config) -> Self {
         let mut storage = open(folder);
         if storage.load().unwrap().is_empty() {
-            storage.write(&founding(&founders(1))).unwrap();
-            storage.bind(id(1)).unwrap();
+            storage.write(&Batch { raft_id: Some(id(1)), ..founding(&founders(1)) }).unwrap();
         }
-        let (loaded, raft_id) = (storage.load().unwrap(), storage.raft_id().unwrap().unwrap());
+        let loaded = storage.load().unwrap();
+        let raft_id = loaded.raft_id.unwrap();
         let group = RaftGroup::open(Now::ZERO, config, raft_id, loaded, Notes::default()).unwrap();
         let mut host = Self { storage, group, now: Now::ZERO };
         while !host.group.is_established() {

@@ -9,7 +9,7 @@ use hyperscale_consensus::register::{Body, JobId};
 use hyperscale_types::{NodeId, Now, Token};
 
 use super::desk::Purpose;
-use super::office::{Office, Order};
+use super::office::{Office, Order, group_of};
 use crate::log::Letter;
 
 /// A manager that is silent for so long leads no job any more.
@@ -26,6 +26,8 @@ pub(super) struct Chair {
     roll_call: Option<RollCall>,
     /// When the grant of a job was last proposed, or a job without a leader was first seen.
     regranted: BTreeMap<JobId, Now>,
+    /// When a newer version of commands was last proposed.
+    version_asked: Option<Now>,
 }
 
 impl Chair {
@@ -62,12 +64,12 @@ impl Office {
     /// This node leads and knows everything that was decided before.
     pub(super) fn take_the_chair(&mut self, now: Now, out: &mut Vec<Order>) {
         self.leases.granter.lead(now);
-        let open = self.group.machine().register().jobs().filter(|(_, job)| job.end.is_none());
+        let open = group_of(&self.replica).machine().register().jobs().filter(|(_, job)| job.end.is_none());
         let managers: Vec<NodeId> = open.filter_map(|(_, job)| job.leader.map(|it| it.0)).collect();
         self.chair = Chair::default();
         self.chair.roll_call = Some(RollCall::begin(now, managers.iter().copied()));
         self.chair.heard(now, self.me);
-        let peers = self.group.roster().members().map(|member| member.node);
+        let peers = group_of(&self.replica).roster().members().map(|member| member.node);
         for to in peers.filter(|node| *node != self.me) {
             out.push(Order::Send { to, letter: Letter::RollCall });
         }
@@ -78,27 +80,40 @@ impl Office {
         self.chair = Chair::default();
     }
 
-    pub(super) fn preside(&mut self, now: Now, out: &mut Vec<Order>) {
-        if !self.group.is_established() {
+    pub(super) fn preside(&mut self, now: Now) {
+        if !group_of(&self.replica).is_established() {
             return;
         }
         self.chair.heard(now, self.me);
         for Expiry { key, token } in self.leases.granter.tick(now) {
             let gone = Body::WorkerGone { worker: key, grant: token };
-            self.ask(now, Purpose::Other, Token(0), gone, out);
+            self.ask(now, Purpose::Other, Token(0), gone);
         }
         for (job, token) in self.abandoned(now) {
             let lead = Body::JobLeader { job, leader: self.successor(now) };
-            self.ask(now, Purpose::Other, token, lead, out);
+            self.ask(now, Purpose::Other, token, lead);
         }
+        self.raise_version(now);
         let is_over = |call: &mut RollCall| now >= call.ends().plus(JOB_LEASE);
         self.chair.roll_call.take_if(is_over);
+    }
+
+    /// Every voter understands a newer version: it is agreed on.
+    fn raise_version(&mut self, now: Now) {
+        let group = group_of(&self.replica);
+        let due =
+            group.machine().register().version_due(group.configuration(), |id| self.replica.understood(id));
+        let is_asked = self.chair.version_asked.is_some_and(|asked| now.since(asked) < AGAIN);
+        if let Some(version) = due.filter(|_| !is_asked) {
+            self.chair.version_asked = Some(now);
+            self.ask(now, Purpose::Other, Token(0), Body::ClusterVersion { version });
+        }
     }
 
     /// Jobs whose leader is gone, with the token to replace.
     fn abandoned(&mut self, now: Now) -> Vec<(JobId, Token)> {
         let chair = &mut self.chair;
-        let open = self.group.machine().register().jobs().filter(|(_, job)| job.end.is_none());
+        let open = group_of(&self.replica).machine().register().jobs().filter(|(_, job)| job.end.is_none());
         let gone = open.filter(|(id, job)| match job.leader {
             Some((manager, _)) => chair.is_gone(now, manager) && chair.may_regrant(now, **id, true),
             None => chair.may_regrant(now, **id, false),

@@ -1,20 +1,19 @@
-//! Requests to the cluster leader, and the leader's proposals for others.
-//!
-//! Only the leader proposes. Everybody else writes to it and hears what applying said; a request without an answer is
-//! forgotten after a while, and whoever still wants it asks again.
+//! What a manager asked of its replica, and what for. The replica takes it to the leader and replies once; whoever still
+//! wants something that failed asks again.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use bytes::Bytes;
+use hyperscale_consensus::ReadId;
 use hyperscale_consensus::register::{Body, Command, JobId, Outcome, Segment};
-use hyperscale_consensus::{LogGroup, ProposalId};
+use hyperscale_consensus::replica::{CallId, Input, Reply, Request};
 use hyperscale_types::{NodeId, Now, Token};
 
-use super::office::{Office, Order};
-use crate::log::Letter;
+use super::office::{Office, Order, group_of};
+use crate::log::journal::{NEWER, newer};
 
-/// A request without an answer is given up after this time, a little more than the group itself takes.
-const PATIENCE: Duration = Duration::from_secs(6);
+/// One of so many commands is written as a newer build does, though not everybody understands that yet.
+const TOO_EARLY: u8 = 32;
 
 /// What a request was for.
 #[derive(Clone, Debug)]
@@ -29,6 +28,8 @@ pub(super) enum Purpose {
     End { worker: NodeId, segment: Segment, attempt: u32 },
     /// A step of a job this manager leads.
     Step { job: JobId, place: u32 },
+    /// A client wants to know how its job ended.
+    Status { errand: usize, job: JobId },
     /// Looked at in the log, not in the answer.
     Other,
 }
@@ -37,9 +38,7 @@ pub(super) enum Purpose {
 #[derive(Debug, Default)]
 pub(super) struct Desk {
     next: u64,
-    waiting: BTreeMap<u64, (Purpose, Now)>,
-    /// What this leader proposed, and for whom.
-    proposed: BTreeMap<ProposalId, (NodeId, u64)>,
+    waiting: BTreeMap<CallId, Purpose>,
 }
 
 impl Desk {
@@ -52,91 +51,53 @@ impl Desk {
         self.next += 1;
         self.next
     }
-
-    fn settle(&mut self, request: u64) -> Option<Purpose> {
-        self.waiting.remove(&request).map(|(purpose, _)| purpose)
-    }
-
-    fn overdue(&mut self, now: Now) -> Vec<Purpose> {
-        let is_due = |since: &Now| now.since(*since) >= PATIENCE;
-        let due: Vec<u64> = self.waiting.iter().filter(|it| is_due(&it.1.1)).map(|it| *it.0).collect();
-        due.into_iter().filter_map(|request| self.settle(request)).collect()
-    }
 }
 
 impl Office {
-    /// Asks the cluster leader to propose something.
-    pub(super) fn ask(&mut self, now: Now, purpose: Purpose, token: Token, body: Body, out: &mut Vec<Order>) {
-        let Some(leader) = self.leader_node() else { return };
-        let request = self.desk.number();
-        let command = Command { token, body };
-        self.desk.waiting.insert(request, (purpose, now));
-        if leader == self.me {
-            self.propose_for(now, self.me, request, &command, out);
-        } else {
-            out.push(Order::Send { to: leader, letter: Letter::Propose { request, command } });
-        }
+    /// Asks the group to commit something.
+    pub(super) fn ask(&mut self, now: Now, purpose: Purpose, token: Token, body: Body) {
+        let command = self.encode(&Command { token, body });
+        let call = CallId(self.desk.number());
+        self.desk.waiting.insert(call, purpose);
+        self.input(now, Input::Call { call, request: Request::Propose(command) });
     }
 
-    pub(super) fn propose_for(
-        &mut self,
-        now: Now,
-        from: NodeId,
-        request: u64,
-        command: &Command,
-        out: &mut Vec<Order>,
-    ) {
-        let proposal = ProposalId(self.desk.number());
-        if self.group.propose(now, proposal, command.encode()).is_ok() {
-            self.desk.proposed.insert(proposal, (from, request));
-        } else {
-            self.answer(now, from, request, None, out);
-        }
+    /// Asks for a state that is fresh enough to decide on.
+    pub(super) fn read(&mut self, now: Now, purpose: Purpose, out: &mut Vec<Order>) {
+        let call = CallId(self.desk.number());
+        self.desk.waiting.insert(call, purpose);
+        out.push(Order::ReadAsked(ReadId(call.0)));
+        self.input(now, Input::Call { call, request: Request::Read });
     }
 
-    /// A proposal made here has an outcome, or will never have one.
-    pub(super) fn proposal_settled(
-        &mut self,
-        now: Now,
-        proposal: ProposalId,
-        outcome: Option<(u64, Outcome)>,
-        out: &mut Vec<Order>,
-    ) {
-        if let Some((from, request)) = self.desk.proposed.remove(&proposal) {
-            self.answer(now, from, request, outcome, out);
-        }
+    /// Newer builds write commands in the newer way once everybody understands it, and sometimes too early.
+    fn encode(&mut self, command: &Command) -> Bytes {
+        let journal = group_of(&self.replica).machine();
+        let (understood, in_force) = (journal.understood(), journal.register().version());
+        let is_newer = match (understood >= NEWER, in_force >= NEWER) {
+            (true, true) => self.rng.bool(),
+            (true, false) => self.rng.u8(..TOO_EARLY) == 0,
+            (false, _) => false,
+        };
+        if is_newer { newer(command) } else { command.encode() }
     }
 
-    fn answer(
-        &mut self,
-        now: Now,
-        to: NodeId,
-        request: u64,
-        outcome: Option<(u64, Outcome)>,
-        out: &mut Vec<Order>,
-    ) {
-        if to == self.me {
-            self.answered(now, request, outcome, out);
-        } else {
-            out.push(Order::Send { to, letter: Letter::Proposed { request, outcome } });
+    /// What became of something that was asked of the group.
+    pub(super) fn replied(&mut self, now: Now, call: CallId, reply: Reply<Outcome>, out: &mut Vec<Order>) {
+        let read = ReadId(call.0);
+        if self.leases.awaits(read) {
+            return match reply {
+                Reply::Readable { .. } => self.read_ready(read, out),
+                _ => self.read_failed(read),
+            };
         }
-    }
-
-    pub(super) fn answered(
-        &mut self,
-        now: Now,
-        request: u64,
-        outcome: Option<(u64, Outcome)>,
-        out: &mut Vec<Order>,
-    ) {
-        if let Some(purpose) = self.desk.settle(request) {
-            self.decided(now, purpose, outcome, out);
-        }
-    }
-
-    pub(super) fn give_up_overdue(&mut self, now: Now, out: &mut Vec<Order>) {
-        for purpose in self.desk.overdue(now) {
-            self.decided(now, purpose, None, out);
+        let Some(purpose) = self.desk.waiting.remove(&call) else { return };
+        match (purpose, reply) {
+            (Purpose::Status { errand, job }, Reply::Readable { .. }) => self.tell_end(errand, job, out),
+            (purpose, Reply::Applied { index, outcome: Some(outcome) }) => {
+                self.decided(now, purpose, Some((index, outcome)), out);
+            }
+            (purpose, _) => self.decided(now, purpose, None, out),
         }
     }
 }

@@ -20,7 +20,7 @@ use hyperscale_types::{NodeId, Now, Token};
 
 use super::aside;
 use super::desk::Purpose;
-use super::office::{Office, Order};
+use super::office::{Office, Order, group_of};
 use super::plan;
 use crate::log::Letter;
 use crate::log::letter::Dispatch;
@@ -145,7 +145,7 @@ impl Driver {
 impl Office {
     /// One step of every job that is led here, as far as this replica knows.
     pub(super) fn drive(&mut self, now: Now, out: &mut Vec<Order>) {
-        let register = self.group.machine().register();
+        let register = group_of(&self.replica).machine().register();
         let mut led = Vec::new();
         for (id, job) in register.jobs().filter(|(_, job)| job.end.is_none()) {
             let Some((_, token)) = job.leader.filter(|(leader, _)| *leader == self.me) else { continue };
@@ -162,7 +162,7 @@ impl Office {
     fn take_step(&mut self, now: Now, job: JobId, token: Token, step: Step, out: &mut Vec<Order>) {
         match step {
             Step::Assign { segment, attempt, avoid } => {
-                self.assign(now, job, token, segment, attempt, avoid, out);
+                self.assign(now, job, token, segment, attempt, avoid);
             }
             Step::Dispatch { segment, attempt } => self.dispatch(now, job, token, segment, &attempt, out),
             Step::Stop { segment, attempt: it } => {
@@ -172,17 +172,16 @@ impl Office {
                 }
             }
             Step::End(status) if self.driver.may_ask(now, job, WHOLE_JOB) => {
-                let known = self.group.machine().register().job(job);
+                let known = group_of(&self.replica).machine().register().job(job);
                 let part = known.and_then(|known| aside::end_of_part(job, known));
                 let result = Some(plan::result(&plan::segment(job, WHOLE_JOB), 1));
                 let end = part.unwrap_or(Body::JobEnd { job, end: End::new(status, result) });
-                self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, end, out);
+                self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, end);
             }
             Step::End(_) => {}
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a step taken apart")]
     fn assign(
         &mut self,
         now: Now,
@@ -191,7 +190,6 @@ impl Office {
         segment: u32,
         attempt: u32,
         avoid: Option<NodeId>,
-        out: &mut Vec<Order>,
     ) {
         let cores = plan::cores(job);
         let Some((worker, boot, grant)) = self.choose(cores, avoid) else { return };
@@ -209,7 +207,7 @@ impl Office {
             elapsed_ms: 0,
             iterations_left: None,
         });
-        self.ask(now, Purpose::Step { job, place: segment }, token, body, out);
+        self.ask(now, Purpose::Step { job, place: segment }, token, body);
     }
 
     /// The better of two random workers with free cores; the one that lost the last attempt only if there is no other.
@@ -218,7 +216,7 @@ impl Office {
         cores: u32,
         avoid: Option<NodeId>,
     ) -> Option<(NodeId, hyperscale_types::BootEpoch, Token)> {
-        let register: &Register = self.group.machine().register();
+        let register: &Register = group_of(&self.replica).machine().register();
         let is_fit = |(id, worker): &(&NodeId, &hyperscale_consensus::register::Worker)| {
             worker.free() >= cores && !self.driver.dead.contains(id)
         };

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use hyperscale_consensus::ReadId;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::lease::{Claim, Granter, LeaseError};
 use hyperscale_consensus::register::{Body, Outcome};
-use hyperscale_consensus::{LogGroup, ReadId};
+use hyperscale_consensus::replica::{CallId, Input, Request};
 use hyperscale_types::{NodeId, Now, Token};
 
 use super::office::{Office, Order};
@@ -54,6 +55,11 @@ impl Leases {
         self.gathered.push(Renewal { worker, grant, sent });
     }
 
+    /// Whether a batch waits for this read.
+    pub(super) fn awaits(&self, read: ReadId) -> bool {
+        self.rounds.contains_key(&read)
+    }
+
     /// An entry was applied that grants or ends a lease.
     pub(super) fn applied(&mut self, now: Now, written: &Written) {
         match (&written.command.body, &written.outcome) {
@@ -72,7 +78,8 @@ impl Office {
     /// The state came from a snapshot, and with it the leases.
     pub(super) fn reload_leases(&mut self, now: Now) {
         self.leases.granter = Granter::with_bugs(self.bugs.clone());
-        for (worker, grant) in self.group.machine().register().workers() {
+        let Some(group) = self.replica.group() else { return };
+        for (worker, grant) in group.machine().register().workers() {
             self.leases.granter.granted(now, *worker, grant.grant, Duration::from_millis(grant.lease_ms));
         }
     }
@@ -111,12 +118,9 @@ impl Office {
         if self.leases.granter.renew(now, read, claims).is_err() {
             return;
         }
-        if self.group.read_index(now, read).is_ok() {
-            self.leases.rounds.insert(read, (from, batch, at));
-            out.push(Order::ReadAsked(read));
-        } else {
-            self.leases.granter.drop_batch(read);
-        }
+        self.leases.rounds.insert(read, (from, batch, at));
+        out.push(Order::ReadAsked(read));
+        self.input(now, Input::Call { call: CallId(read.0), request: Request::ReadAsLeader });
     }
 
     pub(super) fn read_ready(&mut self, read: ReadId, out: &mut Vec<Order>) {

@@ -1,7 +1,7 @@
 //! A manager at work: its replica, and what it answers to clients, workers and other managers. Gates have the same office;
 //! no worker ever writes to them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -10,8 +10,9 @@ use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{
     Accept, Body, End, EndStatus, JobEnd, JobId, JobOptions, Origin, Outcome, Refusal, RequestId, Segment,
 };
-use hyperscale_consensus::{Action, Applied, Event, LogGroup, Message, RaftGroup, RaftId, ReadId, Role};
-use hyperscale_types::{NodeId, Now, Token};
+use hyperscale_consensus::replica::{Input, Output, Replica};
+use hyperscale_consensus::{Event, RaftGroup, ReadId, Role};
+use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::chair::Chair;
 use super::desk::{Desk, Purpose};
@@ -73,7 +74,11 @@ pub struct Staff {
 /// A manager at work.
 pub struct Office {
     /// Its replica, as in production.
-    pub group: RaftGroup<Journal>,
+    pub replica: Replica<Journal>,
+    /// What the replica wants done.
+    pub outputs: Vec<Output<Outcome>>,
+    /// Nodes whose version the replica was told, in worlds where they do not say hello.
+    pub greeted: BTreeSet<(NodeId, BootEpoch)>,
     pub(super) me: NodeId,
     pub(super) bugs: Bugs,
     pub(super) rng: Rng,
@@ -82,15 +87,20 @@ pub struct Office {
     pub(super) chair: Chair,
     pub(super) driver: Driver,
     was_here: Now,
-    /// Where members write from that this replica's log does not name yet: who joins knows nobody, and has to answer.
-    senders: BTreeMap<RaftId, NodeId>,
+}
+
+/// The group of a replica that takes part. Nothing else is asked of a manager before that.
+pub(super) fn group_of(replica: &Replica<Journal>) -> &RaftGroup<Journal> {
+    replica.group().expect("only managers whose replica takes part do anything")
 }
 
 impl Office {
-    /// A manager that starts with this replica.
-    pub fn new(now: Now, staff: Staff, group: RaftGroup<Journal>) -> Self {
+    /// A manager that starts with this replica and what that wants done.
+    pub fn new(now: Now, staff: Staff, replica: Replica<Journal>, outputs: Vec<Output<Outcome>>) -> Self {
         let mut office = Self {
-            group,
+            replica,
+            outputs,
+            greeted: BTreeSet::new(),
             me: staff.me,
             rng: Rng::with_seed(staff.seed),
             desk: Desk::new(staff.first_number),
@@ -98,31 +108,25 @@ impl Office {
             chair: Chair::default(),
             driver: Driver::default(),
             was_here: now,
-            senders: BTreeMap::new(),
             bugs: staff.bugs,
         };
         office.reload_leases(now);
         office
     }
 
+    /// The group it takes part in.
+    pub fn group(&self) -> &RaftGroup<Journal> {
+        group_of(&self.replica)
+    }
+
     /// The node that leads the group, as far as this replica knows.
     pub fn leader_node(&self) -> Option<NodeId> {
-        self.node_of(self.group.leader()?)
+        self.replica.leader_node()
     }
 
-    /// The node of a member, by the log or by where it wrote from.
-    pub fn node_of(&self, id: RaftId) -> Option<NodeId> {
-        let member = self.group.roster().member(id).map(|member| member.node);
-        member.or_else(|| self.senders.get(&id).copied())
-    }
-
-    /// A message of the group arrives.
-    pub fn message(&mut self, now: Now, from: NodeId, message: Message) {
-        if self.group.roster().member(message.from).is_none() {
-            self.senders.insert(message.from, from);
-        }
-        // What is refused is told as an event.
-        let _ = self.group.step(now, from, message);
+    /// Something happens to the replica.
+    pub fn input(&mut self, now: Now, input: Input) {
+        self.replica.handle(now, input, &mut self.outputs);
     }
 
     /// SWIM says that a node is dead, or that it is there.
@@ -133,44 +137,32 @@ impl Office {
         }
         self.driver.dead.insert(node);
         self.chair.mourn(node);
-        self.doubt(now, node);
-    }
-
-    /// A node is taken for dead, or it closed its connections: if it led the group, somebody else may.
-    pub fn doubt(&mut self, now: Now, node: NodeId) {
-        if let Some(leader) = self.group.leader()
-            && self.leader_node() == Some(node)
-        {
-            self.group.hint_leader_dead(now, leader);
-        }
+        self.input(now, Input::PeerGone(node));
     }
 
     /// What is to be done from time to time.
     pub fn duty(&mut self, now: Now, at: Moment, out: &mut Vec<Order>) {
-        self.give_up_overdue(now, out);
         if now.since(self.was_here) >= HERE_EVERY {
             self.was_here = now;
             let leader = self.leader_node().filter(|leader| *leader != self.me);
             out.extend(leader.map(|to| Order::Send { to, letter: Letter::Here }));
         }
         self.forward_renewals(now, at, out);
-        self.preside(now, out);
+        self.preside(now);
         self.drive(now, out);
-        self.make_asides(now, out);
+        self.make_asides(now);
     }
 
     /// A letter of the application; those of the group go to the group.
     pub fn letter(&mut self, now: Now, at: Moment, from: NodeId, letter: Letter, out: &mut Vec<Order>) {
         match letter {
-            Letter::Propose { request, command } => self.propose_for(now, from, request, &command, out),
-            Letter::Proposed { request, outcome } => self.answered(now, request, outcome, out),
             Letter::Here => self.chair.heard(now, from),
             Letter::RollCall => out.push(Order::Send { to: from, letter: Letter::Here }),
             Letter::Register { boot, cores, sent } => {
                 let lease_ms = LEASE.as_millis() as u64;
                 let capabilities = BTreeSet::new();
                 let body = Body::WorkerGrant { worker: from, boot, cores, lease_ms, capabilities };
-                self.ask(now, Purpose::Grant { worker: from, sent }, Token(0), body, out);
+                self.ask(now, Purpose::Grant { worker: from, sent }, Token(0), body);
             }
             Letter::Renew { grant, sent } => self.leases.renew(from, grant, sent),
             Letter::Renewals { batch, claims } => self.renewals(now, at, from, batch, claims, out),
@@ -189,9 +181,7 @@ impl Office {
                 self.end_attempt(now, worker, segment, attempt, status, out);
             }
             Letter::Client(letter) => self.client(now, letter, out),
-            Letter::Raft(_)
-            | Letter::Ask
-            | Letter::Report(_)
+            Letter::Replica(_)
             | Letter::Registered { .. }
             | Letter::Renewed { .. }
             | Letter::Dispatch(_)
@@ -200,42 +190,38 @@ impl Office {
         }
     }
 
-    /// Something of the group concerns the application.
-    pub fn action(
+    /// Something that the replica wants done concerns the application too.
+    pub fn output(
         &mut self,
         now: Now,
-        action: &Action<Outcome>,
+        output: &Output<Outcome>,
         written: Option<&Written>,
         out: &mut Vec<Order>,
     ) {
-        match action {
-            Action::Applied(applied) => self.applied(now, applied, written, out),
-            Action::Failed { proposal, .. } => self.proposal_settled(now, *proposal, None, out),
-            Action::ReadReady { read, .. } => self.read_ready(*read, out),
-            Action::ReadFailed { read, .. } => self.read_failed(*read),
-            Action::Event(Event::Established { .. }) => self.take_the_chair(now, out),
-            Action::Event(Event::LeaderChanged { role, .. }) if *role != Role::Leader => {
+        match output {
+            Output::Applied(_) => {
+                if let Some(written) = written {
+                    self.leases.applied(now, written);
+                }
+            }
+            Output::Reply { call, reply } => self.replied(now, *call, reply.clone(), out),
+            Output::Opened(_) | Output::Event(Event::SnapshotRestored { .. }) => self.reload_leases(now),
+            Output::Event(Event::Established { .. }) => self.take_the_chair(now, out),
+            Output::Event(Event::LeaderChanged { role, .. }) if *role != Role::Leader => {
                 self.leave_the_chair();
             }
-            Action::Event(Event::SnapshotRestored { .. }) => self.reload_leases(now),
-            Action::Event(_) | Action::Persist(_) | Action::Send(_) => {}
+            Output::Event(_)
+            | Output::Persist(_)
+            | Output::Send { .. }
+            | Output::Timer(_)
+            | Output::Failed(_) => {}
         }
     }
 
-    fn applied(
-        &mut self,
-        now: Now,
-        applied: &Applied<Outcome>,
-        written: Option<&Written>,
-        out: &mut Vec<Order>,
-    ) {
-        if let Some(written) = written {
-            self.leases.applied(now, written);
-        }
-        if let Some(proposal) = applied.proposal {
-            let outcome = applied.outcome.clone().map(|outcome| (applied.index, outcome));
-            self.proposal_settled(now, proposal, outcome, out);
-        }
+    /// A client is told how its job ended, if it has.
+    pub(super) fn tell_end(&self, errand: usize, job: JobId, out: &mut Vec<Order>) {
+        let end = self.group().machine().register().job(job).and_then(|job| job.end.clone());
+        out.extend(end.map(|end| Order::Answer { errand, answer: Answer::Ended(end) }));
     }
 
     fn client(&mut self, now: Now, letter: ClientLetter, out: &mut Vec<Order>) {
@@ -251,19 +237,15 @@ impl Office {
                 let (options, caller) = (JobOptions::default(), String::new());
                 let accept = Accept { job, key, plan, options, origin, caller };
                 let body = Body::JobAccept(Box::new(accept));
-                self.ask(now, Purpose::Accept { errand }, Token(0), body, out);
+                self.ask(now, Purpose::Accept { errand }, Token(0), body);
             }
             Wish::Cancel(job) => {
                 let request = RequestId(job.0);
                 let (workflows, reason, caller) = (Vec::new(), "asked".to_owned(), String::new());
                 let body = Body::Cancel { job, workflows, request, reason, caller };
-                self.ask(now, Purpose::Cancel { errand }, Token(0), body, out);
+                self.ask(now, Purpose::Cancel { errand }, Token(0), body);
             }
-            // An end is final: whoever knows it may tell it.
-            Wish::Status(job) => {
-                let end = self.group.machine().register().job(job).and_then(|job| job.end.clone());
-                out.extend(end.map(|end| Order::Answer { errand, answer: Answer::Ended(end) }));
-            }
+            Wish::Status(job) => self.read(now, Purpose::Status { errand, job }, out),
         }
     }
 
@@ -283,13 +265,13 @@ impl Office {
         status: EndStatus,
         out: &mut Vec<Order>,
     ) {
-        let job = self.group.machine().register().job(segment.job);
+        let job = group_of(&self.replica).machine().register().job(segment.job);
         let Some((leader, token)) = job.and_then(|job| job.leader) else { return };
         if leader == self.me {
             let result = Some(plan::result(&segment, attempt));
             let end = End::new(status, result);
             let body = Body::AttemptEnd { segment: segment.clone(), attempt, end };
-            self.ask(now, Purpose::End { worker, segment, attempt }, token, body, out);
+            self.ask(now, Purpose::End { worker, segment, attempt }, token, body);
         } else {
             out.push(Order::Send { to: leader, letter: Letter::Ended { worker, segment, attempt, status } });
         }
@@ -308,7 +290,7 @@ impl Office {
                 out.push(Order::Answer { errand, answer: Answer::Accepted(job) });
                 if !is_repeat {
                     let lead = Body::JobLeader { job, leader: self.me };
-                    self.ask(now, Purpose::Other, Token(0), lead, out);
+                    self.ask(now, Purpose::Other, Token(0), lead);
                 }
             }
             (Purpose::Cancel { errand }, Some((_, outcome))) if outcome != UNKNOWN_JOB => {

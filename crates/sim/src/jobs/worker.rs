@@ -28,7 +28,6 @@ const TELL_AGAIN: Duration = Duration::from_secs(1);
 
 /// What a worker did, for the world and for the judges.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "deeds are followed at once")]
 pub enum Deed {
     /// It sends a letter.
     Send {

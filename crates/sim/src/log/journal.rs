@@ -1,13 +1,26 @@
 //! The register as the machine of a simulated replica, with a note of every command it applied.
 //!
 //! Judges look at commands one by one, in the order of the log; a replica only tells what became of them.
+//!
+//! It also stands for two builds that meet in a rolling upgrade: the newer one understands version [`NEWER`] of commands,
+//! which are those of today behind a byte that no build of today can read.
 
 use std::cell::RefCell;
 
 use bytes::Bytes;
 use hyperscale_consensus::bugs::Bugs;
-use hyperscale_consensus::register::{Command, Group, Outcome, Register};
+use hyperscale_consensus::register::{Command, Group, Outcome, Register, VERSION};
 use hyperscale_consensus::{Effects, Machine, Outdated, RestoreError};
+
+/// The version of commands that builds after an upgrade understand.
+pub const NEWER: u32 = VERSION + 1;
+/// The first byte of a command of that version.
+const NEWER_MARK: u8 = 0xff;
+
+/// A command as a newer build writes it.
+pub fn newer(command: &Command) -> Bytes {
+    [&[NEWER_MARK][..], &command.encode()].concat().into()
+}
 
 /// A command that was applied.
 #[derive(Clone, Debug)]
@@ -21,16 +34,23 @@ pub struct Written {
 }
 
 /// The register, and what it applied since somebody last looked.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Journal {
     register: Register,
+    /// The newest version that this build understands.
+    understood: u32,
     written: RefCell<Vec<Written>>,
 }
 
 impl Journal {
-    /// An empty register of a group, with deliberate bugs.
-    pub fn new(group: Group, bugs: Bugs) -> Self {
-        Self { register: Register::with_bugs(group, bugs), written: RefCell::default() }
+    /// An empty register of a group in a build that understands this version, with deliberate bugs.
+    pub fn new(group: Group, understood: u32, bugs: Bugs) -> Self {
+        Self { register: Register::with_bugs(group, bugs), understood, written: RefCell::default() }
+    }
+
+    /// The newest version that this build understands.
+    pub fn understood(&self) -> u32 {
+        self.understood
     }
 
     /// The register.
@@ -48,8 +68,13 @@ impl Machine for Journal {
     type Outcome = Outcome;
 
     fn apply(&mut self, index: u64, command: &Bytes, effects: &mut Effects) -> Outcome {
-        let outcome = self.register.apply(index, command, effects);
-        if let Ok(command) = Command::decode(command) {
+        let is_newer = self.understood.min(self.register.version()) >= NEWER;
+        let plain = match command.first() {
+            Some(&NEWER_MARK) if is_newer => command.slice(1..),
+            _ => command.clone(),
+        };
+        let outcome = self.register.apply(index, &plain, effects);
+        if let Ok(command) = Command::decode(&plain) {
             self.written.get_mut().push(Written { index, command, outcome: outcome.clone() });
         }
         outcome
@@ -64,6 +89,7 @@ impl Machine for Journal {
     }
 
     fn outdated(&self) -> Option<Outdated> {
-        self.register.outdated()
+        let agreed = self.register.version();
+        (agreed > self.understood).then_some(Outdated { agreed, understood: self.understood })
     }
 }

@@ -58,7 +58,7 @@ mod tests {
         world.run(span * 2);
         assert!(world.judges.is_thorough() && world.judges.violation().is_none());
         let office = world.nodes[0].host.as_ref().and_then(|host| host.office()).unwrap();
-        let register = office.group.machine().register();
+        let register = office.group().machine().register();
         assert_eq!(register.workers().count(), 15);
         assert!(world.clients.errands.iter().all(|errand| errand.ended.is_some()));
     }

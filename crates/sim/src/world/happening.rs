@@ -8,6 +8,7 @@ use crate::cpu::Arrival;
 use crate::faults::Fault;
 use crate::jobs::Answer;
 use crate::log::Letter;
+use crate::world::links::BytePlace;
 
 /// One event.
 #[derive(Debug)]
@@ -111,12 +112,14 @@ pub enum Happening {
         /// Whose connections.
         by: usize,
     },
-    /// The clock of a replica ticks.
+    /// The timer of a replica is due.
     Tick {
         /// Whose.
         node: usize,
         /// Of which life.
         boot: BootEpoch,
+        /// When, on the node's clock.
+        at: Now,
     },
     /// A manager or worker looks at what is to be done.
     Duty {
@@ -132,12 +135,25 @@ pub enum Happening {
         /// In which life.
         boot: BootEpoch,
     },
-    /// A node that starts asks its peers again.
-    Asking {
-        /// Who.
+    /// A node gets the present build.
+    Update {
+        /// Whose process starts anew with it.
         node: usize,
-        /// In which life.
+        /// If it is still in this life.
         boot: BootEpoch,
+    },
+    /// Bytes of a connection arrive.
+    Bytes {
+        /// From whom.
+        from: usize,
+        /// At whom.
+        to: usize,
+        /// In which life they were written to.
+        boot: BootEpoch,
+        /// Which connection, and their place in it.
+        place: BytePlace,
+        /// The bytes.
+        bytes: Vec<u8>,
     },
     /// A client looks at its errand.
     Client {
@@ -180,7 +196,7 @@ impl Happening {
                 gossip(*to, Arrival::Datagram)
             }
             Happening::Stream { to, .. } => gossip(*to, Arrival::Stream),
-            Happening::Letter { to, .. } => control(*to, Arrival::Stream),
+            Happening::Letter { to, .. } | Happening::Bytes { to, .. } => control(*to, Arrival::Stream),
             Happening::HungUp { node, .. } => control(*node, Arrival::Stream),
             Happening::Timer { node, .. }
             | Happening::CrossTimer { node, .. }
@@ -190,7 +206,7 @@ impl Happening {
                 control(*node, Arrival::Own)
             }
             Happening::Start { .. }
-            | Happening::Asking { .. }
+            | Happening::Update { .. }
             | Happening::Client { .. }
             | Happening::Answered { .. }
             | Happening::Operator
@@ -231,7 +247,11 @@ impl Happening {
             Happening::Tick { node, .. } => [11, *node as u64, 0],
             Happening::Duty { node, .. } => [12, *node as u64, 0],
             Happening::Disk { node, .. } => [13, *node as u64, 0],
-            Happening::Asking { node, .. } => [14, *node as u64, 0],
+            Happening::Update { node, .. } => [14, *node as u64, 0],
+            Happening::Bytes { from, to, place, bytes, .. } => {
+                let tag = bytes.last_chunk().map_or(0, |tag| u64::from_be_bytes(*tag));
+                [0x15 | (*from as u64) << 8, *to as u64 | place.number << 20, tag]
+            }
             Happening::Client { errand } => [15, *errand as u64, 0],
             Happening::Answered { errand, .. } => [16, *errand as u64, 0],
             Happening::Operator => [17, 0, 0],

@@ -67,7 +67,7 @@ impl World {
         let (boot, role, cluster) = (fact.process.boot, fact.role, fact.cluster);
         self.recorder.note(now, index, || format!("starts, boot {boot}"));
         let swim = self.core(index, role, boot);
-        let wire = self.new_wire(index, boot);
+        let wire = self.new_wire(index);
         let node = &mut self.nodes[index];
         node.wire = wire;
         (node.swim, node.cpu, node.control, node.transitions_seen) =

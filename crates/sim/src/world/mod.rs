@@ -7,6 +7,7 @@ mod cross;
 mod fault;
 mod happening;
 mod life;
+mod links;
 mod log;
 mod membership;
 pub mod node;
@@ -90,6 +91,8 @@ pub struct World {
     registry: Registry,
     actions: Vec<Action>,
     sealing: Option<wire::Sealing>,
+    /// Connections that were opened, in sealed worlds.
+    links_opened: u64,
     log: Option<log::LogWorld>,
 }
 
@@ -109,6 +112,7 @@ impl World {
             registry: Registry::default(),
             actions: Vec::new(),
             sealing: None,
+            links_opened: 0,
             clients: Clients::default(),
             log: None,
             setup,
@@ -149,10 +153,13 @@ impl World {
             Happening::CrossTimer { node, boot, timer, .. } => self.cross_timer(node, boot, timer),
             Happening::Letter { from, to, boot, letter } => self.letter(from, to, boot, *letter),
             Happening::HungUp { node, boot, by } => self.hung_up(node, boot, by),
-            Happening::Tick { node, boot } => self.log_tick(node, boot),
+            Happening::Tick { node, boot, at } => self.log_tick(node, boot, at),
             Happening::Duty { node, boot } => self.duty(node, boot),
             Happening::Disk { node, boot } => self.disk(node, boot),
-            Happening::Asking { node, boot } => self.asking(node, boot),
+            Happening::Update { node, boot } => self.updated(node, boot),
+            Happening::Bytes { from, to, boot, place, bytes } => {
+                self.link_bytes(from, to, boot, place, bytes);
+            }
             Happening::Client { errand } => self.client(errand),
             Happening::Answered { errand, answer } => self.answered(errand, answer),
             Happening::Operator => self.operator_round(),

@@ -1,6 +1,8 @@
 //! Whole seeds: the same one gives the same run, and a broken rule is noticed.
 
 use hyperscale_consensus::register::Group;
+use hyperscale_sim::faults::Kind;
+use hyperscale_sim::log::journal::NEWER;
 use hyperscale_sim::{Bug, Options, run, teeth};
 
 #[test]
@@ -38,7 +40,7 @@ fn jobs_are_accepted_cancelled_tried_again_and_ended() {
     assert!(errands().any(|errand| errand.cancelled) && errands().any(|errand| !errand.cancelled));
     let offices =
         worlds.iter().flat_map(|world| &world.nodes).filter_map(|node| node.host.as_ref()?.office());
-    let registers = offices.map(|office| office.group.machine().register());
+    let registers = offices.map(|office| office.group().machine().register());
     let jobs = registers.flat_map(|register| register.jobs().map(|(_, job)| job));
     let attempts =
         jobs.flat_map(|job| job.segments().map(|(_, _, attempt)| attempt.number).collect::<Vec<_>>());
@@ -51,7 +53,7 @@ fn every_group_applies_the_commands_of_its_kind() {
     let offices =
         worlds.iter().flat_map(|world| &world.nodes).filter_map(|node| node.host.as_ref()?.office());
     let (gates, managers): (Vec<_>, Vec<_>) = offices
-        .map(|office| office.group.machine().register())
+        .map(|office| office.group().machine().register())
         .partition(|register| register.group() == Group::Gates);
     let parts = gates.iter().flat_map(|gates| gates.jobs()).map(|(_, job)| job.parts().len()).max();
     assert!(parts > Some(0) && gates.iter().any(|gates| gates.datacenters().len() > 0));
@@ -62,5 +64,19 @@ fn every_group_applies_the_commands_of_its_kind() {
     assert!(jobs().any(|job| job.workflow_end("aside-1").is_some()));
     assert!(jobs().any(|job| job.is_cancelled("aside-1") && !job.is_wholly_cancelled()));
     assert!(jobs().any(|job| job.gate_token().is_some()) && jobs().any(|job| job.gate_token().is_none()));
-    assert!([gates, managers].iter().all(|group| group.iter().any(|register| register.version() == 1)));
+    assert!([gates, managers].iter().all(|group| group.iter().any(|register| register.version() >= 1)));
+}
+
+#[test]
+fn builds_of_two_versions_meet_on_real_connections_and_agree_on_the_newer_version_in_the_end() {
+    let upgrades = (0..40).map(|seed| run(seed, Options::small())).filter(|it| it.kinds.has(Kind::Upgrade));
+    let worlds: Vec<_> = upgrades.take(3).map(|outcome| outcome.world).collect();
+    assert_eq!(worlds.len(), 3);
+    for world in &worlds {
+        assert!(world.links_opened() > 10, "replicas talk over connections");
+        let offices = world.nodes.iter().filter_map(|node| node.host.as_ref()?.office());
+        let versions: Vec<u32> =
+            offices.map(|office| office.group().machine().register().version()).collect();
+        assert!(versions.contains(&NEWER), "{versions:?}");
+    }
 }

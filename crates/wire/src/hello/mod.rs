@@ -53,6 +53,8 @@ pub struct Peer {
     pub role: Role,
     /// Highest version that both speak.
     pub version: u32,
+    /// Highest version that the peer speaks.
+    pub newest: u32,
     /// What both can do.
     pub features: Vec<String>,
 }
@@ -249,10 +251,11 @@ impl Admission {
         if self.proven.as_ref().is_some_and(|proven| *proven != claimed) {
             return Err(HelloError::Invalid("the certificate is of another cluster, node or role"));
         }
-        let version = agree(local.versions, hello.version.unwrap_or_default())?;
+        let theirs = hello.version.unwrap_or_default();
+        let version = agree(local.versions, theirs)?;
         let features =
             local.features.iter().filter(|feature| hello.features.contains(feature)).cloned().collect();
-        Ok(Peer { node: id, boot: BootEpoch(node.boot_epoch), role, version, features })
+        Ok(Peer { node: id, boot: BootEpoch(node.boot_epoch), role, version, newest: theirs.max, features })
     }
 }
 

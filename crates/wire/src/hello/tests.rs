@@ -36,6 +36,7 @@ fn the_highest_common_version_and_the_common_features_are_agreed_on() {
         boot: BootEpoch(5),
         role: Role::Worker,
         version: 3,
+        newest: 9,
         features: vec!["blobs".to_owned()],
     };
     assert_eq!(*peer, expected);

@@ -1,6 +1,7 @@
 //! Commands as the messages of `proto/log.proto`, and back. What is missing or unknown is an error, never a default.
 
 mod accept;
+mod outcome;
 
 use accept::{accept_in, accept_out};
 use bytes::Bytes;

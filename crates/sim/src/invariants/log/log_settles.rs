@@ -17,10 +17,10 @@ pub fn replicas_differ(world: &World) -> Option<String> {
             return Some(format!("{} takes no part: {:?}", world.name_of(*node), host.stage));
         }
         let offices = || hosts.iter().filter_map(|(node, host)| Some((*node, host.office()?)));
-        let Some((_, leader)) = offices().find(|(_, office)| office.group.is_established()) else {
+        let Some((_, leader)) = offices().find(|(_, office)| office.group().is_established()) else {
             return Some(format!("the group of {} has no leader", world.name_of(hosts[0].0)));
         };
-        let state = |office: &Office| (office.group.applied(), office.group.leader());
+        let state = |office: &Office| (office.group().applied(), office.group().leader());
         let behind = offices().find(|(_, office)| state(office) != state(leader));
         behind.map(|(node, office)| {
             let (me, mine, theirs) = (world.name_of(node), state(office), state(leader));
@@ -38,7 +38,7 @@ pub fn jobs_open(world: &World) -> Option<String> {
         };
         let hosts = world.hosts_of(errand.cluster);
         let shown =
-            |office: &Office| office.group.machine().register().job(job).and_then(|job| job.end.clone());
+            |office: &Office| office.group().machine().register().job(job).and_then(|job| job.end.clone());
         let differs = hosts.iter().find(|(_, host)| host.office().and_then(shown).as_ref() != Some(end));
         differs.map(|(node, _)| format!("{} does not show {job:?} as {end:?}", world.name_of(*node)))
     })

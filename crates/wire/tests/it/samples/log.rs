@@ -1,6 +1,8 @@
 //! Samples of the logs.
 
+use bytes::Bytes;
 use hyperscale_wire::messages::*;
+use prost::Message as _;
 
 use super::{JOB, attempt, blob, bytes, error, job, node, texts};
 
@@ -40,12 +42,27 @@ pub(super) fn configuration() -> ConfigurationChange {
     ConfigurationChange {
         transition: ConfigurationTransition::Auto.into(),
         steps: vec![ConfigurationStep { r#type: ConfigurationChangeType::AddLearner.into(), raft_id: 4 }],
-        member: Some(Member {
-            raft_id: 4,
-            node: Some(node(8, Role::Manager)),
-            directory_id: bytes("directory"),
-        }),
+        member: Some(member()),
     }
+}
+
+pub(super) fn member() -> Member {
+    Member { raft_id: 4, node: Some(node(8, Role::Manager)), directory_id: bytes("directory") }
+}
+
+pub(super) fn command() -> Bytes {
+    commands().swap_remove(0).encode_to_vec().into()
+}
+
+pub(super) fn outcome() -> Bytes {
+    let outcome = ApplyOutcome {
+        status: ApplyStatus::Refused.into(),
+        number: 41,
+        job_id: bytes(JOB),
+        is_repeat: true,
+        refusal: "stale_token".into(),
+    };
+    outcome.encode_to_vec().into()
 }
 
 pub(super) fn snapshot_meta() -> SnapshotMeta {
