@@ -4,14 +4,14 @@
 use bytes::Bytes;
 use hyperscale_consensus::replica::ReplicaMessage;
 use hyperscale_consensus::{
-    Message, MessageKind, ProposeError, QuorumError, RaftId, Reach, Report, Snapshot, record,
+    BlobId, Message, MessageKind, ProposeError, QuorumError, RaftId, Reach, Report, Snapshot, record,
 };
 use hyperscale_types::NodeId;
 use hyperscale_wire::connection::{Incoming, Outgoing};
 use hyperscale_wire::messages::{
-    ApplyResult, BlobRef, BootstrapAnswer, BootstrapQuery, Bulk, Control, Encoding, Error, ErrorCode,
-    ErrorDetails, Propose, Proposed, RaftBatch, RaftSnapshot, ReadIndex, ReadIndexAnswer, SnapshotTransfer,
-    bulk, control,
+    ApplyResult, BlobData, BlobGet, BlobPut, BlobPutAnswer, BlobRef, BootstrapAnswer, BootstrapQuery, Bulk,
+    Control, Encoding, Error, ErrorCode, ErrorDetails, Propose, Proposed, RaftBatch, RaftSnapshot, ReadIndex,
+    ReadIndexAnswer, SnapshotTransfer, bulk, control,
 };
 
 use crate::Unreadable;
@@ -29,6 +29,22 @@ pub fn to_outgoing(group: &str, message: ReplicaMessage) -> Outgoing {
         ReplicaMessage::Raft(message) => {
             let messages = vec![record::message_out(*message)];
             (0, false, 0, control::Body::Raft(RaftBatch { group, messages }))
+        }
+        ReplicaMessage::BlobPut { blob, bytes } => {
+            let request_id = Bytes::copy_from_slice(&blob.hash);
+            let head = BlobPut { request_id, blob: Some(blob_out(blob)), encoding: Encoding::Plain.into() };
+            return Outgoing::Transfer(bulk(bulk::Body::BlobPut(head)), bytes);
+        }
+        ReplicaMessage::BlobData { blob, bytes } => {
+            let head = BlobData { blob: Some(blob_out(blob)), encoding: Encoding::Plain.into() };
+            return Outgoing::Transfer(bulk(bulk::Body::BlobData(head)), bytes);
+        }
+        ReplicaMessage::BlobStored { blob } => {
+            let answer = BlobPutAnswer { blob: Some(blob_out(blob)), stored: true };
+            return Outgoing::Bulk(bulk(bulk::Body::BlobPutAnswer(answer)));
+        }
+        ReplicaMessage::BlobGet { blob } => {
+            return Outgoing::Bulk(bulk(bulk::Body::BlobGet(BlobGet { blob: Some(blob_out(blob)) })));
         }
         ReplicaMessage::BootstrapQuery { directory } => {
             let directory_id = Bytes::copy_from_slice(&directory.0);
@@ -72,6 +88,18 @@ pub fn from_incoming(
         Incoming::Control(message) => control_in(group, sent_by, message),
         Incoming::Transfer(Bulk { body: Some(bulk::Body::Snapshot(head)), .. }, data) => {
             Ok(vec![snapshot_in(group, *head, data)?])
+        }
+        Incoming::Transfer(Bulk { body: Some(bulk::Body::BlobPut(head)), .. }, bytes) => {
+            Ok(vec![ReplicaMessage::BlobPut { blob: blob_in(head.blob)?, bytes }])
+        }
+        Incoming::Transfer(Bulk { body: Some(bulk::Body::BlobData(head)), .. }, bytes) => {
+            Ok(vec![ReplicaMessage::BlobData { blob: blob_in(head.blob)?, bytes }])
+        }
+        Incoming::Bulk(Bulk { body: Some(bulk::Body::BlobPutAnswer(answer)), .. }) if answer.stored => {
+            Ok(vec![ReplicaMessage::BlobStored { blob: blob_in(answer.blob)? }])
+        }
+        Incoming::Bulk(Bulk { body: Some(bulk::Body::BlobGet(get)), .. }) => {
+            Ok(vec![ReplicaMessage::BlobGet { blob: blob_in(get.blob)? }])
         }
         Incoming::Admitted(_) | Incoming::Bulk(_) | Incoming::Transfer(..) => Ok(Vec::new()),
     }
@@ -119,13 +147,27 @@ fn control_in(group: &str, sent_by: NodeId, message: Control) -> Result<Vec<Repl
     }])
 }
 
+fn bulk(body: bulk::Body) -> Bulk {
+    Bulk { body: Some(body), ..Bulk::default() }
+}
+
+fn blob_out(blob: BlobId) -> BlobRef {
+    BlobRef { hash: Bytes::copy_from_slice(&blob.hash), length: blob.length }
+}
+
+fn blob_in(blob: Option<BlobRef>) -> Result<BlobId, Unreadable> {
+    let blob = blob.ok_or(Unreadable::Missing("blob"))?;
+    let hash = blob.hash[..].try_into().map_err(|_| Unreadable::OutOfRange("blob.hash"))?;
+    Ok(BlobId { hash, length: blob.length })
+}
+
 fn snapshot_out(group: String, message: Message) -> Outgoing {
     let (from, to, term) = (message.from.get(), message.to.get(), message.term);
     let RaftSnapshot { meta, data, .. } = record::snapshot_out(message.snapshot.unwrap_or_default());
     let blob = Some(BlobRef { hash: Bytes::new(), length: data.len() as u64 });
     let encoding = Encoding::Plain.into();
     let head = SnapshotTransfer { group, meta, blob, encoding, from, to, term };
-    Outgoing::Transfer(Bulk { body: Some(bulk::Body::Snapshot(Box::new(head))), ..Bulk::default() }, data)
+    Outgoing::Transfer(bulk(bulk::Body::Snapshot(Box::new(head))), data)
 }
 
 fn snapshot_in(group: &str, head: SnapshotTransfer, data: Bytes) -> Result<ReplicaMessage, Unreadable> {

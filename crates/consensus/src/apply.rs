@@ -5,10 +5,11 @@
 //! differs from its leader stops. So what is reported must be the same in every build that may take part: bytes of a known
 //! layout, never what the compiler makes of a type.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+use crate::blob::BlobId;
 use crate::election::mix;
 use crate::message::StateProof;
 use crate::roster::Roster;
@@ -33,6 +34,11 @@ pub trait Machine {
 
     /// Takes the state of a snapshot; empty bytes are the state of a new group. Changes nothing if it cannot.
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError>;
+
+    /// Blobs that the state names: kept by every replica, and fetched where they are missing.
+    fn blobs(&self) -> BTreeSet<BlobId> {
+        BTreeSet::new()
+    }
 
     /// Whether the state says that the group has moved on to something this build cannot apply. Asked after every entry and
     /// every snapshot; the replica stops rather than apply the next entry differently than everybody else.

@@ -17,7 +17,7 @@ use hyperscale_types::Role;
 use crate::bug::Bug;
 use crate::faults::{Fault, FaultPlan, Kind, Kinds};
 use crate::invariants::{
-    Judges, Violation, cut_off, ghosts, jobs_open, replicas_differ, strangers, workers_differ,
+    Judges, Violation, blobs_differ, cut_off, ghosts, jobs_open, replicas_differ, strangers, workers_differ,
 };
 use crate::log::disk::Frailty;
 use crate::moment::Moment;
@@ -36,6 +36,8 @@ const GATES_WITHIN: Duration = Duration::from_mins(4);
 const LOG_WITHIN: Duration = Duration::from_mins(1);
 /// How long jobs may take to end from then on.
 const JOBS_WITHIN: Duration = Duration::from_mins(3);
+/// How long blobs may take to be where they belong and nowhere else from then on.
+const BLOBS_WITHIN: Duration = Duration::from_mins(2);
 /// The clock of the groups of managers.
 const LOG_TICK: Duration = Duration::from_millis(50);
 /// When the first job is ordered.
@@ -212,6 +214,7 @@ fn converge(world: &mut World, within: Duration) -> Option<Duration> {
 fn conclude(world: &mut World) -> Option<()> {
     settle(world, "log_settles", LOG_WITHIN, replicas_differ)?;
     settle(world, "jobs_end", JOBS_WITHIN, |world| jobs_open(world).or_else(|| replicas_differ(world)))?;
+    settle(world, "blobs_kept", BLOBS_WITHIN, blobs_differ)?;
     Some(())
 }
 

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use hyperscale_consensus::replica::ReplicaMessage;
 use hyperscale_consensus::{
-    Configuration, DirectoryId, Entry, EntryBody, Member, Message, MessageKind, ProposeError, QuorumError,
-    RaftId, Reach, Report, Snapshot,
+    BlobId, Configuration, DirectoryId, Entry, EntryBody, Member, Message, MessageKind, ProposeError,
+    QuorumError, RaftId, Reach, Report, Snapshot,
 };
 use hyperscale_types::NodeId;
 use hyperscale_wire::connection::{Incoming, Outgoing};
@@ -61,6 +61,10 @@ fn samples() -> Vec<ReplicaMessage> {
         ReplicaMessage::Proposed { number: 7, result: Ok((9, Bytes::from_static(b"outcome"))) },
         ReplicaMessage::ReadIndex { number: 8 },
         ReplicaMessage::ReadIndexAnswer { number: 8, result: Ok(9) },
+        ReplicaMessage::BlobPut { blob: BlobId::of(b"blob"), bytes: Bytes::from_static(b"blob") },
+        ReplicaMessage::BlobStored { blob: BlobId::of(b"blob") },
+        ReplicaMessage::BlobGet { blob: BlobId::of(b"blob") },
+        ReplicaMessage::BlobData { blob: BlobId::of(b"blob"), bytes: Bytes::from_static(b"blob") },
     ];
     for error in errors {
         samples.push(ReplicaMessage::Proposed { number: 7, result: Err(error) });
@@ -81,10 +85,8 @@ fn carried(outgoing: Outgoing) -> Incoming {
 fn everything_that_replicas_say_is_read_back() {
     for message in samples() {
         let outgoing = to_outgoing("eu-1", message.clone());
-        assert_eq!(
-            matches!(outgoing, Outgoing::Transfer(..)),
-            message.lane() != hyperscale_wire::class::Lane::Control
-        );
+        let is_bulk = message.lane() == hyperscale_wire::class::Lane::Bulk;
+        assert_eq!(matches!(outgoing, Outgoing::Transfer(..) | Outgoing::Bulk(_)), is_bulk);
         assert_eq!(from_incoming("eu-1", node(5), carried(outgoing)), Ok(vec![message]));
     }
 }

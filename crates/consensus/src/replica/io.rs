@@ -1,10 +1,13 @@
 //! What goes into a replica and what comes out of it.
 
+use std::fmt;
+
 use bytes::Bytes;
 use hyperscale_types::NodeId;
 use hyperscale_wire::class::Lane;
 
 use crate::action::{Applied, Event, ProposeError};
+use crate::blob::BlobId;
 use crate::bootstrap::Report;
 use crate::group::{Change, TransferError};
 use crate::id::{DirectoryId, RaftId, Ticket};
@@ -57,6 +60,17 @@ pub enum Input {
         /// The version.
         version: u32,
     },
+    /// A blob is on disk, synced.
+    BlobStored(BlobId),
+    /// What [`Output::ReadBlob`] asked for; nothing if it is not there or not what it should be.
+    BlobRead {
+        /// The blob.
+        blob: BlobId,
+        /// Who gets it.
+        to: NodeId,
+        /// Its bytes.
+        bytes: Option<Bytes>,
+    },
     /// The host wants something of the group; answered by exactly one [`Output::Reply`].
     Call {
         /// Handed back with the reply.
@@ -71,6 +85,8 @@ pub enum Input {
 pub enum Request {
     /// That a command is committed; sent to the leader if this replica is not.
     Propose(Bytes),
+    /// That a blob is on the disks of a quorum, so that an entry may name it.
+    StoreBlob(Bytes),
     /// To read a state that holds everything committed before now; the leader proves how far that is.
     Read,
     /// The same, and only if this replica leads: the answer of a round that began after this call, in this term.
@@ -91,6 +107,8 @@ pub enum Reply<O> {
         /// What the machine said; nothing for a change of the members.
         outcome: Option<O>,
     },
+    /// A quorum has the blob. An entry that names it is to be proposed within the grace of unnamed blobs.
+    Stored(BlobId),
     /// The state of this replica may be read now.
     Readable {
         /// It is at least that after this entry.
@@ -119,6 +137,22 @@ pub enum Output<O> {
         /// What to say.
         message: ReplicaMessage,
     },
+    /// Write this blob and sync it, then say [`Input::BlobStored`]. In no order with anything else.
+    PutBlob {
+        /// Its id.
+        blob: BlobId,
+        /// Its bytes, which match the id.
+        bytes: Bytes,
+    },
+    /// Read this blob, then say [`Input::BlobRead`].
+    ReadBlob {
+        /// Its id.
+        blob: BlobId,
+        /// Who gets it.
+        to: NodeId,
+    },
+    /// Remove this blob: nothing names it.
+    RemoveBlob(BlobId),
     /// Say [`Input::Timer`] at this time of the clock that `handle` is called with. Replaces the one before.
     Timer(hyperscale_types::Now),
     /// What became of a call.
@@ -138,8 +172,8 @@ pub enum Output<O> {
     Failed(StartError),
 }
 
-/// Everything that replicas of one group say to each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Everything that replicas of one group say to each other. Commands and blobs may carry secrets: `Debug` shows sizes only.
+#[derive(Clone, PartialEq, Eq)]
 pub enum ReplicaMessage {
     /// Of the protocol.
     Raft(Box<Message>),
@@ -176,6 +210,50 @@ pub enum ReplicaMessage {
         /// The entry, or why it is not known.
         result: Result<u64, ProposeError>,
     },
+    /// Keep this, and say so.
+    BlobPut {
+        /// Its id.
+        blob: BlobId,
+        /// Its bytes.
+        bytes: Bytes,
+    },
+    /// It is on this disk.
+    BlobStored {
+        /// Its id.
+        blob: BlobId,
+    },
+    /// This one is missing here.
+    BlobGet {
+        /// Its id.
+        blob: BlobId,
+    },
+    /// The answer; none comes from a member that does not have it either.
+    BlobData {
+        /// Its id.
+        blob: BlobId,
+        /// Its bytes.
+        bytes: Bytes,
+    },
+}
+
+impl fmt::Debug for ReplicaMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Raft(message) => message.fmt(f),
+            Self::BootstrapQuery { directory } => write!(f, "BootstrapQuery({directory})"),
+            Self::BootstrapReport(report) => report.fmt(f),
+            Self::Propose { number, command } => write!(f, "Propose({number}, {} bytes)", command.len()),
+            Self::Proposed { number, result } => {
+                write!(f, "Proposed({number}, {:?})", result.as_ref().map(|(index, _)| index))
+            }
+            Self::ReadIndex { number } => write!(f, "ReadIndex({number})"),
+            Self::ReadIndexAnswer { number, result } => write!(f, "ReadIndexAnswer({number}, {result:?})"),
+            Self::BlobPut { blob, .. } => write!(f, "BlobPut({blob:?})"),
+            Self::BlobStored { blob } => write!(f, "BlobStored({blob:?})"),
+            Self::BlobGet { blob } => write!(f, "BlobGet({blob:?})"),
+            Self::BlobData { blob, .. } => write!(f, "BlobData({blob:?})"),
+        }
+    }
 }
 
 impl ReplicaMessage {
@@ -183,6 +261,9 @@ impl ReplicaMessage {
     pub fn lane(&self) -> Lane {
         match self {
             Self::Raft(message) if message.kind == MessageKind::Snapshot => Lane::Bulk,
+            Self::BlobPut { .. } | Self::BlobStored { .. } | Self::BlobGet { .. } | Self::BlobData { .. } => {
+                Lane::Bulk
+            }
             _ => Lane::Control,
         }
     }

@@ -17,6 +17,9 @@
 //! | running  | `Message`, `Timer`, `Persisted`             | running  | what the protocol wants                        |
 //! | running  | `Call` of a proposal or a read, not leading | running  | `Send` to the leader; `Reply` when it answers  |
 //! | running  | `Undelivered`                               | running  | the protocol stops streaming to that peer; a snapshot is sent again |
+//! | running  | `Call` of `StoreBlob`                       | running  | `PutBlob`, `Send` to the voters; `Reply` when a quorum has it |
+//! | running  | `Timer`, a blob that the state names is missing | running | `Send` of a question to one member after the other |
+//! | running  | `Timer`, a blob that nothing names          | running  | `RemoveBlob` after the grace                   |
 //! | running  | the group halts                             | running  | `Event`; calls fail, nothing more is sent      |
 //! | any      | `BootstrapQuery`                            | same     | `Send` of a report                             |
 //! | any      | what is on disk cannot be used              | failed   | `Failed`; everything else is ignored           |
@@ -26,6 +29,7 @@
 //!
 //! It must never touch a disk, a socket or a clock, nor reply twice to a call.
 
+mod blobs;
 mod calls;
 mod io;
 mod outcome;
@@ -34,19 +38,23 @@ mod starting;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use hyperscale_types::{NodeId, Now};
 use hyperscale_wire::class::Lane;
 
 use crate::action::ProposeError;
 use crate::apply::Machine;
+use crate::blob::BlobId;
 use crate::bootstrap::{BootstrapError, Report};
 use crate::config::Config;
 use crate::group::{OpenError, RaftGroup};
 use crate::id::{DirectoryId, RaftId};
 use crate::storage::Loaded;
 
+pub use blobs::{FETCHES_MAX, PASS_EVERY, UPLOADS_MAX, WRITES_MAX};
 pub use io::{CallId, Input, Output, ReplicaMessage, Reply, Request};
 pub use outcome::WireOutcome;
 pub use running::SENDERS_MAX;
@@ -68,6 +76,11 @@ pub struct Options {
     pub first_number: u64,
     /// The newest version of commands that this build understands.
     pub version: u32,
+    /// Blobs that are on its disk.
+    pub blobs: BTreeSet<BlobId>,
+    /// How long a blob that nothing names is kept: the time a caller has to propose what names it. Long enough for a
+    /// proposal that is tried again, short enough that what was given up does not fill the disk.
+    pub blob_grace: Duration,
     /// Settings of the group.
     pub config: Config,
 }
@@ -202,7 +215,7 @@ where
         match RaftGroup::open(now, self.options.config.clone(), id, loaded, machine) {
             Ok(group) => {
                 out.push(Output::Opened(id));
-                let mut running = Running::new(group, self.options.node, self.options.first_number);
+                let mut running = Running::new(now, group, &self.options);
                 running.pump(now, out);
                 self.stage = Stage::Running(Box::new(running));
             }

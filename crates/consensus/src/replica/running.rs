@@ -6,8 +6,9 @@ use bytes::Bytes;
 use hyperscale_types::{NodeId, Now};
 use hyperscale_wire::class::Lane;
 
+use super::blobs::Blobs;
 use super::calls::{Caller, Calls, PATIENCE, is_for_the_leader};
-use super::{CallId, Input, Output, ReplicaMessage, Reply, Request, WireOutcome};
+use super::{CallId, Input, Options, Output, ReplicaMessage, Reply, Request, WireOutcome};
 use crate::action::{Action, Applied, ProposeError};
 use crate::apply::Machine;
 use crate::group::{LogGroup, RaftGroup};
@@ -26,17 +27,24 @@ pub(super) struct Running<M: Machine> {
     senders: BTreeMap<RaftId, NodeId>,
     /// What members understand, as they said.
     versions: BTreeMap<NodeId, u32>,
+    pub(super) blobs: Blobs,
 }
 
-type Outputs<M> = Vec<Output<<M as Machine>::Outcome>>;
+pub(super) type Outputs<M> = Vec<Output<<M as Machine>::Outcome>>;
 
 impl<M: Machine> Running<M>
 where
     M::Outcome: WireOutcome,
 {
-    pub(super) fn new(group: RaftGroup<M>, me: NodeId, first_number: u64) -> Self {
+    pub(super) fn new(now: Now, group: RaftGroup<M>, options: &Options) -> Self {
         let (senders, versions) = (BTreeMap::new(), BTreeMap::new());
-        Self { group, me, calls: Calls::new(first_number), senders, versions }
+        let blobs = Blobs::new(now, &options.blobs, options.blob_grace);
+        let calls = Calls::new(options.first_number);
+        Self { group, me: options.node, calls, senders, versions, blobs }
+    }
+
+    pub(super) fn me(&self) -> NodeId {
+        self.me
     }
 
     pub(super) fn group(&self) -> &RaftGroup<M> {
@@ -69,6 +77,8 @@ where
                 }
             }
             Input::PeerVersion { node, version } => self.peer_version(node, version),
+            Input::BlobStored(blob) => self.blob_stored(now, blob, out),
+            Input::BlobRead { blob, to, bytes } => self.blob_read(blob, to, bytes, out),
             Input::Call { call, request } => self.call(now, call, request, out),
             // Addresses of peers come from the log now.
             Input::PeerReached(_) => {}
@@ -83,6 +93,7 @@ where
         for call in self.calls.overdue(now, patience) {
             out.push(Output::Reply { call, reply: Reply::Failed(error) });
         }
+        self.blob_pass(now, out);
     }
 
     fn message(&mut self, now: Now, from: NodeId, message: ReplicaMessage, out: &mut Outputs<M>) {
@@ -106,6 +117,10 @@ where
                     out.push(fail_read(caller, error));
                 }
             }
+            message @ (ReplicaMessage::BlobPut { .. }
+            | ReplicaMessage::BlobStored { .. }
+            | ReplicaMessage::BlobGet { .. }
+            | ReplicaMessage::BlobData { .. }) => self.blob_arrived(now, from, message, out),
             // The question is answered in every stage, the report matters at the start only.
             ReplicaMessage::BootstrapQuery { .. } | ReplicaMessage::BootstrapReport(_) => {}
         }
@@ -170,6 +185,7 @@ where
                 }
                 made => made.err().map(Reply::Failed),
             },
+            Request::StoreBlob(bytes) => self.store(now, call, bytes, out),
             Request::ReadAsLeader => self.read(now, caller).err().map(Reply::Failed),
             Request::Change(change) => {
                 let proposal = ProposalId(self.calls.number());
@@ -313,13 +329,13 @@ where
     }
 
     /// The node of a member, by the log or by where it wrote from.
-    fn node_of(&self, id: RaftId) -> Option<NodeId> {
+    pub(super) fn node_of(&self, id: RaftId) -> Option<NodeId> {
         let member = self.group.roster().member(id).map(|member| member.node);
         member.or_else(|| self.senders.get(&id).copied())
     }
 
     /// The member that a node is, by the log or by where it wrote from.
-    fn raft_id_of(&self, node: NodeId) -> Option<RaftId> {
+    pub(super) fn raft_id_of(&self, node: NodeId) -> Option<RaftId> {
         let member = self.group.roster().members().find(|member| member.node == node);
         let sender = || self.senders.iter().find(|(_, sender)| **sender == node).map(|(id, _)| *id);
         member.map(|member| member.raft_id).or_else(sender)

@@ -1,4 +1,6 @@
-use std::collections::{BTreeMap, VecDeque};
+mod blobs;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,6 +10,7 @@ use hyperscale_wire::class::Lane;
 use super::*;
 use crate::action::Event;
 use crate::apply::{Effects, Outdated, RestoreError};
+use crate::blob::BlobId;
 use crate::group::Change;
 use crate::id::Ticket;
 use crate::message::Member;
@@ -15,26 +18,39 @@ use crate::quorum::QuorumError;
 use crate::roster::Roster;
 use crate::storage::{Batch, LogStorage, MemoryDisk};
 
-/// A machine that counts commands.
+/// A machine that counts commands, and names the blobs whose ids are commands.
 #[derive(Default)]
-struct Counter(u64);
+struct Counter(u64, BTreeSet<BlobId>);
 
 impl Machine for Counter {
     type Outcome = u64;
 
-    fn apply(&mut self, _index: u64, _command: &Bytes, effects: &mut Effects) -> u64 {
+    fn apply(&mut self, _index: u64, command: &Bytes, effects: &mut Effects) -> u64 {
         self.0 += 1;
+        if let Some(hash) = command.strip_prefix(b"blob").and_then(|hash| hash.try_into().ok()) {
+            self.1.insert(BlobId { hash, length: 5 });
+        } else if command == "forget" {
+            self.1.clear();
+        }
         effects.number(self.0);
         self.0
     }
 
     fn snapshot(&self) -> Bytes {
-        Bytes::copy_from_slice(&self.0.to_be_bytes())
+        let hashes = self.1.iter().flat_map(|blob| blob.hash);
+        self.0.to_be_bytes().into_iter().chain(hashes).collect()
     }
 
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError> {
-        self.0 = state[..].try_into().map_or(0, u64::from_be_bytes);
+        let (number, hashes) = state.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        self.0 = u64::from_be_bytes(*number);
+        let hashes = hashes.chunks(32).filter_map(|hash| hash.try_into().ok());
+        self.1 = hashes.map(|hash| BlobId { hash, length: 5 }).collect();
         Ok(())
+    }
+
+    fn blobs(&self) -> BTreeSet<BlobId> {
+        self.1.clone()
     }
 
     fn outdated(&self) -> Option<Outdated> {
@@ -67,6 +83,8 @@ fn options(number: u64, peers: usize) -> Options {
         peers,
         first_number: number << 32,
         version: 1,
+        blobs: BTreeSet::new(),
+        blob_grace: Duration::from_secs(20),
         config: Config { snapshot_entries: 20, trailing_entries: 5, ..Config::lan() },
     }
 }
@@ -189,6 +207,7 @@ struct Net {
     replies: Vec<(u64, CallId, Reply<u64>)>,
     events: Vec<(u64, Event)>,
     sent: Vec<(u64, u64, Lane)>,
+    blobs: BTreeMap<(u64, BlobId), Bytes>,
     is_cut: Option<u64>,
 }
 
@@ -201,6 +220,7 @@ impl Net {
             replies: Vec::new(),
             events: Vec::new(),
             sent: Vec::new(),
+            blobs: BTreeMap::new(),
             is_cut: None,
         };
         for number in 1..=count {
@@ -252,6 +272,17 @@ impl Net {
                 Output::Timer(at) => *timer = Some(at),
                 Output::Reply { call, reply } => self.replies.push((number, call, reply)),
                 Output::Event(event) => self.events.push((number, event)),
+                Output::PutBlob { blob, bytes } => {
+                    self.blobs.insert((number, blob), bytes);
+                    self.input(number, Input::BlobStored(blob));
+                }
+                Output::ReadBlob { blob, to } => {
+                    let bytes = self.blobs.get(&(number, blob)).cloned();
+                    self.input(number, Input::BlobRead { blob, to, bytes });
+                }
+                Output::RemoveBlob(blob) => {
+                    self.blobs.remove(&(number, blob));
+                }
                 Output::Applied(_) | Output::Opened(_) => {}
                 Output::Failed(error) => panic!("{number}: {error}"),
             }

@@ -4,12 +4,14 @@
 //! tear the tail, stall and fill up. The core never calls a storage: it hands out [`Batch`]es, and the host says when they
 //! are durable.
 
+mod blobs;
 mod handle;
 mod memory;
 mod redb;
 #[cfg(test)]
 mod tests;
 
+pub use blobs::{BlobStore, FileBlobs};
 pub use memory::{Loss, MemoryDisk};
 pub use redb::{Identity, RedbStorage};
 
@@ -68,7 +70,8 @@ pub trait LogStorage {
     /// Everything that is stored.
     fn load(&mut self) -> Result<Loaded, StorageError>;
 
-    /// Writes a batch. It need not be durable before [`LogStorage::sync`].
+    /// Takes a batch. It is not durable before [`LogStorage::sync`], which makes all of them durable at once: a host takes
+    /// what waits, then syncs.
     fn write(&mut self, batch: &Batch) -> Result<(), StorageError>;
 
     /// Makes everything written durable.
@@ -78,7 +81,8 @@ pub trait LogStorage {
 /// What a disk could not do.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// No room. The batch does not count; the host writes the same one again, and the replica goes on when there is room.
+    /// No room. A batch that was refused does not count, and the host writes it again; a sync that was refused is asked for
+    /// again, and loses nothing of what was written. The replica goes on when there is room.
     #[error("disk is full")]
     Full,
     /// Does not answer. Try again.

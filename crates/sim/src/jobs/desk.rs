@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use hyperscale_consensus::ReadId;
-use hyperscale_consensus::register::{Body, Command, JobId, Outcome, Segment};
+use hyperscale_consensus::register::{Accept, Body, Command, EndStatus, JobId, Outcome, Segment};
 use hyperscale_consensus::replica::{CallId, Input, Reply, Request};
 use hyperscale_types::{NodeId, Now, Token};
 
@@ -28,6 +28,12 @@ pub(super) enum Purpose {
     End { worker: NodeId, segment: Segment, attempt: u32 },
     /// A step of a job this manager leads.
     Step { job: JobId, place: u32 },
+    /// The plan of a client's job, before the job is accepted.
+    StorePlan { errand: usize, accept: Box<Accept> },
+    /// The result of a worker's attempt, before its end is committed.
+    StoreResult { worker: NodeId, segment: Segment, attempt: u32, status: EndStatus },
+    /// The result of a job, before its end is committed.
+    StoreJobResult { job: JobId, token: Token, status: EndStatus },
     /// A client wants to know how its job ended.
     Status { errand: usize, job: JobId },
     /// Looked at in the log, not in the answer.
@@ -62,6 +68,13 @@ impl Office {
         self.input(now, Input::Call { call, request: Request::Propose(command) });
     }
 
+    /// Asks for a blob on a quorum.
+    pub(super) fn store(&mut self, now: Now, purpose: Purpose, bytes: Bytes) {
+        let call = CallId(self.desk.number());
+        self.desk.waiting.insert(call, purpose);
+        self.input(now, Input::Call { call, request: Request::StoreBlob(bytes) });
+    }
+
     /// Asks for a state that is fresh enough to decide on.
     pub(super) fn read(&mut self, now: Now, purpose: Purpose, out: &mut Vec<Order>) {
         let call = CallId(self.desk.number());
@@ -94,6 +107,7 @@ impl Office {
         let Some(purpose) = self.desk.waiting.remove(&call) else { return };
         match (purpose, reply) {
             (Purpose::Status { errand, job }, Reply::Readable { .. }) => self.tell_end(errand, job, out),
+            (purpose, Reply::Stored(blob)) => self.stored(now, purpose, blob),
             (purpose, Reply::Applied { index, outcome: Some(outcome) }) => {
                 self.decided(now, purpose, Some((index, outcome)), out);
             }

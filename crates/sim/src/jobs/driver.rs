@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyperscale_consensus::register::{
-    Assign, Attempt, AttemptState, Body, End, EndStatus, Job, JobId, Register, Segment,
+    Assign, Attempt, AttemptState, Body, EndStatus, Job, JobId, Register, Segment,
 };
 use hyperscale_types::{NodeId, Now, Token};
 
@@ -174,9 +174,12 @@ impl Office {
             Step::End(status) if self.driver.may_ask(now, job, WHOLE_JOB) => {
                 let known = group_of(&self.replica).machine().register().job(job);
                 let part = known.and_then(|known| aside::end_of_part(job, known));
-                let result = Some(plan::result(&plan::segment(job, WHOLE_JOB), 1));
-                let end = part.unwrap_or(Body::JobEnd { job, end: End::new(status, result) });
-                self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, end);
+                if let Some(end) = part {
+                    self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, end);
+                } else {
+                    let result = plan::result(&plan::segment(job, WHOLE_JOB), 1);
+                    self.store(now, Purpose::StoreJobResult { job, token, status }, result);
+                }
             }
             Step::End(_) => {}
         }

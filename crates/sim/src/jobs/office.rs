@@ -11,12 +11,12 @@ use hyperscale_consensus::register::{
     Accept, Body, End, EndStatus, JobEnd, JobId, JobOptions, Origin, Outcome, Refusal, RequestId, Segment,
 };
 use hyperscale_consensus::replica::{Input, Output, Replica};
-use hyperscale_consensus::{Event, RaftGroup, ReadId, Role};
+use hyperscale_consensus::{BlobId, Event, RaftGroup, ReadId, Role};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::chair::Chair;
 use super::desk::{Desk, Purpose};
-use super::driver::Driver;
+use super::driver::{Driver, WHOLE_JOB};
 use super::leases::{LEASE, Leases};
 use super::plan;
 use crate::log::letter::{ClientLetter, Wish};
@@ -213,6 +213,9 @@ impl Office {
             Output::Event(_)
             | Output::Persist(_)
             | Output::Send { .. }
+            | Output::PutBlob { .. }
+            | Output::ReadBlob { .. }
+            | Output::RemoveBlob(_)
             | Output::Timer(_)
             | Output::Failed(_) => {}
         }
@@ -228,16 +231,16 @@ impl Office {
         let ClientLetter { errand, wish } = letter;
         match wish {
             Wish::Submit { mut job, key } => {
-                let plan = plan::result(&plan::segment(job, 0), 0);
+                let bytes = plan::result(&plan::segment(job, 0), 0);
                 let origin = plan::is_part(job).then(|| self.any_origin());
                 if origin.is_none() {
                     // Every manager draws an id of its own; the key makes it one job.
                     self.rng.fill(&mut job.0[8..]);
                 }
                 let (options, caller) = (JobOptions::default(), String::new());
-                let accept = Accept { job, key, plan, options, origin, caller };
-                let body = Body::JobAccept(Box::new(accept));
-                self.ask(now, Purpose::Accept { errand }, Token(0), body);
+                let plan = BlobId::of(&bytes);
+                let accept = Box::new(Accept { job, key, plan, options, origin, caller });
+                self.store(now, Purpose::StorePlan { errand, accept }, bytes);
             }
             Wish::Cancel(job) => {
                 let request = RequestId(job.0);
@@ -266,14 +269,33 @@ impl Office {
         out: &mut Vec<Order>,
     ) {
         let job = group_of(&self.replica).machine().register().job(segment.job);
-        let Some((leader, token)) = job.and_then(|job| job.leader) else { return };
+        let Some((leader, _)) = job.and_then(|job| job.leader) else { return };
         if leader == self.me {
-            let result = Some(plan::result(&segment, attempt));
-            let end = End::new(status, result);
-            let body = Body::AttemptEnd { segment: segment.clone(), attempt, end };
-            self.ask(now, Purpose::End { worker, segment, attempt }, token, body);
+            let result = plan::result(&segment, attempt);
+            self.store(now, Purpose::StoreResult { worker, segment, attempt, status }, result);
         } else {
             out.push(Order::Send { to: leader, letter: Letter::Ended { worker, segment, attempt, status } });
+        }
+    }
+
+    /// A quorum has a blob: what names it is committed.
+    pub(super) fn stored(&mut self, now: Now, purpose: Purpose, blob: BlobId) {
+        match purpose {
+            Purpose::StorePlan { errand, accept } => {
+                self.ask(now, Purpose::Accept { errand }, Token(0), Body::JobAccept(accept));
+            }
+            Purpose::StoreResult { worker, segment, attempt, status } => {
+                let job = self.group().machine().register().job(segment.job);
+                let Some((_, token)) = job.and_then(|job| job.leader) else { return };
+                let end = End::new(status, Some(blob));
+                let body = Body::AttemptEnd { segment: segment.clone(), attempt, end };
+                self.ask(now, Purpose::End { worker, segment, attempt }, token, body);
+            }
+            Purpose::StoreJobResult { job, token, status } => {
+                let body = Body::JobEnd { job, end: End::new(status, Some(blob)) };
+                self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, body);
+            }
+            _ => {}
         }
     }
 

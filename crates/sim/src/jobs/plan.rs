@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use fastrand::Rng;
-use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{JobId, Segment};
 
 /// The one workflow of a job.
@@ -49,10 +49,7 @@ pub fn segment(job: JobId, number: u32) -> Segment {
 }
 
 /// The result of an attempt: another one for every attempt, so that a stranger's is recognised.
-pub fn result(segment: &Segment, attempt: u32) -> BlobId {
-    let mut hash = [0; 32];
-    hash[..16].copy_from_slice(&segment.job.0);
-    hash[16..20].copy_from_slice(&segment.number.to_be_bytes());
-    hash[20..24].copy_from_slice(&attempt.to_be_bytes());
-    BlobId { hash, length: 24 }
+pub fn result(segment: &Segment, attempt: u32) -> Bytes {
+    let numbers = [segment.number.to_be_bytes(), attempt.to_be_bytes()].concat();
+    [&segment.job.0[..], &numbers].concat().into()
 }

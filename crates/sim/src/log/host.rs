@@ -1,8 +1,10 @@
 //! A node's replica over its lives: off, or the production replica of this life with its host.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use hyperscale_consensus::{DirectoryId, RaftId};
+use bytes::Bytes;
+use hyperscale_consensus::{BlobId, DirectoryId, RaftId};
 use hyperscale_types::Now;
 
 use super::disk::Disk;
@@ -15,6 +17,8 @@ pub struct Host {
     pub directory: DirectoryId,
     /// Its disk.
     pub disk: Disk,
+    /// Blobs on its disk, synced.
+    pub blobs: BTreeMap<BlobId, Bytes>,
     /// Whether it runs.
     pub stage: Stage,
     /// The time of its replica's timer.
@@ -35,13 +39,14 @@ impl Host {
     /// A host that never ran.
     pub fn new(directory: DirectoryId) -> Self {
         let (disk, lost) = (Disk::default(), Vec::new());
-        Self { directory, disk, stage: Stage::Off, timer: None, lost }
+        Self { directory, disk, blobs: BTreeMap::new(), stage: Stage::Off, timer: None, lost }
     }
 
     /// Its disk is replaced by an empty one, with this directory.
     pub fn lose_disk(&mut self, directory: DirectoryId) {
         let disk = std::mem::take(&mut self.disk);
         self.lost.extend(disk.durable().raft_id.map(|id| (id, disk)));
+        self.blobs.clear();
         self.directory = directory;
     }
 

@@ -6,11 +6,12 @@
 //! which are those of today behind a byte that no build of today can read.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use hyperscale_consensus::bugs::Bugs;
-use hyperscale_consensus::register::{Command, Group, Outcome, Register, VERSION};
-use hyperscale_consensus::{Effects, Machine, Outdated, RestoreError};
+use hyperscale_consensus::register::{AttemptState, Command, Group, Job, Outcome, Register, VERSION};
+use hyperscale_consensus::{BlobId, Effects, Machine, Outdated, RestoreError};
 
 /// The version of commands that builds after an upgrade understand.
 pub const NEWER: u32 = VERSION + 1;
@@ -88,8 +89,22 @@ impl Machine for Journal {
         self.register.restore(state)
     }
 
+    fn blobs(&self) -> BTreeSet<BlobId> {
+        self.register.jobs().flat_map(|(_, job)| blobs_of(job)).collect()
+    }
+
     fn outdated(&self) -> Option<Outdated> {
         let agreed = self.register.version();
         (agreed > self.understood).then_some(Outdated { agreed, understood: self.understood })
     }
+}
+
+/// What a job names: its plan, the results of its attempts, its own.
+fn blobs_of(job: &Job) -> impl Iterator<Item = BlobId> {
+    let results = job.segments().filter_map(|(_, _, attempt)| match &attempt.state {
+        AttemptState::Ended(end) => end.result,
+        AttemptState::Running | AttemptState::Lost => None,
+    });
+    let own = job.end.as_ref().and_then(|end| end.how.result);
+    results.chain(own).chain([job.plan])
 }

@@ -215,5 +215,9 @@ fn fingerprint(message: &ReplicaMessage) -> u64 {
         ReplicaMessage::Proposed { number, .. } => 5 + 32 * number,
         ReplicaMessage::ReadIndex { number } => 6 + 32 * number,
         ReplicaMessage::ReadIndexAnswer { number, .. } => 7 + 32 * number,
+        ReplicaMessage::BlobPut { blob, .. } => 8 + 32 * u64::from(blob.hash[0]),
+        ReplicaMessage::BlobStored { blob } => 9 + 32 * u64::from(blob.hash[0]),
+        ReplicaMessage::BlobGet { blob } => 10 + 32 * u64::from(blob.hash[0]),
+        ReplicaMessage::BlobData { blob, .. } => 11 + 32 * u64::from(blob.hash[0]),
     }
 }

@@ -1,5 +1,7 @@
 //! Everything that can happen in the simulated world.
 
+use bytes::Bytes;
+use hyperscale_consensus::BlobId;
 use hyperscale_swim::federation::{CrossBody, CrossMessage, FederationTimer};
 use hyperscale_swim::{Command, Datagram, Message, StreamMessage, Timer};
 use hyperscale_types::{BootEpoch, Now};
@@ -135,6 +137,17 @@ pub enum Happening {
         /// In which life.
         boot: BootEpoch,
     },
+    /// A blob has had the time it needs to reach the disk.
+    BlobSynced {
+        /// Whose disk.
+        node: usize,
+        /// In which life.
+        boot: BootEpoch,
+        /// The blob.
+        blob: BlobId,
+        /// Its bytes.
+        bytes: Bytes,
+    },
     /// A node gets the present build.
     Update {
         /// Whose process starts anew with it.
@@ -202,9 +215,10 @@ impl Happening {
             | Happening::CrossTimer { node, .. }
             | Happening::Command { node, .. }
             | Happening::State { node, .. } => gossip(*node, Arrival::Own),
-            Happening::Tick { node, .. } | Happening::Duty { node, .. } | Happening::Disk { node, .. } => {
-                control(*node, Arrival::Own)
-            }
+            Happening::Tick { node, .. }
+            | Happening::Duty { node, .. }
+            | Happening::Disk { node, .. }
+            | Happening::BlobSynced { node, .. } => control(*node, Arrival::Own),
             Happening::Start { .. }
             | Happening::Update { .. }
             | Happening::Client { .. }
@@ -247,6 +261,7 @@ impl Happening {
             Happening::Tick { node, .. } => [11, *node as u64, 0],
             Happening::Duty { node, .. } => [12, *node as u64, 0],
             Happening::Disk { node, .. } => [13, *node as u64, 0],
+            Happening::BlobSynced { node, blob, .. } => [22, *node as u64, u64::from(blob.hash[0])],
             Happening::Update { node, .. } => [14, *node as u64, 0],
             Happening::Bytes { from, to, place, bytes, .. } => {
                 let tag = bytes.last_chunk().map_or(0, |tag| u64::from_be_bytes(*tag));

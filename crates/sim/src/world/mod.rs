@@ -156,6 +156,7 @@ impl World {
             Happening::Tick { node, boot, at } => self.log_tick(node, boot, at),
             Happening::Duty { node, boot } => self.duty(node, boot),
             Happening::Disk { node, boot } => self.disk(node, boot),
+            Happening::BlobSynced { node, boot, blob, bytes } => self.blob_synced(node, boot, blob, bytes),
             Happening::Update { node, boot } => self.updated(node, boot),
             Happening::Bytes { from, to, boot, place, bytes } => {
                 self.link_bytes(from, to, boot, place, bytes);

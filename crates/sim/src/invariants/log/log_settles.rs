@@ -3,6 +3,8 @@
 //!
 //! Checked in the liveness phase until it holds; how long it may take is part of the phase.
 
+use hyperscale_consensus::Machine;
+
 use crate::jobs::Office;
 use crate::world::World;
 
@@ -26,6 +28,19 @@ pub fn replicas_differ(world: &World) -> Option<String> {
             let (me, mine, theirs) = (world.name_of(node), state(office), state(leader));
             format!("{me} is at {mine:?}, its leader at {theirs:?}")
         })
+    })
+}
+
+/// The first replica that misses a blob which its state names, or keeps one that nothing names.
+pub fn blobs_differ(world: &World) -> Option<String> {
+    (0..world.truth.clusters()).flat_map(|cluster| world.hosts_of(cluster)).find_map(|(node, host)| {
+        let named = host.office()?.group().machine().blobs();
+        let missing = named.iter().find(|blob| !host.blobs.contains_key(blob));
+        let unnamed = || host.blobs.keys().find(|blob| !named.contains(blob));
+        let me = world.name_of(node);
+        missing
+            .map(|blob| format!("{me} misses {blob:?}"))
+            .or_else(|| unnamed().map(|blob| format!("{me} still keeps {blob:?}")))
     })
 }
 

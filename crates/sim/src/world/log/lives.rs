@@ -14,6 +14,8 @@ use crate::process::{Crash, Version};
 use crate::world::Fact;
 use crate::world::node::id_of;
 
+/// How long blobs are kept that nothing names: short, so that it ends within a seed, and longer than anybody takes to name one.
+const BLOB_GRACE: Duration = Duration::from_secs(30);
 /// How long an operator takes to update a node that has stopped because it is too old.
 const UPDATE_AFTER: Duration = Duration::from_secs(2);
 /// How often managers and workers look at what is to be done.
@@ -58,6 +60,8 @@ impl World {
             peers: founders.len() + usize::from(!founders.contains(&index)),
             first_number: boot.0 << 32,
             version: log_version(process.version),
+            blobs: host.blobs.keys().copied().collect(),
+            blob_grace: BLOB_GRACE,
             config,
         };
         let group = if role == Role::Gate { Group::Gates } else { Group::Managers };

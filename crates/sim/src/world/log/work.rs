@@ -1,8 +1,11 @@
 //! Does what a replica asks for, in the order it asks.
 
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
 use hyperscale_consensus::register::{Body, Command, JobId, Outcome};
 use hyperscale_consensus::replica::{CallId, Input, Output, ReplicaMessage, Reply, Request, StartError};
-use hyperscale_consensus::{Applied, Configuration, Event, Halt, OpenError, RaftId, ReadId, Role};
+use hyperscale_consensus::{Applied, BlobId, Configuration, Event, Halt, OpenError, RaftId, ReadId, Role};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::lives::DUTY;
@@ -10,7 +13,7 @@ use super::{Happening, World};
 use crate::invariants::{Logged, What};
 use crate::jobs::{Answer, Office, Order};
 use crate::log::disk::Progress;
-use crate::log::{Disk, Letter, Stage, Written};
+use crate::log::{Disk, Host, Letter, Stage, Written};
 use crate::process::Version;
 
 impl World {
@@ -80,6 +83,27 @@ impl World {
         }
     }
 
+    /// A blob has had the time it needs; unless its disk is stalled or full, it is there.
+    pub(in crate::world) fn blob_synced(
+        &mut self,
+        index: usize,
+        boot: BootEpoch,
+        blob: BlobId,
+        bytes: Bytes,
+    ) {
+        if !self.is_life(index, boot) {
+            return;
+        }
+        let now = self.kernel.now();
+        let (Some(log), Some(host)) = (&mut self.log, &mut self.nodes[index].host) else { return };
+        if host.disk.is_troubled(now) {
+            let again = host.disk.delay(now, &mut log.rng);
+            return self.kernel.after(again, Happening::BlobSynced { node: index, boot, blob, bytes });
+        }
+        host.blobs.insert(blob, bytes);
+        self.at_work(index, |office, now, _| office.input(now, Input::BlobStored(blob)));
+    }
+
     /// What SWIM says to the layers above.
     pub(in crate::world) fn gossip(&mut self, index: usize, event: &hyperscale_swim::Event) {
         use hyperscale_swim::Event as Swim;
@@ -112,25 +136,24 @@ impl World {
     /// Lets a process with a replica do something, and does what follows from it.
     pub(super) fn at_work(&mut self, index: usize, work: impl FnOnce(&mut Office, Now, &mut Vec<Order>)) {
         let Some(mut host) = self.nodes[index].host.take() else { return };
-        if let Stage::Running(office) = &mut host.stage {
+        let Host { disk, timer, blobs, stage, .. } = &mut *host;
+        if let Stage::Running(office) = stage {
             let now = self.nodes[index].clock.read(self.kernel.now());
             let (mut orders, before) = (Vec::new(), configuration_of(office));
             work(office, now, &mut orders);
-            self.follow_through(index, now, office, &mut host.disk, &mut host.timer, orders, before);
+            self.follow_through(index, now, office, (disk, timer, blobs), orders, before);
         }
         self.nodes[index].host = Some(host);
         let boot = self.truth.nodes[index].process.boot;
         self.look_after_disk(index, boot);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a host taken apart")]
     fn follow_through(
         &mut self,
         index: usize,
         now: Now,
         office: &mut Office,
-        disk: &mut Disk,
-        timer: &mut Option<Now>,
+        (disk, timer, blobs): (&mut Disk, &mut Option<Now>, &mut BTreeMap<BlobId, Bytes>),
         mut orders: Vec<Order>,
         mut before: Configuration,
     ) {
@@ -156,6 +179,14 @@ impl World {
                             office.input(now, Input::Undelivered { to, lane });
                         }
                     }
+                    Output::PutBlob { blob, bytes } => self.put_blob(index, disk, blob, bytes),
+                    Output::ReadBlob { blob, to } => {
+                        let bytes = blobs.get(&blob).cloned();
+                        office.input(now, Input::BlobRead { blob, to, bytes });
+                    }
+                    Output::RemoveBlob(blob) => {
+                        blobs.remove(&blob);
+                    }
                     Output::Timer(at) => self.set_replica_timer(index, timer, at),
                     _ => {}
                 }
@@ -167,6 +198,13 @@ impl World {
             self.kernel.trace.mix(&[applied, hash.0]);
             self.show_log(index, Logged::State { index: applied, hash });
         }
+    }
+
+    fn put_blob(&mut self, index: usize, disk: &Disk, blob: BlobId, bytes: Bytes) {
+        let (now, boot) = (self.kernel.now(), self.truth.nodes[index].process.boot);
+        let Some(log) = &mut self.log else { return };
+        let after = disk.delay(now, &mut log.rng);
+        self.kernel.after(after, Happening::BlobSynced { node: index, boot, blob, bytes });
     }
 
     fn set_replica_timer(&mut self, index: usize, timer: &mut Option<Now>, at: Now) {
@@ -222,7 +260,12 @@ impl World {
                 let what = format!("cannot start from its disk: {error}");
                 self.judges.object("log_opens", self.kernel.now(), Some(index), what);
             }
-            Output::Send { .. } | Output::Reply { .. } | Output::Timer(_) => {}
+            Output::Send { .. }
+            | Output::Reply { .. }
+            | Output::PutBlob { .. }
+            | Output::ReadBlob { .. }
+            | Output::RemoveBlob(_)
+            | Output::Timer(_) => {}
         }
     }
 
