@@ -60,6 +60,9 @@ pub enum Unreadable {
     /// The message is in the name of another node than the one that sealed it.
     #[error("the message is in another node's name")]
     Impersonated,
+    /// The sender says that it has another role than its certificate proves.
+    #[error("the certificate of the sender is of another role")]
+    OtherRole,
     /// Written in a version of the protocol that is not among ours.
     #[error("the message is of protocol version {0}")]
     Version(u32),
@@ -80,6 +83,7 @@ impl Unreadable {
             | Unreadable::OtherGroup => Refusal::MessageMalformed,
             Unreadable::Unknown(_) => Refusal::MessageUnknown,
             Unreadable::Impersonated => Refusal::DatagramForged,
+            Unreadable::OtherRole => Refusal::NotPermitted,
             Unreadable::Version(_) => Refusal::VersionMismatch,
             Unreadable::NotPermitted(refused) => refused.refusal(),
         }

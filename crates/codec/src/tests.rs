@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_swim::federation::{
-    Aggregate, ClusterName, CrossBody, CrossMessage, CrossSender, DatacenterLoad,
+    Aggregate, ClusterName, CrossBody, CrossMessage, CrossSender, DatacenterLoad, MANAGERS_MAX,
 };
 use hyperscale_swim::size::datagram_len;
 use hyperscale_swim::{
@@ -208,9 +208,11 @@ fn stream_body() -> impl Strategy<Value = StreamBody> {
 }
 
 fn datacenter_load() -> impl Strategy<Value = DatacenterLoad> {
-    (any::<u64>(), prop::option::of(node()), any::<[u32; 6]>(), 0u8..=8, level()).prop_map(
-        |(term, leader, counts, lhm, backpressure)| {
+    let managers = prop::collection::vec((node(), addr()), 0..=MANAGERS_MAX);
+    (any::<u64>(), prop::option::of(node()), any::<[u32; 7]>(), 0u8..=8, level(), managers).prop_map(
+        |(term, leader, counts, lhm, backpressure, managers)| {
             let [
+                managers_total,
                 managers_alive,
                 workers_total,
                 workers_healthy,
@@ -222,6 +224,8 @@ fn datacenter_load() -> impl Strategy<Value = DatacenterLoad> {
                 term,
                 leader,
                 managers_alive,
+                managers_total,
+                managers,
                 workers_total,
                 workers_healthy,
                 workers_degraded,

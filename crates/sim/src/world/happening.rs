@@ -47,6 +47,15 @@ pub enum Happening {
         /// What.
         message: Box<CrossMessage>,
     },
+    /// A message between clusters arrives on a connection.
+    CrossStream {
+        /// The node that sent it.
+        from: usize,
+        /// The node it reaches.
+        to: usize,
+        /// What it says.
+        message: Box<CrossMessage>,
+    },
     /// A message arrives on a stream.
     Stream {
         /// From whom.
@@ -208,7 +217,7 @@ impl Happening {
             Happening::Datagram { to, .. } | Happening::Sealed { to, .. } | Happening::Cross { to, .. } => {
                 gossip(*to, Arrival::Datagram)
             }
-            Happening::Stream { to, .. } => gossip(*to, Arrival::Stream),
+            Happening::Stream { to, .. } | Happening::CrossStream { to, .. } => gossip(*to, Arrival::Stream),
             Happening::Letter { to, .. } | Happening::Bytes { to, .. } => control(*to, Arrival::Stream),
             Happening::HungUp { node, .. } => control(*node, Arrival::Stream),
             Happening::Timer { node, .. }
@@ -270,6 +279,7 @@ impl Happening {
             Happening::Client { errand } => [15, *errand as u64, 0],
             Happening::Answered { errand, .. } => [16, *errand as u64, 0],
             Happening::Operator => [17, 0, 0],
+            Happening::CrossStream { from, to, .. } => [0x17 | (*from as u64) << 8, *to as u64, 0],
             Happening::Cross { from, to, message } => {
                 let seq = match message.body {
                     CrossBody::XProbe { seq, .. } => u64::from(seq),

@@ -150,6 +150,7 @@ impl World {
             Happening::Command { node, boot, command } => self.command(node, boot, command),
             Happening::State { node, boot } => self.new_state(node, boot),
             Happening::Cross { to, message, .. } => self.cross_message(to, *message),
+            Happening::CrossStream { to, message, .. } => self.cross_stream(to, *message),
             Happening::CrossTimer { node, boot, timer, .. } => self.cross_timer(node, boot, timer),
             Happening::Letter { from, to, boot, letter } => self.letter(from, to, boot, *letter),
             Happening::HungUp { node, boot, by } => self.hung_up(node, boot, by),

@@ -94,6 +94,8 @@ pub(super) fn datacenter_load() -> DatacenterLoad {
         cores_available: 32,
         health_multiplier: 1,
         backpressure: LoadLevel::Elevated.into(),
+        managers_total: 5,
+        managers: vec![super::node(3, Role::Manager)],
     }
 }
 
