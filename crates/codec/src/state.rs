@@ -39,7 +39,7 @@ pub(crate) fn aggregate_out(aggregate: &Aggregate) -> x_ack::Aggregate {
 
 pub(crate) fn aggregate(message: x_ack::Aggregate) -> Result<Aggregate, Unreadable> {
     Ok(match message {
-        x_ack::Aggregate::Datacenter(load) => Aggregate::Datacenter(datacenter(load)?),
+        x_ack::Aggregate::Datacenter(load) => Aggregate::Datacenter(datacenter(&load)?),
         x_ack::Aggregate::Gates(load) => Aggregate::Gates(gate(load)?),
     })
 }
@@ -168,7 +168,7 @@ fn location(manager: &messages::NodeRef) -> Result<(NodeId, SocketAddr), Unreada
     Ok((node("datacenter.managers.node_id", manager.node_id)?, address))
 }
 
-fn datacenter(load: messages::DatacenterLoad) -> Result<DatacenterLoad, Unreadable> {
+fn datacenter(load: &messages::DatacenterLoad) -> Result<DatacenterLoad, Unreadable> {
     if load.managers.len() > MANAGERS_MAX {
         return Err(Unreadable::OutOfRange("datacenter.managers"));
     }

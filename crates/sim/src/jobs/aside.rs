@@ -9,8 +9,8 @@ use hyperscale_consensus::register::{
 };
 use hyperscale_types::{Now, Token};
 
-use super::desk::Purpose;
-use super::office::{Office, group_of};
+use super::manager::{ManagerDriver, group_of};
+use super::requests::Purpose;
 
 /// One of so many looks at a job makes a command.
 const ONE_OF: u8 = 12;
@@ -21,7 +21,7 @@ const DATACENTERS: [&str; 2] = ["east", "west"];
 const CLASSES: [DatacenterClass; 4] =
     [DatacenterClass::Unhealthy, DatacenterClass::Degraded, DatacenterClass::Busy, DatacenterClass::Healthy];
 
-impl Office {
+impl ManagerDriver {
     /// Commands for some of the jobs that are led here.
     pub(super) fn make_asides(&mut self, now: Now) {
         let open = group_of(&self.replica).machine().register().jobs().filter(|(_, job)| job.end.is_none());

@@ -19,9 +19,9 @@ use hyperscale_consensus::register::{
 use hyperscale_types::{NodeId, Now, Token};
 
 use super::aside;
-use super::desk::Purpose;
-use super::office::{Office, Order, group_of};
+use super::manager::{ManagerAction, ManagerDriver, group_of};
 use super::plan;
+use super::requests::Purpose;
 use crate::log::Letter;
 use crate::log::letter::Dispatch;
 
@@ -142,9 +142,9 @@ impl Driver {
     }
 }
 
-impl Office {
+impl ManagerDriver {
     /// One step of every job that is led here, as far as this replica knows.
-    pub(super) fn drive(&mut self, now: Now, out: &mut Vec<Order>) {
+    pub(super) fn drive(&mut self, now: Now, out: &mut Vec<ManagerAction>) {
         let register = group_of(&self.replica).machine().register();
         let mut led = Vec::new();
         for (id, job) in register.jobs().filter(|(_, job)| job.end.is_none()) {
@@ -159,7 +159,7 @@ impl Office {
         }
     }
 
-    fn take_step(&mut self, now: Now, job: JobId, token: Token, step: Step, out: &mut Vec<Order>) {
+    fn take_step(&mut self, now: Now, job: JobId, token: Token, step: Step, out: &mut Vec<ManagerAction>) {
         match step {
             Step::Assign { segment, attempt, avoid } => {
                 self.assign(now, job, token, segment, attempt, avoid);
@@ -168,7 +168,10 @@ impl Office {
             Step::Stop { segment, attempt: it } => {
                 let (segment, attempt) = (plan::segment(job, segment), it.number);
                 if self.driver.may_ask(now, job, segment.number) {
-                    out.push(Order::Send { to: it.worker, letter: Letter::Stop { segment, attempt, token } });
+                    out.push(ManagerAction::Send {
+                        to: it.worker,
+                        letter: Letter::Stop { segment, attempt, token },
+                    });
                 }
             }
             Step::End(status) if self.driver.may_ask(now, job, WHOLE_JOB) => {
@@ -239,7 +242,7 @@ impl Office {
         token: Token,
         segment: u32,
         it: &Attempt,
-        out: &mut Vec<Order>,
+        out: &mut Vec<ManagerAction>,
     ) {
         let segment = plan::segment(job, segment);
         if self.driver.may_send(now, segment.clone(), it.number, token) {
@@ -251,7 +254,7 @@ impl Office {
                 cores: it.cores,
                 length: plan::length(job),
             });
-            out.push(Order::Send { to: it.worker, letter });
+            out.push(ManagerAction::Send { to: it.worker, letter });
         }
     }
 }

@@ -10,7 +10,7 @@ use hyperscale_consensus::register::{Body, Outcome};
 use hyperscale_consensus::replica::{CallId, Input, Request};
 use hyperscale_types::{NodeId, Now, Token};
 
-use super::office::{Office, Order};
+use super::manager::{ManagerAction, ManagerDriver};
 use crate::log::{Letter, Written};
 use crate::moment::Moment;
 
@@ -74,7 +74,7 @@ impl Leases {
     }
 }
 
-impl Office {
+impl ManagerDriver {
     /// The state came from a snapshot, and with it the leases.
     pub(super) fn reload_leases(&mut self, now: Now) {
         self.leases.granter = Granter::with_bugs(self.bugs.clone());
@@ -84,7 +84,7 @@ impl Office {
         }
     }
 
-    pub(super) fn forward_renewals(&mut self, now: Now, at: Moment, out: &mut Vec<Order>) {
+    pub(super) fn forward_renewals(&mut self, now: Now, at: Moment, out: &mut Vec<ManagerAction>) {
         if now.since(self.leases.forwarded_at) < FORWARD_EVERY || self.leases.gathered.is_empty() {
             return;
         }
@@ -92,7 +92,7 @@ impl Office {
         let Some(leader) = self.leader_node() else { return self.leases.gathered.clear() };
         let renewals = std::mem::take(&mut self.leases.gathered);
         let claims = renewals.iter().map(|it| Claim { key: it.worker, token: it.grant }).collect();
-        let batch = self.desk.number();
+        let batch = self.requests.number();
         self.leases.forwarded.insert(batch, renewals);
         while self.leases.forwarded.len() > BATCHES_MAX {
             self.leases.forwarded.pop_first();
@@ -100,7 +100,7 @@ impl Office {
         if leader == self.me {
             self.renewals(now, at, self.me, batch, claims, out);
         } else {
-            out.push(Order::Send { to: leader, letter: Letter::Renewals { batch, claims } });
+            out.push(ManagerAction::Send { to: leader, letter: Letter::Renewals { batch, claims } });
         }
     }
 
@@ -112,25 +112,25 @@ impl Office {
         from: NodeId,
         batch: u64,
         claims: Vec<Claim<NodeId>>,
-        out: &mut Vec<Order>,
+        out: &mut Vec<ManagerAction>,
     ) {
-        let read = ReadId(self.desk.number());
+        let read = ReadId(self.requests.number());
         if self.leases.granter.renew(now, read, claims).is_err() {
             return;
         }
         self.leases.rounds.insert(read, (from, batch, at));
-        out.push(Order::ReadAsked(read));
+        out.push(ManagerAction::ReadAsked(read));
         self.input(now, Input::Call { call: CallId(read.0), request: Request::ReadAsLeader });
     }
 
-    pub(super) fn read_ready(&mut self, read: ReadId, out: &mut Vec<Order>) {
+    pub(super) fn read_ready(&mut self, read: ReadId, out: &mut Vec<ManagerAction>) {
         let Some((from, batch, arrived)) = self.leases.rounds.remove(&read) else { return };
         let answers = self.leases.granter.answer(read);
         if from == self.me {
             self.renewals_answered(batch, &answers, arrived, out);
         } else {
             let letter = Letter::RenewalsAnswered { batch, answers, arrived };
-            out.push(Order::Send { to: from, letter });
+            out.push(ManagerAction::Send { to: from, letter });
         }
     }
 
@@ -145,12 +145,12 @@ impl Office {
         batch: u64,
         answers: &[(NodeId, Result<Duration, LeaseError>)],
         arrived: Moment,
-        out: &mut Vec<Order>,
+        out: &mut Vec<ManagerAction>,
     ) {
         let renewals = self.leases.forwarded.remove(&batch).unwrap_or_default();
         for (renewal, (worker, answer)) in renewals.iter().zip(answers) {
             let letter = Letter::Renewed { sent: renewal.sent, answer: *answer, arrived };
-            out.push(Order::Send { to: *worker, letter });
+            out.push(ManagerAction::Send { to: *worker, letter });
         }
     }
 }

@@ -28,7 +28,7 @@ const TELL_AGAIN: Duration = Duration::from_secs(1);
 
 /// What a worker did, for the world and for the judges.
 #[derive(Debug)]
-pub enum Deed {
+pub enum WorkerAction {
     /// It sends a letter.
     Send {
         /// To whom.
@@ -118,7 +118,7 @@ impl Worker {
     }
 
     /// What is to be done from time to time, load included. `managers` are those it knows of.
-    pub fn duty(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
+    pub fn duty(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) {
         if managers.is_empty() {
             return;
         }
@@ -127,7 +127,7 @@ impl Worker {
         self.tell(now, managers, out);
     }
 
-    fn keep_lease(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
+    fn keep_lease(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) {
         let wants = self.lease.as_ref().is_none_or(|lease| now >= lease.renew_at());
         let is_silent = self.asked.is_some_and(|asked| now.since(asked) >= PATIENCE);
         if !wants || self.asked.is_some() && !is_silent {
@@ -139,10 +139,10 @@ impl Worker {
             None => Letter::Register { boot: self.boot, cores: CORES, sent: now },
             Some(lease) => Letter::Renew { grant: lease.token(), sent: now },
         };
-        out.push(Deed::Send { to: managers[self.turn % managers.len()], letter });
+        out.push(WorkerAction::Send { to: managers[self.turn % managers.len()], letter });
     }
 
-    fn work(&mut self, now: Now, out: &mut Vec<Deed>) {
+    fn work(&mut self, now: Now, out: &mut Vec<WorkerAction>) {
         let is_usable = self.is_usable(now);
         for (segment, it) in &mut self.tried {
             let State::Running { ends } = it.state else { continue };
@@ -151,13 +151,17 @@ impl Worker {
             } else if now >= ends {
                 it.state = ended(EndStatus::Completed);
             } else {
-                out.push(Deed::Load { segment: segment.clone(), attempt: it.attempt, grant: it.grant });
+                out.push(WorkerAction::Load {
+                    segment: segment.clone(),
+                    attempt: it.attempt,
+                    grant: it.grant,
+                });
             }
         }
     }
 
     /// Ends are told to the job's leader, or to whoever listens.
-    fn tell(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
+    fn tell(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) {
         for (segment, it) in &mut self.tried {
             let State::Ended { status, told, confirmed: false } = &mut it.state else { continue };
             if now.since(*told) < TELL_AGAIN {
@@ -169,12 +173,15 @@ impl Worker {
             self.turn += usize::from(!first);
             let to = leader.unwrap_or(managers[self.turn % managers.len()]);
             let (segment, attempt, status) = (segment.clone(), it.attempt, *status);
-            out.push(Deed::Send { to, letter: Letter::Ended { worker: self.me, segment, attempt, status } });
+            out.push(WorkerAction::Send {
+                to,
+                letter: Letter::Ended { worker: self.me, segment, attempt, status },
+            });
         }
     }
 
     /// A letter from a manager.
-    pub fn letter(&mut self, now: Now, from: NodeId, letter: Letter, out: &mut Vec<Deed>) {
+    pub fn letter(&mut self, now: Now, from: NodeId, letter: Letter, out: &mut Vec<WorkerAction>) {
         match letter {
             Letter::Registered { grant, lease, sent } => self.registered(now, grant, lease, sent),
             Letter::Renewed { sent, answer, arrived } => self.renewed(now, sent, answer, arrived, out),
@@ -202,7 +209,7 @@ impl Worker {
         sent: Now,
         answer: Result<Duration, LeaseError>,
         arrived: Moment,
-        out: &mut Vec<Deed>,
+        out: &mut Vec<WorkerAction>,
     ) {
         let Some(lease) = &mut self.lease else { return };
         self.asked = None;
@@ -212,7 +219,7 @@ impl Worker {
                 lease.renewed(sent, ttl, now);
                 // A late answer to an older renewal changes nothing.
                 if lease.usable_until() > before {
-                    out.push(Deed::Renewed { until: lease.usable_until(), lease: ttl, arrived });
+                    out.push(WorkerAction::Renewed { until: lease.usable_until(), lease: ttl, arrived });
                 }
             }
             // The right is gone, or about to go: what runs stops, and a new grant is asked for.
@@ -224,7 +231,7 @@ impl Worker {
         }
     }
 
-    fn dispatch(&mut self, now: Now, from: NodeId, it: Dispatch, out: &mut Vec<Deed>) {
+    fn dispatch(&mut self, now: Now, from: NodeId, it: Dispatch, out: &mut Vec<WorkerAction>) {
         if !self.obeys(from, it.segment.job, it.token, out) {
             return;
         }
@@ -241,7 +248,7 @@ impl Worker {
             (*told, *confirmed) = (Now::ZERO, false);
         }
         let letter = Letter::Dispatched { segment: it.segment, attempt: it.attempt, taken };
-        out.push(Deed::Send { to: from, letter });
+        out.push(WorkerAction::Send { to: from, letter });
     }
 
     /// Starts an attempt, or decides never to.
@@ -254,7 +261,14 @@ impl Worker {
         takes
     }
 
-    fn stop(&mut self, from: NodeId, segment: Segment, attempt: u32, token: Token, out: &mut Vec<Deed>) {
+    fn stop(
+        &mut self,
+        from: NodeId,
+        segment: Segment,
+        attempt: u32,
+        token: Token,
+        out: &mut Vec<WorkerAction>,
+    ) {
         if !self.obeys(from, segment.job, token, out) {
             return;
         }
@@ -275,11 +289,11 @@ impl Worker {
         }
     }
 
-    fn obeys(&mut self, from: NodeId, job: JobId, token: Token, out: &mut Vec<Deed>) -> bool {
+    fn obeys(&mut self, from: NodeId, job: JobId, token: Token, out: &mut Vec<WorkerAction>) -> bool {
         let obeys = self.tokens.admit(0, job, token, Bearer::Member).is_ok();
         if obeys {
             self.leaders.insert(job, from);
-            out.push(Deed::Obeyed { job, token });
+            out.push(WorkerAction::Obeyed { job, token });
         }
         obeys
     }

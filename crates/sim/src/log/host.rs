@@ -8,7 +8,7 @@ use hyperscale_consensus::{BlobId, DirectoryId, RaftId};
 use hyperscale_types::Now;
 
 use super::disk::Disk;
-use crate::jobs::Office;
+use crate::jobs::ManagerDriver;
 
 /// What a manager or a gate keeps of the log, whether it runs or not.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub enum Stage {
     /// Its process does not run.
     Off,
     /// Its process runs; the replica says how far it has come.
-    Running(Box<Office>),
+    Running(Box<ManagerDriver>),
 }
 
 impl Host {
@@ -57,9 +57,9 @@ impl Host {
     }
 
     /// What it runs, once its replica takes part.
-    pub fn office(&self) -> Option<&Office> {
+    pub fn manager(&self) -> Option<&ManagerDriver> {
         match &self.stage {
-            Stage::Running(office) if office.replica.group().is_some() => Some(office),
+            Stage::Running(manager) if manager.replica.group().is_some() => Some(manager),
             Stage::Running(_) | Stage::Off => None,
         }
     }
@@ -69,7 +69,7 @@ impl fmt::Debug for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stage::Off => f.write_str("Off"),
-            Stage::Running(office) => office.replica.fmt(f),
+            Stage::Running(manager) => manager.replica.fmt(f),
         }
     }
 }

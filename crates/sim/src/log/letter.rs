@@ -137,8 +137,8 @@ pub struct Dispatch {
 /// What a client wants. Repeated until it is answered.
 #[derive(Clone, Debug)]
 pub struct ClientLetter {
-    /// The client's errand it is about.
-    pub errand: usize,
+    /// The client's job it is about.
+    pub client_job: usize,
     /// What.
     pub wish: Wish,
 }
@@ -199,7 +199,7 @@ impl Letter {
             Letter::Stop { attempt, .. } => 16 + 32 * u64::from(*attempt),
             Letter::Ended { attempt, .. } => 17 + 32 * u64::from(*attempt),
             Letter::Confirmed { attempt, .. } => 18 + 32 * u64::from(*attempt),
-            Letter::Client(letter) => 19 + 32 * letter.errand as u64,
+            Letter::Client(letter) => 19 + 32 * letter.client_job as u64,
         }
     }
 }

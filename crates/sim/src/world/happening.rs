@@ -177,15 +177,15 @@ pub enum Happening {
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// A client looks at its errand.
+    /// A client looks at its job.
     Client {
         /// Which.
-        errand: usize,
+        client_job: usize,
     },
     /// A client is answered.
     Answered {
-        /// About which errand.
-        errand: usize,
+        /// About which job.
+        client_job: usize,
         /// What.
         answer: Answer,
     },
@@ -276,8 +276,8 @@ impl Happening {
                 let tag = bytes.last_chunk().map_or(0, |tag| u64::from_be_bytes(*tag));
                 [0x15 | (*from as u64) << 8, *to as u64 | place.number << 20, tag]
             }
-            Happening::Client { errand } => [15, *errand as u64, 0],
-            Happening::Answered { errand, .. } => [16, *errand as u64, 0],
+            Happening::Client { client_job } => [15, *client_job as u64, 0],
+            Happening::Answered { client_job, .. } => [16, *client_job as u64, 0],
             Happening::Operator => [17, 0, 0],
             Happening::CrossStream { from, to, .. } => [0x17 | (*from as u64) << 8, *to as u64, 0],
             Happening::Cross { from, to, message } => {

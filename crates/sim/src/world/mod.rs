@@ -162,8 +162,8 @@ impl World {
             Happening::Bytes { from, to, boot, place, bytes } => {
                 self.link_bytes(from, to, boot, place, bytes);
             }
-            Happening::Client { errand } => self.client(errand),
-            Happening::Answered { errand, answer } => self.answered(errand, answer),
+            Happening::Client { client_job } => self.client(client_job),
+            Happening::Answered { client_job, answer } => self.answered(client_job, answer),
             Happening::Operator => self.operator_round(),
             Happening::Registry => self.registry_round(),
             Happening::Fault(fault) => self.fault(fault),

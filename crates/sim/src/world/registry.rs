@@ -58,7 +58,7 @@ impl World {
                 self.report(worker, it, WorkerMembership::Registered);
             }
             Some(_) if lives => {}
-            Some(it) => self.mourn(worker, it),
+            Some(it) => self.worker_gone(worker, it),
             None => {}
         }
     }
@@ -90,7 +90,7 @@ impl World {
         })
     }
 
-    fn mourn(&mut self, worker: usize, it: Ownership) {
+    fn worker_gone(&mut self, worker: usize, it: Ownership) {
         let now = self.kernel.now();
         let since = it.gone_since.unwrap_or(now);
         if now.since(since) < LEASE {

@@ -1,7 +1,7 @@
 //! Whole seeds: the same one gives the same run, and a broken rule is noticed.
 
 use hyperscale_consensus::register::Group;
-use hyperscale_sim::faults::Kind;
+use hyperscale_sim::faults::FaultKind;
 use hyperscale_sim::log::journal::NEWER;
 use hyperscale_sim::{Bug, Options, run, teeth};
 
@@ -35,12 +35,15 @@ fn broken_rule_is_noticed_and_the_report_repeats_it() {
 #[test]
 fn jobs_are_accepted_cancelled_tried_again_and_ended() {
     let worlds: Vec<_> = (0..4).map(|seed| run(seed, Options::small()).world).collect();
-    let errands = || worlds.iter().flat_map(|world| &world.clients.errands);
-    assert!(errands().all(|errand| errand.accepted.is_some() && errand.ended.is_some()));
-    assert!(errands().any(|errand| errand.cancelled) && errands().any(|errand| !errand.cancelled));
-    let offices =
-        worlds.iter().flat_map(|world| &world.nodes).filter_map(|node| node.host.as_ref()?.office());
-    let registers = offices.map(|office| office.group().machine().register());
+    let client_jobs = || worlds.iter().flat_map(|world| &world.clients.client_jobs);
+    assert!(client_jobs().all(|client_job| client_job.accepted.is_some() && client_job.ended.is_some()));
+    assert!(
+        client_jobs().any(|client_job| client_job.cancelled)
+            && client_jobs().any(|client_job| !client_job.cancelled)
+    );
+    let managers =
+        worlds.iter().flat_map(|world| &world.nodes).filter_map(|node| node.host.as_ref()?.manager());
+    let registers = managers.map(|manager| manager.group().machine().register());
     let jobs = registers.flat_map(|register| register.jobs().map(|(_, job)| job));
     let attempts =
         jobs.flat_map(|job| job.segments().map(|(_, _, attempt)| attempt.number).collect::<Vec<_>>());
@@ -50,10 +53,10 @@ fn jobs_are_accepted_cancelled_tried_again_and_ended() {
 #[test]
 fn every_group_applies_the_commands_of_its_kind() {
     let worlds: Vec<_> = (0..3).map(|seed| run(seed, Options::small()).world).collect();
-    let offices =
-        worlds.iter().flat_map(|world| &world.nodes).filter_map(|node| node.host.as_ref()?.office());
-    let (gates, managers): (Vec<_>, Vec<_>) = offices
-        .map(|office| office.group().machine().register())
+    let managers =
+        worlds.iter().flat_map(|world| &world.nodes).filter_map(|node| node.host.as_ref()?.manager());
+    let (gates, managers): (Vec<_>, Vec<_>) = managers
+        .map(|manager| manager.group().machine().register())
         .partition(|register| register.group() == Group::Gates);
     let parts = gates.iter().flat_map(|gates| gates.jobs()).map(|(_, job)| job.parts().len()).max();
     assert!(parts > Some(0) && gates.iter().any(|gates| gates.datacenters().len() > 0));
@@ -69,14 +72,15 @@ fn every_group_applies_the_commands_of_its_kind() {
 
 #[test]
 fn builds_of_two_versions_meet_on_real_connections_and_agree_on_the_newer_version_in_the_end() {
-    let upgrades = (0..40).map(|seed| run(seed, Options::small())).filter(|it| it.kinds.has(Kind::Upgrade));
+    let upgrades =
+        (0..40).map(|seed| run(seed, Options::small())).filter(|it| it.kinds.has(FaultKind::Upgrade));
     let worlds: Vec<_> = upgrades.take(3).map(|outcome| outcome.world).collect();
     assert_eq!(worlds.len(), 3);
     for world in &worlds {
         assert!(world.links_opened() > 10, "replicas talk over connections");
-        let offices = world.nodes.iter().filter_map(|node| node.host.as_ref()?.office());
+        let managers = world.nodes.iter().filter_map(|node| node.host.as_ref()?.manager());
         let versions: Vec<u32> =
-            offices.map(|office| office.group().machine().register().version()).collect();
+            managers.map(|manager| manager.group().machine().register().version()).collect();
         assert!(versions.contains(&NEWER), "{versions:?}");
     }
 }

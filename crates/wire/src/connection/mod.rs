@@ -28,7 +28,7 @@ use crate::class::Lane;
 use crate::counters::Counters;
 use crate::entropy::Entropy;
 use crate::hello::{Admission, HelloError, Local, Peer};
-use crate::identity::Identity;
+use crate::identity::CertificateIdentity;
 use crate::kind::{Kind, MessageError};
 use crate::limits::TRANSFER_MAX;
 use crate::link::{Keys, Link, LinkError};
@@ -98,7 +98,7 @@ pub struct Connection {
     is_connector: bool,
     /// Set once the lane is known.
     admission: Option<Admission>,
-    proven: Option<Identity>,
+    proven: Option<CertificateIdentity>,
     receiving: BTreeMap<u64, Receiving>,
     sending: VecDeque<(Sending, Bytes)>,
     is_closed: bool,
@@ -132,7 +132,7 @@ impl Connection {
     }
 
     /// Either side over mutual TLS, with what the peer's certificate proves.
-    pub fn over_tls(shared: Shared<'_>, lane: Lane, proven: Identity, is_connector: bool) -> Self {
+    pub fn over_tls(shared: Shared<'_>, lane: Lane, proven: CertificateIdentity, is_connector: bool) -> Self {
         let receiver = proven.node;
         let mut connection = Self::new(Link::over_tls(lane), is_connector);
         connection.enter_lane(Some(proven));
@@ -359,7 +359,7 @@ impl Connection {
         };
     }
 
-    fn enter_lane(&mut self, proven: Option<Identity>) {
+    fn enter_lane(&mut self, proven: Option<CertificateIdentity>) {
         self.proven.clone_from(&proven);
         self.admission = self.link.lane().map(|lane| Admission::new(lane, proven));
     }

@@ -131,8 +131,11 @@ fn role_that_may_not_say_something_ends_its_connection() {
 #[test]
 fn certificate_of_another_node_does_not_open_a_connection() {
     let (worker, manager) = (Node::new(1, Role::Worker), Node::new(2, Role::Manager));
-    let proven =
-        |number, role| Identity { cluster: "default".into(), role, node: NodeId::new(number).unwrap() };
+    let proven = |number, role| CertificateIdentity {
+        cluster: "default".into(),
+        role,
+        node: NodeId::new(number).unwrap(),
+    };
     // A worker's certificate, and a hello that says manager.
     let liar = Node::new(1, Role::Manager);
     let mut a = Connection::over_tls(liar.shared(), Lane::Control, proven(2, Role::Manager), true);

@@ -98,7 +98,8 @@ fn a_hello_for_somebody_or_something_else_is_refused() {
 
 #[test]
 fn a_workers_certificate_cannot_be_used_as_a_manager() {
-    let proven = |role| Identity { cluster: "default".to_owned(), role, node: NodeId::new(2).unwrap() };
+    let proven =
+        |role| CertificateIdentity { cluster: "default".to_owned(), role, node: NodeId::new(2).unwrap() };
     let manager = local(1, Role::Manager);
     let claims_manager = hello_of(&local(2, Role::Manager));
     let mut admission = Admission::new(Lane::Control, Some(proven(Role::Worker)));

@@ -56,8 +56,8 @@ impl World {
             }
             letter if self.nodes[to].worker.is_some() => self.worker_letter(to, sender, letter),
             letter => {
-                self.with_group(to, |office, local, orders| {
-                    office.letter(local, now, sender, letter, orders);
+                self.with_group(to, |manager, local, orders| {
+                    manager.letter(local, now, sender, letter, orders);
                 });
             }
         }
@@ -67,28 +67,28 @@ impl World {
     fn greet(&mut self, from: usize, to: usize) {
         let (node, process) = (id_of(from), self.truth.nodes[from].process);
         let version = log_version(process.version);
-        self.with_group(to, |office, now, _| {
-            if office.greeted.insert((node, process.boot)) {
-                office.input(now, Input::PeerVersion { node, version });
+        self.with_group(to, |manager, now, _| {
+            if manager.greeted.insert((node, process.boot)) {
+                manager.input(now, Input::PeerVersion { node, version });
             }
         });
     }
 
     /// A message of a peer reaches the replica.
     pub(in crate::world) fn replica_message(&mut self, to: usize, from: NodeId, message: ReplicaMessage) {
-        self.at_work(to, |office, now, _| office.input(now, Input::Message { from, message }));
+        self.at_work(to, |manager, now, _| manager.input(now, Input::Message { from, message }));
     }
 
     /// The hello of a peer says which version it is.
     pub(in crate::world) fn peer_admitted(&mut self, to: usize, node: NodeId, version: u32) {
-        self.at_work(to, |office, now, _| office.input(now, Input::PeerVersion { node, version }));
+        self.at_work(to, |manager, now, _| manager.input(now, Input::PeerVersion { node, version }));
     }
 
     /// A node sees that another one's process ended.
     pub(in crate::world) fn hung_up(&mut self, node: usize, boot: BootEpoch, by: usize) {
         if self.is_life(node, boot) {
             self.recorder.note(self.kernel.now(), node, || format!("{} hung up", id_of(by)));
-            self.at_work(node, |office, now, _| office.input(now, Input::PeerGone(id_of(by))));
+            self.at_work(node, |manager, now, _| manager.input(now, Input::PeerGone(id_of(by))));
         }
     }
 }

@@ -7,7 +7,7 @@ use hyperscale_consensus::replica::{Input, Options, Replica};
 use hyperscale_types::{BootEpoch, Role};
 
 use super::{Happening, World};
-use crate::jobs::{Office, Staff, Worker};
+use crate::jobs::{ManagerDriver, ManagerOptions, Worker};
 use crate::log::journal::NEWER;
 use crate::log::{Host, Journal, Stage};
 use crate::process::{Crash, Version};
@@ -68,13 +68,13 @@ impl World {
         let machine = Journal::new(group, options.version, bugs.clone());
         let mut outputs = Vec::new();
         let replica = Replica::start(now, options, host.disk.open(), machine, &mut outputs);
-        let staff = Staff { me: id_of(index), first_number: boot.0 << 32, seed, bugs };
-        host.stage = Stage::Running(Box::new(Office::new(now, staff, replica, outputs)));
+        let options = ManagerOptions { me: id_of(index), first_number: boot.0 << 32, seed, bugs };
+        host.stage = Stage::Running(Box::new(ManagerDriver::new(now, options, replica, outputs)));
         host.timer = None;
         self.kernel.after(DUTY, Happening::Duty { node: index, boot });
-        self.at_work(index, |office, now, _| {
+        self.at_work(index, |manager, now, _| {
             for peer in founders.into_iter().filter(|peer| *peer != index) {
-                office.input(now, Input::PeerReached(id_of(peer)));
+                manager.input(now, Input::PeerReached(id_of(peer)));
             }
         });
     }

@@ -27,8 +27,8 @@ impl World {
                 self.recorder.note(self.kernel.now(), leader, || format!("operator wants {change:?}"));
                 let call = CallId(NUMBERS + self.kernel.happened());
                 // What cannot be done now is asked for again in the next round.
-                self.at_work(leader, |office, now, _| {
-                    office.input(now, Input::Call { call, request: Request::Change(change) });
+                self.at_work(leader, |manager, now, _| {
+                    manager.input(now, Input::Call { call, request: Request::Change(change) });
                 });
             }
         }
@@ -36,7 +36,7 @@ impl World {
 
     /// What is wrong with the members, as far as the leader's replica knows them.
     fn wanted(&self, leader: usize, cluster: u8) -> Option<Change> {
-        let group = self.nodes[leader].host.as_ref()?.office()?.group();
+        let group = self.nodes[leader].host.as_ref()?.manager()?.group();
         let is_gone = |node: NodeId| self.truth.nodes[index_of(node)].process.is_gone();
         let has_lost_disk = |member: &Member| {
             let host = self.nodes[index_of(member.node)].host.as_ref();

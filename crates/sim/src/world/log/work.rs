@@ -11,7 +11,7 @@ use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 use super::lives::DUTY;
 use super::{Happening, World};
 use crate::invariants::{Logged, What};
-use crate::jobs::{Answer, Office, Order};
+use crate::jobs::{Answer, ManagerAction, ManagerDriver};
 use crate::log::disk::Progress;
 use crate::log::{Disk, Host, Letter, Stage, Written};
 use crate::process::Version;
@@ -25,9 +25,9 @@ impl World {
         }
         host.timer = None;
         let lhm = self.nodes[index].swim.lhm();
-        self.at_work(index, |office, now, _| {
-            office.input(now, Input::Health(lhm));
-            office.input(now, Input::Timer);
+        self.at_work(index, |manager, now, _| {
+            manager.input(now, Input::Health(lhm));
+            manager.input(now, Input::Timer);
         });
     }
 
@@ -40,7 +40,7 @@ impl World {
             return self.worker_duty(index);
         }
         let at = self.kernel.now();
-        self.with_group(index, |office, now, orders| office.duty(now, at, orders));
+        self.with_group(index, |manager, now, orders| manager.duty(now, at, orders));
     }
 
     /// Lets a leader propose a command that changes nothing; the place of its entry.
@@ -49,10 +49,10 @@ impl World {
         let command = Command { token: Token(0), body: Body::JobForget { job } };
         let call = CallId(self.kernel.happened());
         let mut place = None;
-        self.with_group(index, |office, now, _| {
-            let before = office.group().last_index();
-            office.input(now, Input::Call { call, request: Request::Propose(command.encode()) });
-            place = Some(office.group().last_index()).filter(|last| *last > before);
+        self.with_group(index, |manager, now, _| {
+            let before = manager.group().last_index();
+            manager.input(now, Input::Call { call, request: Request::Propose(command.encode()) });
+            place = Some(manager.group().last_index()).filter(|last| *last > before);
         });
         place
     }
@@ -68,7 +68,7 @@ impl World {
             Err(longer) => self.kernel.after(longer, Happening::Disk { node: index, boot }),
             Ok(ticket) => {
                 if let Some(ticket) = ticket {
-                    self.at_work(index, |office, now, _| office.input(now, Input::Persisted(ticket)));
+                    self.at_work(index, |manager, now, _| manager.input(now, Input::Persisted(ticket)));
                 }
                 self.look_after_disk(index, boot);
             }
@@ -101,7 +101,7 @@ impl World {
             return self.kernel.after(again, Happening::BlobSynced { node: index, boot, blob, bytes });
         }
         host.blobs.insert(blob, bytes);
-        self.at_work(index, |office, now, _| office.input(now, Input::BlobStored(blob)));
+        self.at_work(index, |manager, now, _| manager.input(now, Input::BlobStored(blob)));
     }
 
     /// What SWIM says to the layers above.
@@ -114,7 +114,7 @@ impl World {
             Swim::StateChanged { node, state } => return self.peer_health(index, *node, &state.state),
             _ => return,
         };
-        self.with_group(index, |office, now, _| office.gossip(now, node, is_dead));
+        self.with_group(index, |manager, now, _| manager.gossip(now, node, is_dead));
     }
 
     /// A member says how well it is; workers have no voice.
@@ -123,25 +123,33 @@ impl World {
             return;
         }
         let lhm = state.lhm();
-        self.at_work(index, |office, now, _| office.input(now, Input::PeerHealth { node, lhm }));
+        self.at_work(index, |manager, now, _| manager.input(now, Input::PeerHealth { node, lhm }));
     }
 
     /// Lets a manager whose replica takes part do something, and does what follows from it.
-    pub(super) fn with_group(&mut self, index: usize, work: impl FnOnce(&mut Office, Now, &mut Vec<Order>)) {
-        if self.nodes[index].host.as_ref().is_some_and(|host| host.office().is_some()) {
+    pub(super) fn with_group(
+        &mut self,
+        index: usize,
+        work: impl FnOnce(&mut ManagerDriver, Now, &mut Vec<ManagerAction>),
+    ) {
+        if self.nodes[index].host.as_ref().is_some_and(|host| host.manager().is_some()) {
             self.at_work(index, work);
         }
     }
 
     /// Lets a process with a replica do something, and does what follows from it.
-    pub(super) fn at_work(&mut self, index: usize, work: impl FnOnce(&mut Office, Now, &mut Vec<Order>)) {
+    pub(super) fn at_work(
+        &mut self,
+        index: usize,
+        work: impl FnOnce(&mut ManagerDriver, Now, &mut Vec<ManagerAction>),
+    ) {
         let Some(mut host) = self.nodes[index].host.take() else { return };
         let Host { disk, timer, blobs, stage, .. } = &mut *host;
-        if let Stage::Running(office) = stage {
+        if let Stage::Running(manager) = stage {
             let now = self.nodes[index].clock.read(self.kernel.now());
-            let (mut orders, before) = (Vec::new(), configuration_of(office));
-            work(office, now, &mut orders);
-            self.follow_through(index, now, office, (disk, timer, blobs), orders, before);
+            let (mut orders, before) = (Vec::new(), configuration_of(manager));
+            work(manager, now, &mut orders);
+            self.follow_through(index, now, manager, (disk, timer, blobs), orders, before);
         }
         self.nodes[index].host = Some(host);
         let boot = self.truth.nodes[index].process.boot;
@@ -152,37 +160,37 @@ impl World {
         &mut self,
         index: usize,
         now: Now,
-        office: &mut Office,
+        manager: &mut ManagerDriver,
         (disk, timer, blobs): (&mut Disk, &mut Option<Now>, &mut BTreeMap<BlobId, Bytes>),
-        mut orders: Vec<Order>,
+        mut orders: Vec<ManagerAction>,
         mut before: Configuration,
     ) {
-        self.show_backlog(index, office);
+        self.show_backlog(index, manager);
         loop {
             for order in orders.drain(..) {
                 self.follow_order(index, order);
             }
-            let outputs = std::mem::take(&mut office.outputs);
+            let outputs = std::mem::take(&mut manager.outputs);
             if outputs.is_empty() {
                 break;
             }
-            let written = office.replica.group().map(|group| group.machine().take()).unwrap_or_default();
+            let written = manager.replica.group().map(|group| group.machine().take()).unwrap_or_default();
             for output in outputs {
                 let entry = entry_of(&output, &written);
-                self.show_output(index, office, disk, &before, &output, entry);
-                office.output(now, &output, entry, &mut orders);
+                self.show_output(index, manager, disk, &before, &output, entry);
+                manager.output(now, &output, entry, &mut orders);
                 match output {
                     Output::Persist(batch) => disk.take(batch),
                     Output::Send { to, lane, message } => {
                         let is_sent = self.send(index, to, Letter::Replica(message));
                         if !is_sent {
-                            office.input(now, Input::Undelivered { to, lane });
+                            manager.input(now, Input::Undelivered { to, lane });
                         }
                     }
                     Output::PutBlob { blob, bytes } => self.put_blob(index, disk, blob, bytes),
                     Output::ReadBlob { blob, to } => {
                         let bytes = blobs.get(&blob).cloned();
-                        office.input(now, Input::BlobRead { blob, to, bytes });
+                        manager.input(now, Input::BlobRead { blob, to, bytes });
                     }
                     Output::RemoveBlob(blob) => {
                         blobs.remove(&blob);
@@ -191,9 +199,9 @@ impl World {
                     _ => {}
                 }
             }
-            before = configuration_of(office);
+            before = configuration_of(manager);
         }
-        if let Some(group) = office.replica.group() {
+        if let Some(group) = manager.replica.group() {
             let (applied, hash) = group.applied();
             self.kernel.trace.mix(&[applied, hash.0]);
             self.show_log(index, Logged::State { index: applied, hash });
@@ -214,26 +222,26 @@ impl World {
     }
 
     /// Before anything is answered, when most of it waits.
-    fn show_backlog(&mut self, index: usize, office: &Office) {
-        let Some(group) = office.replica.group() else { return };
+    fn show_backlog(&mut self, index: usize, manager: &ManagerDriver) {
+        let Some(group) = manager.replica.group() else { return };
         let (waiting, allowed) = (group.backlog(), group.config().backlog_max);
         if waiting.proposals + waiting.reads > 0 {
             self.show_log(index, Logged::Waiting { waiting, allowed });
         }
     }
 
-    fn follow_order(&mut self, index: usize, order: Order) {
+    fn follow_order(&mut self, index: usize, order: ManagerAction) {
         match order {
-            Order::Send { to, letter } => self.post(index, to, letter),
-            Order::Answer { errand, answer } => self.answer_client(errand, answer),
-            Order::ReadAsked(read) => self.show_log(index, Logged::ReadAsked(read)),
+            ManagerAction::Send { to, letter } => self.post(index, to, letter),
+            ManagerAction::Answer { client_job, answer } => self.answer_client(client_job, answer),
+            ManagerAction::ReadAsked(read) => self.show_log(index, Logged::ReadAsked(read)),
         }
     }
 
     fn show_output(
         &mut self,
         index: usize,
-        office: &Office,
+        manager: &ManagerDriver,
         disk: &Disk,
         before: &Configuration,
         output: &Output<Outcome>,
@@ -246,12 +254,12 @@ impl World {
             Output::Send { message: ReplicaMessage::Raft(message), .. } => {
                 self.show_log(index, Logged::Sends { message, durable: disk.durable() });
             }
-            Output::Applied(it) => self.show_applied(index, office, disk, before, it, entry),
+            Output::Applied(it) => self.show_applied(index, manager, disk, before, it, entry),
             Output::Reply { call, reply: Reply::Readable { .. } } => {
-                let applied = office.group().applied().0;
+                let applied = manager.group().applied().0;
                 self.show_log(index, Logged::ReadReady { read: ReadId(call.0), applied });
             }
-            Output::Event(event) => self.show_event(index, office, event),
+            Output::Event(event) => self.show_event(index, manager, event),
             Output::Opened(id) => {
                 self.recorder.note(self.kernel.now(), index, || format!("takes part in the log as {id}"));
             }
@@ -272,13 +280,13 @@ impl World {
     fn show_applied(
         &mut self,
         index: usize,
-        office: &Office,
+        manager: &ManagerDriver,
         disk: &Disk,
         before: &Configuration,
         it: &Applied<Outcome>,
         entry: Option<&Written>,
     ) {
-        let group = office.group();
+        let group = manager.group();
         let outcome = it.outcome.as_ref();
         self.show_log(index, Logged::Applied { index: it.index, term: it.term, outcome });
         if self.is_news(index, it.index) {
@@ -292,15 +300,15 @@ impl World {
         }
     }
 
-    fn show_event(&mut self, index: usize, office: &Office, event: &Event) {
+    fn show_event(&mut self, index: usize, manager: &ManagerDriver, event: &Event) {
         self.recorder.note(self.kernel.now(), index, || format!("► {event:?}"));
         match event {
             Event::LeaderChanged { term, role: Role::Leader, .. } => {
-                self.show_log(index, Logged::Leads { term: *term, id: office.group().id() });
+                self.show_log(index, Logged::Leads { term: *term, id: manager.group().id() });
             }
             Event::Promoting(id) => {
                 let behind =
-                    office.group().last_index().saturating_sub(self.last_on_disk(index, office, *id));
+                    manager.group().last_index().saturating_sub(self.last_on_disk(index, manager, *id));
                 let allowed = self.log.as_ref().map_or(0, |log| log.setup.config.learner_lag_max);
                 self.show_log(index, Logged::Promotes { id: *id, behind, allowed });
             }
@@ -316,8 +324,8 @@ impl World {
     }
 
     /// The last entry that a member's disk holds.
-    fn last_on_disk(&self, index: usize, office: &Office, id: RaftId) -> u64 {
-        let directory = office.group().roster().member(id).map(|member| member.directory);
+    fn last_on_disk(&self, index: usize, manager: &ManagerDriver, id: RaftId) -> u64 {
+        let directory = manager.group().roster().member(id).map(|member| member.directory);
         let cluster = self.truth.nodes[index].cluster;
         let host = self.all_hosts_of(cluster).find(|(_, host)| Some(host.directory) == directory);
         host.map_or(0, |(_, host)| {
@@ -354,9 +362,9 @@ impl World {
         self.show(index, What::Log(what));
     }
 
-    fn answer_client(&mut self, errand: usize, answer: Answer) {
+    fn answer_client(&mut self, client_job: usize, answer: Answer) {
         if let Some(at) = self.client_delay() {
-            self.kernel.at(at, Happening::Answered { errand, answer });
+            self.kernel.at(at, Happening::Answered { client_job, answer });
         }
     }
 }
@@ -368,6 +376,6 @@ fn entry_of<'a>(output: &Output<Outcome>, written: &'a [Written]) -> Option<&'a 
 }
 
 /// The configuration that a manager's replica has applied.
-fn configuration_of(office: &Office) -> Configuration {
-    office.replica.group().map(|group| group.configuration().clone()).unwrap_or_default()
+fn configuration_of(manager: &ManagerDriver) -> Configuration {
+    manager.replica.group().map(|group| group.configuration().clone()).unwrap_or_default()
 }

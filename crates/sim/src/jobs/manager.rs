@@ -1,4 +1,4 @@
-//! A manager at work: its replica, and what it answers to clients, workers and other managers. Gates have the same office;
+//! A manager at work: its replica, and what it answers to clients, workers and other managers. Gates have the same manager;
 //! no worker ever writes to them.
 
 use std::collections::BTreeSet;
@@ -14,11 +14,11 @@ use hyperscale_consensus::replica::{Input, Output, Replica};
 use hyperscale_consensus::{BlobId, Event, RaftGroup, ReadId, Role};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
-use super::chair::Chair;
-use super::desk::{Desk, Purpose};
 use super::driver::{Driver, WHOLE_JOB};
+use super::leader_duties::LeaderDuties;
 use super::leases::{LEASE, Leases};
 use super::plan;
+use super::requests::{Purpose, Requests};
 use crate::log::letter::{ClientLetter, Wish};
 use crate::log::{Journal, Letter, Written};
 use crate::moment::Moment;
@@ -28,7 +28,7 @@ const HERE_EVERY: Duration = Duration::from_secs(1);
 
 /// What a manager wants of the world.
 #[derive(Debug)]
-pub enum Order {
+pub enum ManagerAction {
     /// Send a letter.
     Send {
         /// To whom.
@@ -38,8 +38,8 @@ pub enum Order {
     },
     /// Answer a client.
     Answer {
-        /// About which of its errands.
-        errand: usize,
+        /// About which of its jobs.
+        client_job: usize,
         /// What.
         answer: Answer,
     },
@@ -60,7 +60,7 @@ pub enum Answer {
 
 /// Who a manager is in this life.
 #[derive(Debug)]
-pub struct Staff {
+pub struct ManagerOptions {
     /// The node.
     pub me: NodeId,
     /// Numbers of its requests begin here.
@@ -72,7 +72,7 @@ pub struct Staff {
 }
 
 /// A manager at work.
-pub struct Office {
+pub struct ManagerDriver {
     /// Its replica, as in production.
     pub replica: Replica<Journal>,
     /// What the replica wants done.
@@ -82,9 +82,9 @@ pub struct Office {
     pub(super) me: NodeId,
     pub(super) bugs: Bugs,
     pub(super) rng: Rng,
-    pub(super) desk: Desk,
+    pub(super) requests: Requests,
     pub(super) leases: Leases,
-    pub(super) chair: Chair,
+    pub(super) leader_duties: LeaderDuties,
     pub(super) driver: Driver,
     was_here: Now,
 }
@@ -94,24 +94,29 @@ pub(super) fn group_of(replica: &Replica<Journal>) -> &RaftGroup<Journal> {
     replica.group().expect("only managers whose replica takes part do anything")
 }
 
-impl Office {
+impl ManagerDriver {
     /// A manager that starts with this replica and what that wants done.
-    pub fn new(now: Now, staff: Staff, replica: Replica<Journal>, outputs: Vec<Output<Outcome>>) -> Self {
-        let mut office = Self {
+    pub fn new(
+        now: Now,
+        options: ManagerOptions,
+        replica: Replica<Journal>,
+        outputs: Vec<Output<Outcome>>,
+    ) -> Self {
+        let mut manager = Self {
             replica,
             outputs,
             greeted: BTreeSet::new(),
-            me: staff.me,
-            rng: Rng::with_seed(staff.seed),
-            desk: Desk::new(staff.first_number),
-            leases: Leases::new(now, staff.bugs.clone()),
-            chair: Chair::default(),
+            me: options.me,
+            rng: Rng::with_seed(options.seed),
+            requests: Requests::new(options.first_number),
+            leases: Leases::new(now, options.bugs.clone()),
+            leader_duties: LeaderDuties::default(),
             driver: Driver::default(),
             was_here: now,
-            bugs: staff.bugs,
+            bugs: options.bugs,
         };
-        office.reload_leases(now);
-        office
+        manager.reload_leases(now);
+        manager
     }
 
     /// The group it takes part in.
@@ -136,28 +141,35 @@ impl Office {
             return;
         }
         self.driver.dead.insert(node);
-        self.chair.mourn(node);
+        self.leader_duties.declare_dead(node);
         self.input(now, Input::PeerGone(node));
     }
 
     /// What is to be done from time to time.
-    pub fn duty(&mut self, now: Now, at: Moment, out: &mut Vec<Order>) {
+    pub fn duty(&mut self, now: Now, at: Moment, out: &mut Vec<ManagerAction>) {
         if now.since(self.was_here) >= HERE_EVERY {
             self.was_here = now;
             let leader = self.leader_node().filter(|leader| *leader != self.me);
-            out.extend(leader.map(|to| Order::Send { to, letter: Letter::Here }));
+            out.extend(leader.map(|to| ManagerAction::Send { to, letter: Letter::Here }));
         }
         self.forward_renewals(now, at, out);
-        self.preside(now);
+        self.lead(now);
         self.drive(now, out);
         self.make_asides(now);
     }
 
     /// A letter of the application; those of the group go to the group.
-    pub fn letter(&mut self, now: Now, at: Moment, from: NodeId, letter: Letter, out: &mut Vec<Order>) {
+    pub fn letter(
+        &mut self,
+        now: Now,
+        at: Moment,
+        from: NodeId,
+        letter: Letter,
+        out: &mut Vec<ManagerAction>,
+    ) {
         match letter {
-            Letter::Here => self.chair.heard(now, from),
-            Letter::RollCall => out.push(Order::Send { to: from, letter: Letter::Here }),
+            Letter::Here => self.leader_duties.heard(now, from),
+            Letter::RollCall => out.push(ManagerAction::Send { to: from, letter: Letter::Here }),
             Letter::Register { boot, cores, sent } => {
                 let lease_ms = LEASE.as_millis() as u64;
                 let capabilities = BTreeSet::new();
@@ -196,7 +208,7 @@ impl Office {
         now: Now,
         output: &Output<Outcome>,
         written: Option<&Written>,
-        out: &mut Vec<Order>,
+        out: &mut Vec<ManagerAction>,
     ) {
         match output {
             Output::Applied(_) => {
@@ -206,9 +218,9 @@ impl Office {
             }
             Output::Reply { call, reply } => self.replied(now, *call, reply.clone(), out),
             Output::Opened(_) | Output::Event(Event::SnapshotRestored { .. }) => self.reload_leases(now),
-            Output::Event(Event::Established { .. }) => self.take_the_chair(now, out),
+            Output::Event(Event::Established { .. }) => self.begin_leading(now, out),
             Output::Event(Event::LeaderChanged { role, .. }) if *role != Role::Leader => {
-                self.leave_the_chair();
+                self.stop_leading();
             }
             Output::Event(_)
             | Output::Persist(_)
@@ -222,13 +234,13 @@ impl Office {
     }
 
     /// A client is told how its job ended, if it has.
-    pub(super) fn tell_end(&self, errand: usize, job: JobId, out: &mut Vec<Order>) {
+    pub(super) fn tell_end(&self, client_job: usize, job: JobId, out: &mut Vec<ManagerAction>) {
         let end = self.group().machine().register().job(job).and_then(|job| job.end.clone());
-        out.extend(end.map(|end| Order::Answer { errand, answer: Answer::Ended(end) }));
+        out.extend(end.map(|end| ManagerAction::Answer { client_job, answer: Answer::Ended(end) }));
     }
 
-    fn client(&mut self, now: Now, letter: ClientLetter, out: &mut Vec<Order>) {
-        let ClientLetter { errand, wish } = letter;
+    fn client(&mut self, now: Now, letter: ClientLetter, out: &mut Vec<ManagerAction>) {
+        let ClientLetter { client_job, wish } = letter;
         match wish {
             Wish::Submit { mut job, key } => {
                 let bytes = plan::result(&plan::segment(job, 0), 0);
@@ -240,15 +252,15 @@ impl Office {
                 let (options, caller) = (JobOptions::default(), String::new());
                 let plan = BlobId::of(&bytes);
                 let accept = Box::new(Accept { job, key, plan, options, origin, caller });
-                self.store(now, Purpose::StorePlan { errand, accept }, bytes);
+                self.store(now, Purpose::StorePlan { client_job, accept }, bytes);
             }
             Wish::Cancel(job) => {
                 let request = RequestId(job.0);
                 let (workflows, reason, caller) = (Vec::new(), "asked".to_owned(), String::new());
                 let body = Body::Cancel { job, workflows, request, reason, caller };
-                self.ask(now, Purpose::Cancel { errand }, Token(0), body);
+                self.ask(now, Purpose::Cancel { client_job }, Token(0), body);
             }
-            Wish::Status(job) => self.read(now, Purpose::Status { errand, job }, out),
+            Wish::Status(job) => self.read(now, Purpose::Status { client_job, job }, out),
         }
     }
 
@@ -266,7 +278,7 @@ impl Office {
         segment: Segment,
         attempt: u32,
         status: EndStatus,
-        out: &mut Vec<Order>,
+        out: &mut Vec<ManagerAction>,
     ) {
         let job = group_of(&self.replica).machine().register().job(segment.job);
         let Some((leader, _)) = job.and_then(|job| job.leader) else { return };
@@ -274,15 +286,18 @@ impl Office {
             let result = plan::result(&segment, attempt);
             self.store(now, Purpose::StoreResult { worker, segment, attempt, status }, result);
         } else {
-            out.push(Order::Send { to: leader, letter: Letter::Ended { worker, segment, attempt, status } });
+            out.push(ManagerAction::Send {
+                to: leader,
+                letter: Letter::Ended { worker, segment, attempt, status },
+            });
         }
     }
 
     /// A quorum has a blob: what names it is committed.
     pub(super) fn stored(&mut self, now: Now, purpose: Purpose, blob: BlobId) {
         match purpose {
-            Purpose::StorePlan { errand, accept } => {
-                self.ask(now, Purpose::Accept { errand }, Token(0), Body::JobAccept(accept));
+            Purpose::StorePlan { client_job, accept } => {
+                self.ask(now, Purpose::Accept { client_job }, Token(0), Body::JobAccept(accept));
             }
             Purpose::StoreResult { worker, segment, attempt, status } => {
                 let job = self.group().machine().register().job(segment.job);
@@ -305,28 +320,31 @@ impl Office {
         now: Now,
         purpose: Purpose,
         outcome: Option<(u64, Outcome)>,
-        out: &mut Vec<Order>,
+        out: &mut Vec<ManagerAction>,
     ) {
         match (purpose, outcome) {
-            (Purpose::Accept { errand }, Some((_, Outcome::Accepted { job, is_repeat }))) => {
-                out.push(Order::Answer { errand, answer: Answer::Accepted(job) });
+            (Purpose::Accept { client_job }, Some((_, Outcome::Accepted { job, is_repeat }))) => {
+                out.push(ManagerAction::Answer { client_job, answer: Answer::Accepted(job) });
                 if !is_repeat {
                     let lead = Body::JobLeader { job, leader: self.me };
                     self.ask(now, Purpose::Other, Token(0), lead);
                 }
             }
-            (Purpose::Cancel { errand }, Some((_, outcome))) if outcome != UNKNOWN_JOB => {
-                out.push(Order::Answer { errand, answer: Answer::Cancelled });
+            (Purpose::Cancel { client_job }, Some((_, outcome))) if outcome != UNKNOWN_JOB => {
+                out.push(ManagerAction::Answer { client_job, answer: Answer::Cancelled });
             }
             (Purpose::Grant { worker, sent }, Some((index, Outcome::Granted(grant)))) => {
                 let lease = (grant.0 == index).then_some(LEASE);
-                out.push(Order::Send { to: worker, letter: Letter::Registered { grant, lease, sent } });
+                out.push(ManagerAction::Send {
+                    to: worker,
+                    letter: Letter::Registered { grant, lease, sent },
+                });
             }
             // A stale token decides nothing: the worker tells the new job leader.
             (Purpose::End { worker, segment, attempt }, Some((_, outcome)))
                 if !matches!(outcome, Outcome::Refused(Refusal::StaleToken { .. })) =>
             {
-                out.push(Order::Send { to: worker, letter: Letter::Confirmed { segment, attempt } });
+                out.push(ManagerAction::Send { to: worker, letter: Letter::Confirmed { segment, attempt } });
             }
             // What was refused is tried again after a while only.
             (Purpose::Step { .. }, Some((_, Outcome::Refused(_)))) => {}
@@ -338,8 +356,8 @@ impl Office {
 
 const UNKNOWN_JOB: Outcome = Outcome::Refused(Refusal::UnknownJob);
 
-impl fmt::Debug for Office {
+impl fmt::Debug for ManagerDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Office").field("me", &self.me).finish_non_exhaustive()
+        f.debug_struct("ManagerDriver").field("me", &self.me).finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use hyperscale_consensus::register::{Accept, Body, Command, EndStatus, JobId, Ou
 use hyperscale_consensus::replica::{CallId, Input, Reply, Request};
 use hyperscale_types::{NodeId, Now, Token};
 
-use super::office::{Office, Order, group_of};
+use super::manager::{ManagerAction, ManagerDriver, group_of};
 use crate::log::journal::{NEWER, newer};
 
 /// One of so many commands is written as a newer build does, though not everybody understands that yet.
@@ -19,9 +19,9 @@ const TOO_EARLY: u8 = 32;
 #[derive(Clone, Debug)]
 pub(super) enum Purpose {
     /// A client's job.
-    Accept { errand: usize },
+    Accept { client_job: usize },
     /// A client's cancel.
-    Cancel { errand: usize },
+    Cancel { client_job: usize },
     /// A worker's grant.
     Grant { worker: NodeId, sent: Now },
     /// The end of a worker's attempt.
@@ -29,25 +29,25 @@ pub(super) enum Purpose {
     /// A step of a job this manager leads.
     Step { job: JobId, place: u32 },
     /// The plan of a client's job, before the job is accepted.
-    StorePlan { errand: usize, accept: Box<Accept> },
+    StorePlan { client_job: usize, accept: Box<Accept> },
     /// The result of a worker's attempt, before its end is committed.
     StoreResult { worker: NodeId, segment: Segment, attempt: u32, status: EndStatus },
     /// The result of a job, before its end is committed.
     StoreJobResult { job: JobId, token: Token, status: EndStatus },
     /// A client wants to know how its job ended.
-    Status { errand: usize, job: JobId },
+    Status { client_job: usize, job: JobId },
     /// Looked at in the log, not in the answer.
     Other,
 }
 
 /// Open requests.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct Requests {
     next: u64,
     waiting: BTreeMap<CallId, Purpose>,
 }
 
-impl Desk {
+impl Requests {
     /// Numbers of another life are never used again.
     pub(super) fn new(first: u64) -> Self {
         Self { next: first, ..Self::default() }
@@ -59,27 +59,27 @@ impl Desk {
     }
 }
 
-impl Office {
+impl ManagerDriver {
     /// Asks the group to commit something.
     pub(super) fn ask(&mut self, now: Now, purpose: Purpose, token: Token, body: Body) {
         let command = self.encode(&Command { token, body });
-        let call = CallId(self.desk.number());
-        self.desk.waiting.insert(call, purpose);
+        let call = CallId(self.requests.number());
+        self.requests.waiting.insert(call, purpose);
         self.input(now, Input::Call { call, request: Request::Propose(command) });
     }
 
     /// Asks for a blob on a quorum.
     pub(super) fn store(&mut self, now: Now, purpose: Purpose, bytes: Bytes) {
-        let call = CallId(self.desk.number());
-        self.desk.waiting.insert(call, purpose);
+        let call = CallId(self.requests.number());
+        self.requests.waiting.insert(call, purpose);
         self.input(now, Input::Call { call, request: Request::StoreBlob(bytes) });
     }
 
     /// Asks for a state that is fresh enough to decide on.
-    pub(super) fn read(&mut self, now: Now, purpose: Purpose, out: &mut Vec<Order>) {
-        let call = CallId(self.desk.number());
-        self.desk.waiting.insert(call, purpose);
-        out.push(Order::ReadAsked(ReadId(call.0)));
+    pub(super) fn read(&mut self, now: Now, purpose: Purpose, out: &mut Vec<ManagerAction>) {
+        let call = CallId(self.requests.number());
+        self.requests.waiting.insert(call, purpose);
+        out.push(ManagerAction::ReadAsked(ReadId(call.0)));
         self.input(now, Input::Call { call, request: Request::Read });
     }
 
@@ -96,7 +96,13 @@ impl Office {
     }
 
     /// What became of something that was asked of the group.
-    pub(super) fn replied(&mut self, now: Now, call: CallId, reply: Reply<Outcome>, out: &mut Vec<Order>) {
+    pub(super) fn replied(
+        &mut self,
+        now: Now,
+        call: CallId,
+        reply: Reply<Outcome>,
+        out: &mut Vec<ManagerAction>,
+    ) {
         let read = ReadId(call.0);
         if self.leases.awaits(read) {
             return match reply {
@@ -104,9 +110,11 @@ impl Office {
                 _ => self.read_failed(read),
             };
         }
-        let Some(purpose) = self.desk.waiting.remove(&call) else { return };
+        let Some(purpose) = self.requests.waiting.remove(&call) else { return };
         match (purpose, reply) {
-            (Purpose::Status { errand, job }, Reply::Readable { .. }) => self.tell_end(errand, job, out),
+            (Purpose::Status { client_job, job }, Reply::Readable { .. }) => {
+                self.tell_end(client_job, job, out);
+            }
             (purpose, Reply::Stored(blob)) => self.stored(now, purpose, blob),
             (purpose, Reply::Applied { index, outcome: Some(outcome) }) => {
                 self.decided(now, purpose, Some((index, outcome)), out);
