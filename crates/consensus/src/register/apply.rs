@@ -8,7 +8,7 @@ use super::cancel::Cancelled;
 use super::command::{Body, CONTEXT_BYTES_MAX, Command, JobId, Values};
 use super::end::{End, EndError, EndStatus};
 use super::job::{Job, JobEnd};
-use super::limits::{CAPABILITIES_BYTES_MAX, Limit, Share, WORKERS_MAX, WORKFLOWS_MAX};
+use super::limits::{Limit, Share, WORKFLOWS_MAX};
 use super::pack::{Pack as _, packed};
 use super::part::{Part, PartState};
 use super::worker::Worker;
@@ -63,6 +63,9 @@ impl Register {
                 self.grant(worker, Worker::new(boot, Token(index), lease_ms, cores, capabilities))
             }
             Body::WorkerGone { worker, grant } => self.gone(worker, grant),
+            Body::WorkerOwner { worker, grant, owner, replaces } => {
+                self.own(index, worker, grant, owner, replaces)
+            }
             Body::Assign(assign) => self.assign(token, assign),
             Body::AttemptEnd { segment, attempt, end } => self.attempt_end(token, &segment, attempt, end),
             Body::Context { job, workflow, version, values } => {
@@ -101,32 +104,6 @@ impl Register {
         }
         job.leader = Some((leader, granted));
         Ok(Outcome::Granted(granted))
-    }
-
-    fn grant(&mut self, id: NodeId, worker: Worker) -> Done {
-        let known = self.workers.get(&id);
-        match known {
-            Some(known) if known.boot == worker.boot => return Ok(Outcome::Granted(known.grant)),
-            Some(known) if known.boot > worker.boot => return Err(Refusal::OldBoot),
-            Some(_) | None => {}
-        }
-        let others = self.workers.len() - usize::from(known.is_some());
-        Limit::Workers.hold(others + 1, WORKERS_MAX)?;
-        Limit::CapabilitiesBytes.hold(packed(&worker.capabilities), CAPABILITIES_BYTES_MAX)?;
-        // If it restarted, what it ran is gone with its old life.
-        self.lose(id);
-        let grant = worker.grant;
-        self.workers.insert(id, worker);
-        Ok(Outcome::Granted(grant))
-    }
-
-    fn gone(&mut self, worker: NodeId, grant: Token) -> Done {
-        let current = self.workers.get(&worker).map(|known| known.grant);
-        if current != Some(grant) {
-            return Err(Refusal::StaleGrant { current });
-        }
-        self.lose(worker);
-        Ok(Outcome::Done)
     }
 
     fn context(&mut self, token: Token, job: JobId, workflow: String, version: u64, values: Values) -> Done {

@@ -1,20 +1,20 @@
 //! Attempts of segments: given to workers, ended, lost.
 
-use hyperscale_types::{NodeId, Token};
+use hyperscale_types::Token;
 
 use super::command::{Assign, Segment};
 use super::end::End;
 use super::job::{Attempt, AttemptState, Job};
 use super::limits::{Limit, SEGMENTS_MAX, Share};
+use super::worker::Promises;
 use super::{Outcome, Refusal, Register};
 
 type Done = Result<Outcome, Refusal>;
 
 impl Register {
-    /// All attempts of the worker are lost.
-    pub(super) fn lose(&mut self, worker: NodeId) {
-        let Some(gone) = self.workers.remove(&worker) else { return };
-        for segment in gone.promised.into_keys() {
+    /// Attempts are lost with the grant they were assigned under.
+    pub(super) fn lose(&mut self, promised: Promises) {
+        for segment in promised.segments.into_keys() {
             let job = self.jobs.get_mut(&segment.job);
             let attempt = job.and_then(|job| job.segments.get_mut(&(segment.workflow, segment.number)));
             if let Some(attempt) = attempt.filter(|attempt| attempt.state == AttemptState::Running) {
@@ -29,7 +29,7 @@ impl Register {
         let attempt = Attempt::new(&assign);
         self.has_room(job, &assign.segment, &attempt)?;
         let worker = self.workers.get_mut(&assign.worker).expect("checked that it has a grant");
-        worker.promised.insert(assign.segment.clone(), assign.cores);
+        worker.promised.add(assign.segment.clone(), assign.cores);
         let job = self.job_mut(assign.segment.job)?;
         job.segments.insert((assign.segment.workflow, assign.segment.number), attempt);
         Ok(Outcome::Done)
@@ -97,10 +97,8 @@ impl Register {
             AttemptState::Ended(_) | AttemptState::Lost => return Err(Refusal::Superseded),
         }
         attempt.state = AttemptState::Ended(end);
-        let worker = attempt.worker;
-        if let Some(worker) = self.workers.get_mut(&worker) {
-            worker.promised.remove(segment);
-        }
+        let (worker, grant) = (attempt.worker, attempt.grant);
+        self.release(worker, grant, segment);
         Ok(Outcome::Done)
     }
 }

@@ -114,12 +114,23 @@ pub enum Body {
         /// What it can beyond what every worker can.
         capabilities: BTreeSet<String>,
     },
-    /// A worker's lease ran out, or it left.
+    /// A grant of a worker ends: its lease ran out, or the worker left.
     WorkerGone {
         /// The worker.
         worker: NodeId,
-        /// The grant that ends.
+        /// The grant that ends: the one in force, or that of a former boot.
         grant: Token,
+    },
+    /// A manager speaks for a worker from now on; the index of the entry is the owner token. Grant and attempts stay.
+    WorkerOwner {
+        /// The worker.
+        worker: NodeId,
+        /// The grant in force.
+        grant: Token,
+        /// The manager.
+        owner: NodeId,
+        /// The owner token that this one replaces; zero: nobody owns the worker under this grant.
+        replaces: Token,
     },
     /// An attempt is given to a worker.
     Assign(Assign),
@@ -238,6 +249,7 @@ impl Body {
             | Self::ClusterVersion { .. } => true,
             Self::WorkerGrant { .. }
             | Self::WorkerGone { .. }
+            | Self::WorkerOwner { .. }
             | Self::Assign(_)
             | Self::AttemptEnd { .. }
             | Self::Context { .. }

@@ -52,7 +52,7 @@ pub const REGISTER_BYTES_MAX: usize = HEAD_BYTES_MAX
     + DATACENTERS_MAX * DATACENTER_BYTES_MAX;
 
 /// A worker in a snapshot, without what is promised of it: jobs carry the weight of that.
-pub(super) const WORKER_BYTES_MAX: usize = 64 + CAPABILITIES_BYTES_MAX;
+pub(super) const WORKER_BYTES_MAX: usize = 96 + CAPABILITIES_BYTES_MAX;
 /// A datacenter in a snapshot.
 pub(super) const DATACENTER_BYTES_MAX: usize = 32 + NAME_BYTES_MAX;
 /// What a snapshot has beside jobs, workers and datacenters.

@@ -9,7 +9,8 @@
 //! job      accepted ── JobLeader (token) ──► led ── … ──► ended (one status, once) ── JobForget ──► forgotten
 //! segment  ── Assign(n) ──► running(n) ── AttemptEnd(n) ──► ended(n) ── Assign(n + 1) ──► running(n + 1) …
 //!                               └── WorkerGone ──► lost(n) ── Assign(n + 1) ──► …
-//! worker   ── WorkerGrant (token) ──► granted ── WorkerGone ──► gone ── WorkerGrant ──► granted …
+//! worker   ── WorkerGrant (grant token) ──► granted ── WorkerOwner (owner token) ──► owned ── WorkerOwner ──► owned …
+//!                                              └───────── WorkerGone ──► gone ◄──────────┘   new boot: see `worker`
 //! part     see `part`; changes of load: see `control`
 //! ```
 //!
@@ -18,7 +19,8 @@
 //! | JobAccept      | both     | key or part is new and there is room, or the gate token rises: see `accept`           |
 //! | JobLeader      | both     | the job has not ended; the token in force (zero: nobody leads) is the one that is replaced |
 //! | WorkerGrant    | managers | the boot is new or the worker was gone; otherwise returns the grant in force         |
-//! | WorkerGone     | managers | it names the grant in force                                                         |
+//! | WorkerGone     | managers | it names the grant in force, or that of a former boot                               |
+//! | WorkerOwner    | managers | it names the grant in force and the owner token in force (zero: nobody owns it)      |
 //! | Assign         | managers | token in force, not cancelled, attempt = last + 1, none runs, grant in force, all cores free |
 //! | AttemptEnd     | managers | token in force, the attempt is the one that runs                                    |
 //! | Context        | managers | token in force, version = last + 1, at most 64 KiB or a blob                         |
@@ -80,12 +82,12 @@ pub use outcome::{Outcome, Refusal};
 pub use part::{Part, PartState};
 pub use retention::Retention;
 pub use version::VERSION;
-pub use worker::Worker;
+pub use worker::{FormerGrant, Worker};
 
 use std::collections::BTreeMap;
 
 use account::Account;
-use hyperscale_types::NodeId;
+use hyperscale_types::{NodeId, Token};
 
 #[cfg(feature = "bugs")]
 use crate::bugs::Bugs;
@@ -97,6 +99,8 @@ pub struct Register {
     jobs: BTreeMap<JobId, Job>,
     keys: BTreeMap<String, JobId>,
     workers: BTreeMap<NodeId, Worker>,
+    /// Grants of earlier boots, by worker and token.
+    former: BTreeMap<(NodeId, Token), FormerGrant>,
     datacenters: BTreeMap<String, Datacenter>,
     /// Ended jobs that were forgotten before their time, for want of room.
     forgotten_early: u64,

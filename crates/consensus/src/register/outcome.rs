@@ -117,6 +117,12 @@ pub enum Refusal {
         /// The one in force.
         current: Option<Token>,
     },
+    /// Another manager owns the worker by now, or nobody does.
+    #[error("owner token is not in force: {current} is")]
+    StaleOwner {
+        /// The one in force; zero: none.
+        current: Token,
+    },
     /// A restarted worker is known under a newer boot.
     #[error("a newer boot of this worker is known")]
     OldBoot,

@@ -8,6 +8,7 @@ use hyperscale_types::NodeId;
 use super::Register;
 use super::command::{Body, JobId};
 use super::pack::{Pack, put_known};
+use super::worker::Worker;
 use crate::apply::Effects;
 
 /// What a command may change beside what its outcome says.
@@ -52,9 +53,13 @@ impl Register {
             }
             // Its attempts are lost, and with them something of their jobs.
             Body::WorkerGrant { worker, .. } | Body::WorkerGone { worker, .. } => {
-                let promised = self.workers.get(worker).into_iter().flat_map(|known| known.promised.keys());
-                let jobs = promised.map(|segment| segment.job).collect();
+                let current = self.workers.get(worker).into_iter().flat_map(Worker::promised);
+                let former = self.former_of(*worker).flat_map(|(_, former)| former.promised());
+                let jobs = current.chain(former).map(|(segment, _)| segment.job).collect();
                 Touched { jobs, workers: BTreeSet::from([*worker]), datacenter: None }
+            }
+            Body::WorkerOwner { worker, .. } => {
+                Touched { workers: BTreeSet::from([*worker]), ..Touched::default() }
             }
             Body::DcState { datacenter, .. } => {
                 Touched { datacenter: Some(datacenter.clone()), ..Touched::default() }
@@ -71,9 +76,14 @@ impl Register {
         for worker in &touched.workers {
             worker.put(effects);
             put_known(self.workers.get(worker), effects);
+            for (grant, former) in self.former_of(*worker) {
+                grant.put(effects);
+                former.put(effects);
+            }
         }
         put_known(touched.datacenter.as_ref().and_then(|name| self.datacenters.get(name)), effects);
-        let sizes = [self.jobs.len(), self.keys.len(), self.workers.len(), self.datacenters.len()];
+        let sizes =
+            [self.jobs.len(), self.keys.len(), self.workers.len(), self.former.len(), self.datacenters.len()];
         for number in sizes.map(|size| size as u64).into_iter().chain([self.forgotten_early]) {
             number.put(effects);
         }

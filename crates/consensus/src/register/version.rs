@@ -29,6 +29,7 @@ impl Body {
             | Self::JobLeader { .. }
             | Self::WorkerGrant { .. }
             | Self::WorkerGone { .. }
+            | Self::WorkerOwner { .. }
             | Self::Assign(_)
             | Self::AttemptEnd { .. }
             | Self::Context { .. }

@@ -16,7 +16,9 @@ const LEADER_BYTES: usize = 17;
 /// Iterations that are left.
 const ITERATIONS_BYTES: usize = 9;
 /// What a worker keeps of a segment promised to it, beside the name of the workflow.
-const PROMISED_BYTES: usize = 28;
+const PROMISED_BYTES: usize = 28 + FORMER_BYTES;
+/// What a former grant takes beside its promises; each has one at least.
+const FORMER_BYTES: usize = 36;
 
 impl Job {
     /// With its key, and with what workers keep of it.

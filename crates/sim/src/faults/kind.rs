@@ -30,11 +30,12 @@ pub enum Kind {
     LostWrites,
     TornTail,
     FullDisk,
+    SecondProcess,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 24] = [
+    pub const ALL: [Kind; 25] = [
         Kind::Loss,
         Kind::Duplication,
         Kind::Reordering,
@@ -59,6 +60,7 @@ impl Kind {
         Kind::LostWrites,
         Kind::TornTail,
         Kind::FullDisk,
+        Kind::SecondProcess,
     ];
 }
 

@@ -84,6 +84,10 @@ impl Office {
         }
         self.chair.heard(now, self.me);
         for Expiry { key, token } in self.leases.granter.tick(now) {
+            if !self.group.machine().register().has_grant(key, token) {
+                self.leases.granter.ended(&key, token);
+                continue;
+            }
             let gone = Body::WorkerGone { worker: key, grant: token };
             self.ask(now, Purpose::Other, Token(0), gone, out);
         }

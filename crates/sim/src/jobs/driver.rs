@@ -168,7 +168,8 @@ impl Office {
             Step::Stop { segment, attempt: it } => {
                 let (segment, attempt) = (plan::segment(job, segment), it.number);
                 if self.driver.may_ask(now, job, segment.number) {
-                    out.push(Order::Send { to: it.worker, letter: Letter::Stop { segment, attempt, token } });
+                    let letter = Letter::Stop { segment, attempt, token, grant: it.grant };
+                    out.push(Order::Send { to: it.worker, letter });
                 }
             }
             Step::End(status) if self.driver.may_ask(now, job, WHOLE_JOB) => {

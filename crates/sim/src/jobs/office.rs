@@ -154,6 +154,7 @@ impl Office {
             out.extend(leader.map(|to| Order::Send { to, letter: Letter::Here }));
         }
         self.forward_renewals(now, at, out);
+        self.claim_workers(now, out);
         self.preside(now, out);
         self.drive(now, out);
         self.make_asides(now, out);
@@ -316,6 +317,7 @@ impl Office {
             }
             (Purpose::Grant { worker, sent }, Some((index, Outcome::Granted(grant)))) => {
                 let lease = (grant.0 == index).then_some(LEASE);
+                self.leases.wants(now, worker, grant);
                 out.push(Order::Send { to: worker, letter: Letter::Registered { grant, lease, sent } });
             }
             // A stale token decides nothing: the worker tells the new job leader.

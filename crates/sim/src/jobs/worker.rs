@@ -90,6 +90,8 @@ pub struct Worker {
     asked: Option<Now>,
     /// Which of the managers it talks to.
     turn: usize,
+    /// The manager it registered with, which is to own it.
+    registered: Option<NodeId>,
     tried: BTreeMap<Segment, Tried>,
     tokens: TokenBook<u8, JobId>,
     /// Who brought the highest token of a job.
@@ -106,6 +108,7 @@ impl Worker {
             lease: None,
             asked: None,
             turn,
+            registered: None,
             tried: BTreeMap::new(),
             tokens: TokenBook::with_bugs(bugs.clone()),
             leaders: BTreeMap::new(),
@@ -129,18 +132,21 @@ impl Worker {
     }
 
     fn keep_lease(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
-        let wants = self.lease.as_ref().is_none_or(|lease| now >= lease.renew_at());
         let is_silent = self.asked.is_some_and(|asked| now.since(asked) >= PATIENCE);
-        if !wants || self.asked.is_some() && !is_silent {
+        if self.asked.is_some() && !is_silent {
             return;
         }
         self.turn += usize::from(is_silent);
-        self.asked = Some(now);
-        let letter = match &self.lease {
-            None => Letter::Register { boot: self.boot, cores: CORES, sent: now },
-            Some(lease) => Letter::Renew { grant: lease.token(), sent: now },
-        };
-        out.push(Deed::Send { to: managers[self.turn % managers.len()], letter });
+        let to = managers[self.turn % managers.len()];
+        let renews = self.lease.as_ref().filter(|lease| now >= lease.renew_at());
+        let renewal = renews.map(|lease| Letter::Renew { grant: lease.token(), sent: now });
+        // A worker that lost its manager goes to another one under the grant it has.
+        let moves = self.lease.is_none() || self.registered != Some(to);
+        let registration = moves.then_some(Letter::Register { boot: self.boot, cores: CORES, sent: now });
+        for letter in renewal.into_iter().chain(registration) {
+            self.asked = Some(now);
+            out.push(Deed::Send { to, letter });
+        }
     }
 
     fn work(&mut self, now: Now, out: &mut Vec<Deed>) {
@@ -177,20 +183,26 @@ impl Worker {
     /// A letter from a manager.
     pub fn letter(&mut self, now: Now, from: NodeId, letter: Letter, out: &mut Vec<Deed>) {
         match letter {
-            Letter::Registered { grant, lease, sent } => self.registered(now, grant, lease, sent),
+            Letter::Registered { grant, lease, sent } => self.registered(now, from, grant, lease, sent),
             Letter::Renewed { sent, answer, arrived } => self.renewed(now, sent, answer, arrived, out),
             Letter::Dispatch(dispatch) => self.dispatch(now, from, dispatch, out),
-            Letter::Stop { segment, attempt, token } => self.stop(from, segment, attempt, token, out),
+            Letter::Stop { segment, attempt, token, grant } => {
+                self.stop(from, segment, attempt, (token, grant), out);
+            }
             Letter::Confirmed { segment, attempt } => self.confirmed(&segment, attempt),
             _ => {}
         }
     }
 
-    fn registered(&mut self, now: Now, grant: Token, lease: Option<Duration>, sent: Now) {
-        if self.lease.as_ref().is_some_and(|held| held.token() >= grant) {
+    fn registered(&mut self, now: Now, from: NodeId, grant: Token, lease: Option<Duration>, sent: Now) {
+        let held = self.lease.as_ref().map(Holder::token);
+        if held.is_some_and(|held| held > grant) {
             return;
         }
-        self.asked = None;
+        (self.asked, self.registered) = (None, Some(from));
+        if held == Some(grant) {
+            return;
+        }
         self.stop_all();
         // Without a lease the grant was in force before: how long is known once it is renewed.
         let holder = Holder::new(grant, lease.unwrap_or_default(), sent.min(now));
@@ -230,6 +242,12 @@ impl Worker {
             return;
         }
         let known = self.tried.get(&it.segment).copied().filter(|known| known.attempt >= it.attempt);
+        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == it.grant);
+        if known.is_none() && !is_granted {
+            // Of a former process under this id, which may still run it, or of a grant that is on its way here: not this
+            // process' to refuse. What it does not take in time ends with its lease.
+            return;
+        }
         let taken = match known {
             Some(known) if known.attempt > it.attempt => return,
             Some(known) => !matches!(known.state, State::Refused),
@@ -247,16 +265,28 @@ impl Worker {
 
     /// Starts an attempt, or decides never to.
     fn take_up(&mut self, now: Now, it: &Dispatch) -> bool {
-        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == it.grant);
-        let takes = is_granted && self.is_usable(now) && self.busy() + it.cores <= CORES;
+        let takes = self.is_usable(now) && self.busy() + it.cores <= CORES;
         let state = if takes { State::Running { ends: now.plus(it.length) } } else { State::Refused };
         let tried = Tried { attempt: it.attempt, grant: it.grant, cores: it.cores, state };
         self.tried.insert(it.segment.clone(), tried);
         takes
     }
 
-    fn stop(&mut self, from: NodeId, segment: Segment, attempt: u32, token: Token, out: &mut Vec<Deed>) {
+    fn stop(
+        &mut self,
+        from: NodeId,
+        segment: Segment,
+        attempt: u32,
+        (token, grant): (Token, Token),
+        out: &mut Vec<Deed>,
+    ) {
         if !self.obeys(from, segment.job, token, out) {
+            return;
+        }
+        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == grant);
+        let is_known = self.tried.get(&segment).is_some_and(|tried| tried.attempt >= attempt);
+        if !is_granted && !is_known {
+            // Another process under this id may run it: only that one, or the end of its lease, stops it.
             return;
         }
         let tried = self.tried.entry(segment).or_insert(Tried {
@@ -297,6 +327,17 @@ impl Worker {
         for it in self.tried.values_mut().filter(|it| matches!(it.state, State::Running { .. })) {
             it.state = ended(EndStatus::Lost);
         }
+    }
+
+    /// Its process is one of two under one id now, the older one: it hears nothing any more and runs on until its lease ends.
+    /// What it still does, and whether there will be more.
+    pub fn outlive(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) -> bool {
+        let is_usable = self.is_usable(now);
+        self.work(now, out);
+        if !managers.is_empty() {
+            self.tell(now, managers, out);
+        }
+        is_usable
     }
 
     fn busy(&self) -> u32 {

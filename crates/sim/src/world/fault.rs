@@ -28,6 +28,7 @@ impl World {
         match fault {
             Fault::Crash { node, how } => self.crash(node, how),
             Fault::Restart { node } => self.restart(node),
+            Fault::StartBeside { node } => self.start_beside(node),
             Fault::Upgrade { node } => {
                 self.truth.nodes[node].process.version = Version::New;
                 self.restart(node);

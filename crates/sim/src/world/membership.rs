@@ -97,7 +97,6 @@ impl World {
                 self.gossip(from, &event);
                 match event {
                     Event::Departed => self.end(from, Crash::Process),
-                    Event::Inherited(update) => self.inherit(from, &update),
                     _ => {}
                 }
             }

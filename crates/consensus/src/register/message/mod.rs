@@ -60,6 +60,12 @@ fn body_out(body: &Body) -> WireBody {
             grant_token: grant.0,
             ..Default::default()
         }),
+        Body::WorkerOwner { worker, grant, owner, replaces } => WireBody::WorkerOwner(wire::WorkerOwner {
+            worker: worker.get(),
+            grant_token: grant.0,
+            owner: owner.get(),
+            replaces_token: replaces.0,
+        }),
         Body::Assign(assign) => WireBody::Assign(wire::Assign {
             attempt: Some(attempt_out(&assign.segment, assign.attempt)),
             worker: assign.worker.get(),
@@ -152,6 +158,12 @@ fn body_in(body: WireBody) -> Read<Body> {
         WireBody::WorkerGone(gone) => {
             Body::WorkerGone { worker: node_in(gone.worker)?, grant: Token(gone.grant_token) }
         }
+        WireBody::WorkerOwner(it) => Body::WorkerOwner {
+            worker: node_in(it.worker)?,
+            grant: Token(it.grant_token),
+            owner: node_in(it.owner)?,
+            replaces: Token(it.replaces_token),
+        },
         WireBody::Assign(assign) => {
             let (segment, attempt) = attempt_in(assign.attempt)?;
             Body::Assign(Assign {

@@ -18,7 +18,7 @@ use super::end::{End, EndError, EndStatus};
 use super::job::{Attempt, AttemptState, Job, JobEnd};
 use super::options::{JobOptions, OnIsolation, OnWorkerLoss, Split};
 use super::part::{Part, PartState};
-use super::worker::Worker;
+use super::worker::{FormerGrant, Promises, Worker};
 use crate::apply::{Effects, RestoreError};
 use crate::blob::BlobId;
 
@@ -31,6 +31,7 @@ pub(super) fn write(register: &Register) -> Bytes {
     register.jobs.put(&mut out);
     register.keys.put(&mut out);
     register.workers.put(&mut out);
+    register.former.put(&mut out);
     register.datacenters.put(&mut out);
     register.forgotten_early.put(&mut out);
     register.version.put(&mut out);
@@ -65,6 +66,7 @@ fn read_fields(register: &mut Register, bytes: &mut Bytes) -> Option<()> {
     register.jobs = Pack::take(bytes)?;
     register.keys = Pack::take(bytes)?;
     register.workers = Pack::take(bytes)?;
+    register.former = Pack::take(bytes)?;
     register.datacenters = Pack::take(bytes)?;
     register.forgotten_early = Pack::take(bytes)?;
     register.version = Pack::take(bytes)?;
@@ -147,7 +149,8 @@ fields! {
     Cancelled { whole, workflows, requests }
     CancelRequest { reason, caller }
     Attempt { number, worker, grant, cores, vus, elapsed_ms, iterations_left, state }
-    Worker { boot, grant, lease_ms, cores, capabilities, promised }
+    Worker { boot, grant, owner, lease_ms, cores, capabilities, promised, held_back }
+    FormerGrant { boot, lease_ms, promised }
     Segment { job, workflow, number }
     BlobId { hash, length }
     Control { workflow, change, request, index }
@@ -215,6 +218,15 @@ impl Pack for AttemptState {
             3 => Self::Ended(Pack::take(bytes)?),
             _ => return None,
         })
+    }
+}
+
+impl Pack for Promises {
+    fn put(&self, out: &mut impl Sink) {
+        self.segments.put(out);
+    }
+    fn take(bytes: &mut Bytes) -> Option<Self> {
+        Pack::take(bytes).map(Self::new)
     }
 }
 

@@ -27,7 +27,7 @@ fn attempt_of_other_vus(register: &mut Register) {
 }
 
 fn worker_with_other_promise(register: &mut Register) {
-    register.workers.get_mut(&node(9)).unwrap().promised.insert(segment(7), 1);
+    register.workers.get_mut(&node(9)).unwrap().promised.add(segment(7), 1);
 }
 
 #[test]

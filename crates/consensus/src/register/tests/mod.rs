@@ -11,6 +11,7 @@ mod snapshot;
 #[cfg(feature = "bugs")]
 mod teeth;
 mod tokens;
+mod workers;
 
 use std::collections::BTreeSet;
 
@@ -290,21 +291,6 @@ fn gone_worker_loses_its_attempts_and_their_ends_count_no_more() {
     assert_eq!(log.apply(token, attempt_end(0, 1)), Outcome::Refused(Refusal::Superseded));
     assert_eq!(log.apply(token, attempt_end(0, 2)), Outcome::Done);
     assert_eq!(log.apply(token, attempt_end(0, 2)), Outcome::Repeated);
-}
-
-#[test]
-fn worker_that_registers_again_keeps_its_grant_and_a_restarted_one_gets_a_new_one() {
-    let mut log = Log::new();
-    let token = log.led(1);
-    let first = log.grant(9, 1);
-    log.apply(token, assign(0, 1, first, 1));
-    assert_eq!(log.grant(9, 1), first);
-    assert_eq!(log.register().worker(node(9)).unwrap().free(), 3);
-    let second = log.grant(9, 2);
-    assert!(second > first);
-    assert_eq!(log.register().worker(node(9)).unwrap().free(), 4);
-    assert_eq!(log.register().job(job(1)).unwrap().attempt("load", 0).unwrap().state, AttemptState::Lost);
-    assert_eq!(log.apply(Token(0), grant(9, 1)), Outcome::Refused(Refusal::OldBoot));
 }
 
 #[test]

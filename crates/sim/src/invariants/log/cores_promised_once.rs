@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hyperscale_consensus::register::{Body, Outcome, Segment};
-use hyperscale_types::NodeId;
+use hyperscale_types::{NodeId, Token};
 
 use super::Logged;
 use crate::invariants::{Invariant, Seen, Verdict, What};
@@ -12,7 +12,8 @@ use crate::invariants::{Invariant, Seen, Verdict, What};
 #[derive(Debug, Default)]
 struct Cores {
     total: u32,
-    promised: BTreeMap<Segment, (u32, u32)>,
+    /// Attempt, cores and grant.
+    promised: BTreeMap<Segment, (u32, u32, Token)>,
 }
 
 /// Workers, per group.
@@ -33,15 +34,16 @@ impl Invariant for CoresPromisedOnce {
             (Body::WorkerGrant { worker, cores, .. }, Outcome::Granted(grant))
                 if grant.0 == written.index =>
             {
-                let fresh = Cores { total: *cores, promised: BTreeMap::new() };
-                self.workers.insert((cluster, *worker), fresh);
+                self.workers.entry((cluster, *worker)).or_default().total = *cores;
             }
-            (Body::WorkerGone { worker, .. }, Outcome::Done) => {
-                self.workers.remove(&(cluster, *worker));
+            (Body::WorkerGone { worker, grant }, Outcome::Done) => {
+                if let Some(worker) = self.workers.get_mut(&(cluster, *worker)) {
+                    worker.promised.retain(|_, (.., under)| under != grant);
+                }
             }
             (Body::AttemptEnd { segment, attempt, .. }, Outcome::Done) => {
                 for worker in self.workers.values_mut() {
-                    worker.promised.retain(|it, (number, _)| it != segment || *number != *attempt);
+                    worker.promised.retain(|it, (number, ..)| it != segment || *number != *attempt);
                 }
             }
             (Body::Assign(it), Outcome::Done) => {
@@ -51,8 +53,8 @@ impl Invariant for CoresPromisedOnce {
                         it.segment, it.worker
                     ));
                 };
-                worker.promised.insert(it.segment.clone(), (it.attempt, it.cores));
-                let promised: u32 = worker.promised.values().map(|(_, cores)| cores).sum();
+                worker.promised.insert(it.segment.clone(), (it.attempt, it.cores, it.grant));
+                let promised: u32 = worker.promised.values().map(|(_, cores, _)| cores).sum();
                 if promised > worker.total {
                     return Err(format!(
                         "{promised} of {} cores of {} are promised",

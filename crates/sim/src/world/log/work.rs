@@ -30,7 +30,7 @@ impl World {
 
     pub(in crate::world) fn duty(&mut self, index: usize, boot: BootEpoch) {
         if !self.is_life(index, boot) {
-            return;
+            return self.outlived_duty(index, boot);
         }
         self.kernel.after(DUTY, Happening::Duty { node: index, boot });
         if self.nodes[index].worker.is_some() {

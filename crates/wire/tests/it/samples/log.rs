@@ -98,6 +98,7 @@ pub(crate) fn commands() -> Vec<Command> {
             capabilities: texts(&["http2"]),
         }),
         Body::WorkerGone(WorkerGone { worker: 5, worker_boot: 7, grant_token: 120, reason: "lease".into() }),
+        Body::WorkerOwner(WorkerOwner { worker: 5, grant_token: 120, owner: 3, replaces_token: 121 }),
         Body::Assign(Assign {
             attempt: Some(attempt()),
             worker: 5,
