@@ -1,6 +1,9 @@
 //! What a log group asks of its host, and what it tells.
 
+use bytes::Bytes;
+
 use crate::apply::{Outdated, StateHash};
+use crate::blob::BlobId;
 use crate::check::Refusal;
 use crate::id::{ProposalId, RaftId, ReadId};
 use crate::message::{Configuration, Message};
@@ -13,6 +16,16 @@ use crate::storage::Batch;
 pub enum Action<O> {
     /// Write this, sync it, then call `persisted` with its ticket. Batches are written in the order they come in.
     Persist(Batch),
+    /// Store this blob, synced, before anything that follows is written: a snapshot may list it from now on.
+    Store {
+        /// Its id.
+        blob: BlobId,
+        /// Its bytes.
+        bytes: Bytes,
+    },
+    /// Get this blob, from the own disk or from a member, and call `supply`: nothing is applied before. Said once; the host
+    /// tries until it has it.
+    Fetch(BlobId),
     /// Send this. It may be lost, doubled or overtaken.
     Send(Message),
     /// An entry was applied.

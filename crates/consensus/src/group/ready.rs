@@ -1,5 +1,7 @@
 //! What there is to do: the one place where raft-rs' readies become actions.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use hyperscale_types::Now;
 use raft::{Ready, eraftpb};
@@ -7,7 +9,8 @@ use raft::{Ready, eraftpb};
 use super::RaftGroup;
 use super::disk::Held;
 use crate::action::{Action, Applied, Event, Halt, ProposeError};
-use crate::apply::Machine;
+use crate::apply::{Machine, RestoreError};
+use crate::blob::BlobId;
 use crate::convert;
 use crate::id::{RaftId, Ticket};
 use crate::message::{EntryBody, Message, MessageKind, Snapshot};
@@ -20,10 +23,14 @@ impl<M: Machine> RaftGroup<M> {
             out.extend(self.disk.take_released().into_iter().map(Action::Send));
             self.begin_reads(now);
         }
+        if self.state.halt.is_none() {
+            self.apply_committed(Vec::new(), out);
+        }
         while self.state.halt.is_none() && self.raft.has_ready() {
             self.work_off(now, out);
             self.settle(now);
         }
+        out.extend(std::mem::take(&mut self.state.missing).into_iter().map(Action::Fetch));
         self.snapshot_if_due(out);
         if self.reads.drain(self.applier.applied(), out) {
             self.circuit.succeeded();
@@ -55,7 +62,7 @@ impl<M: Machine> RaftGroup<M> {
         if self.disk.is_idle() || bug!(self.config.bugs, CommitWithoutOwnDisk) && self.is_leader() {
             self.raft.on_persist_ready(number);
         }
-        self.apply(committed, out);
+        self.apply_committed(committed, out);
     }
 
     /// Hands the batch to the disk, and holds the messages that depend on it.
@@ -154,14 +161,37 @@ impl<M: Machine> RaftGroup<M> {
         self.proposals.skip(index, ProposeError::NotLeader { leader: RaftId::new(self.raft.raft.leader_id) });
         self.adopt(snapshot.configuration.clone());
         self.state.since_snapshot = (0, 0);
+        self.unapplied.clear();
+        self.ask_for_missing();
         self.events.push(Event::SnapshotRestored { index });
         Ok(())
     }
 
-    fn apply(&mut self, entries: Vec<eraftpb::Entry>, out: &mut Vec<Action<M::Outcome>>) {
-        let Some((last, last_term)) = entries.last().map(|entry| (entry.index, entry.term)) else { return };
+    pub(super) fn ask_for_missing(&mut self) {
+        self.state.missing = self.applier.machine.missing();
+    }
+
+    /// The host has a sealed part of the state that was missing. What waited for the last one is applied with the next
+    /// `ready`.
+    pub fn supply(&mut self, blob: BlobId, bytes: &Bytes) -> Result<(), RestoreError> {
+        self.applier.machine.supply(blob, bytes)
+    }
+
+    /// Applies what is committed, unless sealed parts of the state are missing: then it waits.
+    fn apply_committed(&mut self, entries: Vec<eraftpb::Entry>, out: &mut Vec<Action<M::Outcome>>) {
+        self.unapplied.extend(entries);
+        if !self.unapplied.is_empty() && self.applier.machine.missing().is_empty() {
+            let entries = std::mem::take(&mut self.unapplied);
+            self.apply(entries, out);
+        }
+    }
+
+    fn apply(&mut self, entries: VecDeque<eraftpb::Entry>, out: &mut Vec<Action<M::Outcome>>) {
+        let Some((last, last_term)) = entries.back().map(|entry| (entry.index, entry.term)) else { return };
         for entry in entries {
             self.apply_entry(entry, out);
+            let sealed = self.applier.machine.take_sealed();
+            out.extend(sealed.into_iter().map(|(blob, bytes)| Action::Store { blob, bytes }));
             if let Some(halt) = self.reason_to_stop() {
                 return self.halt(halt);
             }

@@ -13,13 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hyperscale_types::{BootEpoch, NodeId, Token};
 
-use super::command::Segment;
+use super::change::Change;
+use super::command::{JobId, Segment};
 use super::limits::{CAPABILITIES_BYTES_MAX, Limit, WORKERS_MAX};
 use super::pack::packed;
 use super::{Outcome, Refusal, Register};
 
 /// A worker with a grant.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worker {
     /// Its life.
     pub boot: BootEpoch,
@@ -38,15 +39,19 @@ pub struct Worker {
     pub(super) held_back: u32,
 }
 
-/// Cores promised under one grant, by segment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+/// Cores promised under one grant. Segments of a core group share the group's cores, which are free with its last segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Promises {
-    pub(super) segments: BTreeMap<Segment, u32>,
+    /// Group, zero for none, and cores of each segment.
+    pub(super) segments: BTreeMap<Segment, (u32, u32)>,
+    /// Cores of each group, and how many segments share them. Follows from the segments.
+    groups: BTreeMap<(JobId, u32), (u32, u32)>,
+    /// All of them. Follows from the segments.
     cores: u64,
 }
 
 /// A grant of an earlier boot whose lease has not ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormerGrant {
     /// The life it was given to.
     pub boot: BootEpoch,
@@ -67,7 +72,7 @@ impl Worker {
         Self { boot, grant, owner: None, lease_ms, cores, capabilities, promised, held_back: 0 }
     }
 
-    /// What is promised to whom under the grant in force.
+    /// What is promised to whom under the grant in force; segments of a core group all name the group's cores.
     pub fn promised(&self) -> impl ExactSizeIterator<Item = (&Segment, u32)> {
         self.promised.iter()
     }
@@ -92,13 +97,30 @@ impl FormerGrant {
 }
 
 impl Promises {
-    pub(super) fn new(segments: BTreeMap<Segment, u32>) -> Self {
-        let cores = segments.values().map(|cores| u64::from(*cores)).sum();
-        Self { segments, cores }
+    pub(super) fn new(segments: BTreeMap<Segment, (u32, u32)>) -> Self {
+        let mut promises = Self::default();
+        for (segment, (group, cores)) in segments {
+            promises.add(segment, group, cores);
+        }
+        promises
     }
 
     fn iter(&self) -> impl ExactSizeIterator<Item = (&Segment, u32)> {
-        self.segments.iter().map(|(segment, cores)| (segment, *cores))
+        self.segments.iter().map(|(segment, (_, cores))| (segment, *cores))
+    }
+
+    pub(super) fn into_segments(self) -> impl Iterator<Item = Segment> {
+        self.segments.into_keys()
+    }
+
+    /// What is promised to a segment: its group and cores.
+    pub(super) fn of(&self, segment: &Segment) -> Option<&(u32, u32)> {
+        self.segments.get(segment)
+    }
+
+    /// Cores of a group that is promised.
+    pub(super) fn group(&self, job: JobId, group: u32) -> Option<u32> {
+        self.groups.get(&(job, group)).map(|(cores, _)| *cores)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -109,16 +131,30 @@ impl Promises {
         self.cores as u32
     }
 
-    pub(super) fn add(&mut self, segment: Segment, cores: u32) {
-        if let Some(before) = self.segments.insert(segment, cores) {
-            self.cores -= u64::from(before);
-        }
-        self.cores += u64::from(cores);
+    pub(super) fn add(&mut self, segment: Segment, group: u32, cores: u32) {
+        self.remove(&segment);
+        let is_first = group == 0 || {
+            let (_, sharing) = self.groups.entry((segment.job, group)).or_insert((cores, 0));
+            *sharing += 1;
+            *sharing == 1
+        };
+        self.cores += if is_first { u64::from(cores) } else { 0 };
+        self.segments.insert(segment, (group, cores));
     }
 
     /// The cores that become free.
     pub(super) fn remove(&mut self, segment: &Segment) -> u32 {
-        let cores = self.segments.remove(segment).unwrap_or(0);
+        let Some((group, cores)) = self.segments.remove(segment) else { return 0 };
+        let is_last = group == 0 || {
+            let shared =
+                self.groups.get_mut(&(segment.job, group)).expect("a group is kept with its segments");
+            shared.1 -= 1;
+            shared.1 == 0
+        };
+        if !is_last {
+            return 0;
+        }
+        self.groups.remove(&(segment.job, group));
         self.cores -= u64::from(cores);
         cores
     }
@@ -144,6 +180,7 @@ impl Register {
         worker.held_back = self.former_of(id).map(|(_, former)| former.promised.cores()).sum();
         let grant = worker.grant;
         self.workers.insert(id, worker);
+        self.changes.push(Change::Worker(id));
         Ok(Outcome::Granted(grant))
     }
 
@@ -152,6 +189,7 @@ impl Register {
         let Some(Worker { boot, grant, lease_ms, promised, .. }) = self.workers.remove(&id) else { return };
         if !promised.is_empty() {
             self.former.insert((id, grant), FormerGrant { boot, lease_ms, promised });
+            self.changes.push(Change::Former(id, grant));
         }
     }
 
@@ -165,13 +203,16 @@ impl Register {
         let former = self.former.remove(&(id, grant)).ok_or(Refusal::StaleGrant { current })?;
         if let Some(worker) = self.workers.get_mut(&id) {
             worker.held_back -= former.promised.cores();
+            self.changes.push(Change::Worker(id));
         }
+        self.changes.push(Change::Former(id, grant));
         self.lose(former.promised);
         Ok(Outcome::Done)
     }
 
     fn end_grant(&mut self, id: NodeId) {
         if let Some(worker) = self.workers.remove(&id) {
+            self.changes.push(Change::Worker(id));
             self.lose(worker.promised);
         }
     }
@@ -192,11 +233,13 @@ impl Register {
             return Err(Refusal::StaleOwner { current: worker.owner_token() });
         }
         worker.owner = Some((owner, Token(index)));
+        self.changes.push(Change::Worker(id));
         Ok(Outcome::Granted(Token(index)))
     }
 
-    /// The promises that an attempt under this grant is part of, and whether a former boot holds them.
+    /// What was promised to a segment under this grant is free, if the worker or a former boot of it has the grant.
     pub(super) fn release(&mut self, id: NodeId, grant: Token, segment: &Segment) {
+        self.changes.push(Change::Promise(id, grant, segment.clone()));
         if let Some(former) = self.former.get_mut(&(id, grant)) {
             let freed = former.promised.remove(segment);
             if former.promised.is_empty() {
@@ -204,6 +247,7 @@ impl Register {
             }
             if let Some(worker) = self.workers.get_mut(&id) {
                 worker.held_back -= freed;
+                self.changes.push(Change::Worker(id));
             }
         } else if let Some(worker) = self.workers.get_mut(&id).filter(|worker| worker.grant == grant) {
             worker.promised.remove(segment);

@@ -88,11 +88,12 @@ impl Office {
                 self.leases.granter.ended(&key, token);
                 continue;
             }
-            let gone = Body::WorkerGone { worker: key, grant: token };
+            let gone = Body::WorkerGone { worker: key, grant: token, reason: "lease ended".to_owned() };
             self.ask(now, Purpose::Other, Token(0), gone, out);
         }
         for (job, token) in self.abandoned(now) {
-            let lead = Body::JobLeader { job, leader: self.successor(now) };
+            let (leader, elapsed) = (self.successor(now), self.clocks.elapsed(now, job));
+            let lead = Body::JobLeader { job, leader, elapsed, reason: "its leader is gone".to_owned() };
             self.ask(now, Purpose::Other, token, lead, out);
         }
         let is_over = |call: &mut RollCall| now >= call.ends().plus(JOB_LEASE);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::lease::{Claim, Granter, LeaseError};
-use hyperscale_consensus::register::{Body, Outcome};
+use hyperscale_consensus::register::{Body, Outcome, Worker};
 use hyperscale_consensus::{LogGroup, ReadId};
 use hyperscale_types::{NodeId, Now, Token};
 
@@ -75,7 +75,7 @@ impl Leases {
             {
                 self.granter.granted(now, *worker, *grant, Duration::from_millis(*lease_ms));
             }
-            (Body::WorkerGone { worker, grant }, Outcome::Done) => self.granter.ended(worker, *grant),
+            (Body::WorkerGone { worker, grant, .. }, Outcome::Done) => self.granter.ended(worker, *grant),
             _ => {}
         }
     }
@@ -109,7 +109,7 @@ impl Office {
             }
             if proposed.is_none_or(|at| now.since(at) >= CLAIM_AGAIN) {
                 *proposed = Some(now);
-                let replaces = known.filter(|it| it.grant == *grant).map_or(Token(0), |it| it.owner_token());
+                let replaces = known.filter(|it| it.grant == *grant).map_or(Token(0), Worker::owner_token);
                 proposals.push((*worker, *grant, replaces));
             }
             true

@@ -8,7 +8,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{
-    Accept, Body, End, EndStatus, JobEnd, JobId, JobOptions, Origin, Outcome, Refusal, RequestId, Segment,
+    Accept, Body, Clocks, Elapsed, End, EndStatus, JobEnd, JobId, JobOptions, Origin, Outcome, Refusal,
+    RequestId, Segment,
 };
 use hyperscale_consensus::{Action, Applied, Event, LogGroup, Message, RaftGroup, RaftId, ReadId, Role};
 use hyperscale_types::{NodeId, Now, Token};
@@ -81,6 +82,8 @@ pub struct Office {
     pub(super) leases: Leases,
     pub(super) chair: Chair,
     pub(super) driver: Driver,
+    /// What the clocks of the jobs show, so that deadlines survive a change of leader.
+    pub(super) clocks: Clocks,
     was_here: Now,
     /// Where members write from that this replica's log does not name yet: who joins knows nobody, and has to answer.
     senders: BTreeMap<RaftId, NodeId>,
@@ -97,6 +100,7 @@ impl Office {
             leases: Leases::new(now, staff.bugs.clone()),
             chair: Chair::default(),
             driver: Driver::default(),
+            clocks: Clocks::default(),
             was_here: now,
             senders: BTreeMap::new(),
             bugs: staff.bugs,
@@ -219,7 +223,11 @@ impl Office {
                 self.leave_the_chair();
             }
             Action::Event(Event::SnapshotRestored { .. }) => self.reload_leases(now),
-            Action::Event(_) | Action::Persist(_) | Action::Send(_) => {}
+            Action::Event(_)
+            | Action::Persist(_)
+            | Action::Send(_)
+            | Action::Store { .. }
+            | Action::Fetch(_) => {}
         }
     }
 
@@ -232,6 +240,9 @@ impl Office {
     ) {
         if let Some(written) = written {
             self.leases.applied(now, written);
+            if let Some(id) = job_of(&written.command.body) {
+                self.clocks.observe(now, id, self.group.machine().register().job(id));
+            }
         }
         if let Some(proposal) = applied.proposal {
             let outcome = applied.outcome.clone().map(|outcome| (applied.index, outcome));
@@ -262,7 +273,7 @@ impl Office {
             }
             // An end is final: whoever knows it may tell it.
             Wish::Status(job) => {
-                let end = self.group.machine().register().job(job).and_then(|job| job.end.clone());
+                let end = self.group.machine().end_of(job);
                 out.extend(end.map(|end| Order::Answer { errand, answer: Answer::Ended(end) }));
             }
         }
@@ -308,7 +319,9 @@ impl Office {
             (Purpose::Accept { errand }, Some((_, Outcome::Accepted { job, is_repeat }))) => {
                 out.push(Order::Answer { errand, answer: Answer::Accepted(job) });
                 if !is_repeat {
-                    let lead = Body::JobLeader { job, leader: self.me };
+                    let elapsed = Elapsed::default();
+                    let lead =
+                        Body::JobLeader { job, leader: self.me, elapsed, reason: "accepted".to_owned() };
                     self.ask(now, Purpose::Other, Token(0), lead, out);
                 }
             }
@@ -331,6 +344,19 @@ impl Office {
             (Purpose::Step { job, place }, _) => self.driver.settled(job, place),
             _ => {}
         }
+    }
+}
+
+/// The job whose clocks a command may start or stop.
+fn job_of(body: &Body) -> Option<JobId> {
+    match body {
+        Body::JobAccept(accept) => Some(accept.job),
+        Body::Assign(assign) => Some(assign.job),
+        Body::JobLeader { job, .. }
+        | Body::Control { job, .. }
+        | Body::WorkflowEnd { job, .. }
+        | Body::JobEnd { job, .. } => Some(*job),
+        _ => None,
     }
 }
 

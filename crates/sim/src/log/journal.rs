@@ -3,11 +3,17 @@
 //! Judges look at commands one by one, in the order of the log; a replica only tells what became of them.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use hyperscale_consensus::bugs::Bugs;
-use hyperscale_consensus::register::{Command, Group, Outcome, Register};
-use hyperscale_consensus::{Effects, Machine, Outdated, RestoreError};
+use hyperscale_consensus::register::{
+    Command, Group, JobEnd, JobId, LOGICAL_BYTES_MAX, Outcome, Register, Sizes, jobs_of_chunk,
+};
+use hyperscale_consensus::{BlobId, Effects, Machine, Outdated, RestoreError};
+
+/// Small chunks, so that few jobs fill one.
+const SIZES: Sizes = Sizes { chunk_bytes: 6 << 10, logical_bytes_max: LOGICAL_BYTES_MAX };
 
 /// A command that was applied.
 #[derive(Clone, Debug)]
@@ -25,17 +31,30 @@ pub struct Written {
 pub struct Journal {
     register: Register,
     written: RefCell<Vec<Written>>,
+    /// Chunks of ended jobs that this replica has seen.
+    chunks: BTreeMap<BlobId, Bytes>,
 }
 
 impl Journal {
     /// An empty register of a group, with deliberate bugs.
     pub fn new(group: Group, bugs: Bugs) -> Self {
-        Self { register: Register::with_bugs(group, bugs), written: RefCell::default() }
+        let register = Register::with_bugs(group, bugs).with_sizes(SIZES);
+        Self { register, written: RefCell::default(), chunks: BTreeMap::new() }
     }
 
     /// The register.
     pub fn register(&self) -> &Register {
         &self.register
+    }
+
+    /// How a job ended, whether it is sealed or not.
+    pub fn end_of(&self, job: JobId) -> Option<JobEnd> {
+        if let Some(known) = self.register.job(job) {
+            return known.end.clone();
+        }
+        let chunk = self.chunks.get(&self.register.sealed(job)?.chunk)?;
+        let jobs = jobs_of_chunk(chunk)?;
+        jobs.into_iter().find(|(id, _)| *id == job)?.1.end
     }
 
     /// What was applied since the last call.
@@ -65,5 +84,21 @@ impl Machine for Journal {
 
     fn outdated(&self) -> Option<Outdated> {
         self.register.outdated()
+    }
+
+    fn take_sealed(&mut self) -> Vec<(BlobId, Bytes)> {
+        let sealed = self.register.take_sealed();
+        self.chunks.extend(sealed.iter().cloned());
+        sealed
+    }
+
+    fn missing(&self) -> Vec<BlobId> {
+        self.register.missing()
+    }
+
+    fn supply(&mut self, blob: BlobId, bytes: &Bytes) -> Result<(), RestoreError> {
+        self.register.supply(blob, bytes)?;
+        self.chunks.insert(blob, bytes.clone());
+        Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Everything that can happen in the simulated world.
 
+use hyperscale_consensus::BlobId;
 use hyperscale_swim::federation::{CrossBody, CrossMessage, FederationTimer};
 use hyperscale_swim::{Command, Datagram, Message, StreamMessage, Timer};
 use hyperscale_types::{BootEpoch, Now};
@@ -132,6 +133,15 @@ pub enum Happening {
         /// In which life.
         boot: BootEpoch,
     },
+    /// A node has a blob that its state lists.
+    Fetched {
+        /// Its number.
+        node: usize,
+        /// In which life it asked.
+        boot: BootEpoch,
+        /// What.
+        blob: BlobId,
+    },
     /// A node that starts asks its peers again.
     Asking {
         /// Who.
@@ -191,6 +201,7 @@ impl Happening {
             }
             Happening::Start { .. }
             | Happening::Asking { .. }
+            | Happening::Fetched { .. }
             | Happening::Client { .. }
             | Happening::Answered { .. }
             | Happening::Operator
@@ -232,6 +243,7 @@ impl Happening {
             Happening::Duty { node, .. } => [12, *node as u64, 0],
             Happening::Disk { node, .. } => [13, *node as u64, 0],
             Happening::Asking { node, .. } => [14, *node as u64, 0],
+            Happening::Fetched { node, blob, .. } => [22, *node as u64, u64::from(blob.hash[0])],
             Happening::Client { errand } => [15, *errand as u64, 0],
             Happening::Answered { errand, .. } => [16, *errand as u64, 0],
             Happening::Operator => [17, 0, 0],

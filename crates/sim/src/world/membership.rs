@@ -95,9 +95,8 @@ impl World {
                 self.recorder.note(self.kernel.now(), from, || format!("► {event:?}"));
                 self.show(from, What::Event(&event));
                 self.gossip(from, &event);
-                match event {
-                    Event::Departed => self.end(from, Crash::Process),
-                    _ => {}
+                if let Event::Departed = event {
+                    self.end(from, Crash::Process);
                 }
             }
         }

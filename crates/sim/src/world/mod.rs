@@ -153,6 +153,7 @@ impl World {
             Happening::Duty { node, boot } => self.duty(node, boot),
             Happening::Disk { node, boot } => self.disk(node, boot),
             Happening::Asking { node, boot } => self.asking(node, boot),
+            Happening::Fetched { node, boot, blob } => self.fetched(node, boot, blob),
             Happening::Client { errand } => self.client(errand),
             Happening::Answered { errand, answer } => self.answered(errand, answer),
             Happening::Operator => self.operator_round(),

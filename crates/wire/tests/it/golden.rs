@@ -95,6 +95,8 @@ fn command_name(command: &Command) -> &'static str {
         Body::WorkerGone(_) => "worker_gone",
         Body::WorkerOwner(_) => "worker_owner",
         Body::Assign(_) => "assign",
+        Body::Ready(_) => "ready",
+        Body::AttemptWindows(_) => "attempt_windows",
         Body::AttemptEnd(_) => "attempt_end",
         Body::Context(_) => "context",
         Body::WorkflowEnd(_) => "workflow_end",

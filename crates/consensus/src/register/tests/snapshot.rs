@@ -1,5 +1,7 @@
 //! The register as bytes.
 
+use std::fmt::Write as _;
+
 use super::*;
 use crate::apply::StateHash;
 
@@ -100,7 +102,7 @@ fn full(group: Group) -> Log {
             Body::DcState { datacenter: "eu-1".to_owned(), class: DatacenterClass::Busy, proposer: node(3) },
         ),
         (Token(0), accept(2, "ended", b"plan")),
-        (Token(0), Body::JobLeader { job: job(2), leader: node(2) }),
+        (Token(0), job_leader(2, 2)),
         (second_job, Body::JobEnd { job: job(2), end: ended() }),
         (Token(0), Body::ClusterVersion { version: 1 }),
     ] {
@@ -136,11 +138,11 @@ fn golden(name: &str, written: &[u8]) -> Bytes {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/register/tests/golden");
     let path = folder.join(format!("{name}.hex"));
     if std::env::var_os("HYPERSCALE_GOLDEN").is_some_and(|value| value == "write") {
-        let lines = written.chunks(32).map(|line| {
-            let digits: String = line.iter().map(|byte| format!("{byte:02x}")).collect();
-            digits + "\n"
-        });
-        std::fs::write(&path, lines.collect::<String>()).unwrap();
+        let mut text = String::new();
+        for (place, byte) in written.iter().enumerate() {
+            write!(text, "{byte:02x}{}", if place % 32 == 31 { "\n" } else { "" }).unwrap();
+        }
+        std::fs::write(&path, text + "\n").unwrap();
     }
     let digits: String = std::fs::read_to_string(path).unwrap().split_whitespace().collect();
     let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();

@@ -7,8 +7,10 @@ fn owner(worker: u64, grant: Token, owner: u64, replaces: Token) -> Body {
 }
 
 fn gone(grant: Token) -> Body {
-    Body::WorkerGone { worker: node(9), grant }
+    worker_gone(9, grant)
 }
+
+const LOST: AttemptState = AttemptState::Lost { windows: None };
 
 fn state(log: &Log) -> AttemptState {
     log.register().job(job(1)).unwrap().attempt("load", 0).unwrap().state.clone()
@@ -58,12 +60,11 @@ fn restarted_worker_is_granted_at_once_and_what_its_former_process_runs_ends_wit
     assert!(second > first);
     assert_eq!(log.register().worker(node(9)).unwrap().free(), 1, "cores of the former process stay taken");
     assert_eq!(state(&log), AttemptState::Running);
-    let Body::Assign(mut again) = assign(0, 2, second, 1) else { unreachable!() };
-    again.boot = BootEpoch(2);
-    assert_eq!(log.apply(token, Body::Assign(again.clone())), Outcome::Refused(Refusal::Running));
+    let again = batch([AssignSegment { boot: BootEpoch(2), ..one(0, 2, second, 1) }]);
+    assert_eq!(log.apply(token, again.clone()), Outcome::Refused(Refusal::Running));
     assert_eq!(log.apply(Token(0), gone(first)), Outcome::Done);
-    assert_eq!((state(&log), log.register().worker(node(9)).unwrap().free()), (AttemptState::Lost, 4));
-    assert_eq!(log.apply(token, Body::Assign(again)), Outcome::Done);
+    assert_eq!((state(&log), log.register().worker(node(9)).unwrap().free()), (LOST, 4));
+    assert_eq!(log.apply(token, again), Outcome::Done);
     let stale = Outcome::Refused(Refusal::StaleGrant { current: Some(second) });
     assert_eq!(log.apply(Token(0), gone(first)), stale, "it ended once");
     assert_eq!(log.apply(Token(0), grant(9, 1)), Outcome::Refused(Refusal::OldBoot));
@@ -107,5 +108,5 @@ fn bug_of_lost_attempts_frees_what_a_former_process_still_runs() {
     let first = log.grant(9, 1);
     log.apply(token, assign(0, 1, first, 3));
     log.grant(9, 2);
-    assert_eq!(state(&log), AttemptState::Lost);
+    assert_eq!(state(&log), LOST);
 }

@@ -37,8 +37,7 @@ pub fn jobs_open(world: &World) -> Option<String> {
             return Some(format!("'{}' has not ended: {job:?}", errand.key));
         };
         let hosts = world.hosts_of(errand.cluster);
-        let shown =
-            |office: &Office| office.group.machine().register().job(job).and_then(|job| job.end.clone());
+        let shown = |office: &Office| office.group.machine().end_of(job);
         let differs = hosts.iter().find(|(_, host)| host.office().and_then(shown).as_ref() != Some(end));
         differs.map(|(node, _)| format!("{} does not show {job:?} as {end:?}", world.name_of(*node)))
     })

@@ -33,15 +33,16 @@ impl Invariant for SupersededNotCounted {
         let What::Log(Logged::Decided(written)) = &seen.what else { return Ok(()) };
         let cluster = seen.cluster();
         match (&written.command.body, &written.outcome) {
-            (Body::Assign(it), Outcome::Done) => {
+            (Body::Assign(batch), Outcome::Done) => batch.segments.iter().try_for_each(|it| {
+                let segment = Segment { job: batch.job, workflow: it.workflow.clone(), number: it.number };
                 let last = Last { attempt: it.attempt, worker: it.worker, grant: it.grant, runs: true };
-                match self.last.insert((cluster, it.segment.clone()), last) {
+                match self.last.insert((cluster, segment.clone()), last) {
                     Some(before) if before.runs || it.attempt != before.attempt + 1 => {
-                        Err(format!("{:?}: attempt {} was assigned after {before:?}", it.segment, it.attempt))
+                        Err(format!("{segment:?}: attempt {} was assigned after {before:?}", it.attempt))
                     }
                     _ => Ok(()),
                 }
-            }
+            }),
             (Body::AttemptEnd { segment, attempt, .. }, Outcome::Done) => {
                 match self.last.get_mut(&(cluster, segment.clone())) {
                     Some(last) if last.runs && last.attempt == *attempt => {
@@ -53,7 +54,7 @@ impl Invariant for SupersededNotCounted {
                     }
                 }
             }
-            (Body::WorkerGone { worker, grant }, Outcome::Done) => {
+            (Body::WorkerGone { worker, grant, .. }, Outcome::Done) => {
                 self.lose(cluster, *worker, *grant);
                 Ok(())
             }

@@ -17,9 +17,10 @@ mod work;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use fastrand::Rng;
 use hyperscale_consensus::bugs::Bugs;
-use hyperscale_consensus::{Config, DirectoryId};
+use hyperscale_consensus::{BlobId, Config, DirectoryId};
 use hyperscale_types::Role;
 
 use super::{Happening, World};
@@ -79,6 +80,8 @@ pub(super) struct LogWorld {
     rng: Rng,
     /// The last entry that was applied anywhere, per group.
     frontier: BTreeMap<u8, u64>,
+    /// Everything that was stored: blobs are on a quorum before they are named.
+    blobs: BTreeMap<BlobId, Bytes>,
 }
 
 impl LogWorld {
@@ -107,7 +110,7 @@ impl World {
         }
         self.kernel.after(OPERATOR_ROUND, Happening::Operator);
         self.clients = clients;
-        self.log = Some(LogWorld { setup, rng, frontier: BTreeMap::new() });
+        self.log = Some(LogWorld { setup, rng, frontier: BTreeMap::new(), blobs: BTreeMap::new() });
     }
 
     /// The hosts of a cluster's log whose nodes run and stay.

@@ -1,8 +1,12 @@
 //! Does what a replica asks for, in the order it asks.
 
-use hyperscale_consensus::register::{Body, Command, JobId, Outcome};
-use hyperscale_consensus::{Action, Configuration, Event, LogGroup, ProposalId, RaftId, Role};
+use hyperscale_consensus::register::{Body, Command, Outcome};
+use hyperscale_consensus::{Action, BlobId, Configuration, Event, LogGroup, ProposalId, RaftId, Role};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
+
+use std::time::Duration;
+
+use bytes::Bytes;
 
 use super::lives::DUTY;
 use super::{Happening, World};
@@ -10,6 +14,9 @@ use crate::invariants::{Logged, What};
 use crate::jobs::{Answer, Office, Order};
 use crate::log::disk::Progress;
 use crate::log::{Disk, Letter, Stage, Written};
+
+/// How long it takes at most to get a blob from another member.
+const FETCH_WITHIN: Duration = Duration::from_secs(2);
 
 impl World {
     pub(in crate::world) fn log_tick(&mut self, index: usize, boot: BootEpoch) {
@@ -42,8 +49,7 @@ impl World {
 
     /// Lets a leader propose a command that changes nothing; the place of its entry.
     pub fn propose_nothing(&mut self, index: usize) -> Option<u64> {
-        let job = JobId([0; 16]);
-        let command = Command { token: Token(0), body: Body::JobForget { job } };
+        let command = Command { token: Token(0), body: Body::JobForget { first: 0, last: 0 } };
         let proposal = ProposalId(self.kernel.happened());
         let mut place = None;
         self.at_work(index, |office, now, _| {
@@ -147,6 +153,8 @@ impl World {
                 office.action(now, &action, entry, orders);
                 match action {
                     Action::Persist(batch) => disk.take(batch),
+                    Action::Store { blob, bytes } => self.store_blob(blob, bytes),
+                    Action::Fetch(blob) => self.fetch_blob(index, blob),
                     Action::Send(message) => self.send_raft(index, office, message),
                     _ => {}
                 }
@@ -155,6 +163,35 @@ impl World {
         let (applied, hash) = office.group.applied();
         self.kernel.trace.mix(&[applied, hash.0]);
         self.show_log(index, Logged::State { index: applied, hash });
+    }
+
+    fn store_blob(&mut self, blob: BlobId, bytes: Bytes) {
+        if let Some(log) = &mut self.log {
+            log.blobs.insert(blob, bytes);
+        }
+    }
+
+    /// A replica gets a blob that its state lists, after a while.
+    fn fetch_blob(&mut self, index: usize, blob: BlobId) {
+        let Some(log) = &mut self.log else { return };
+        let (after, boot) = (FETCH_WITHIN.mul_f64(log.rng.f64()), self.truth.nodes[index].process.boot);
+        self.kernel.after(after, Happening::Fetched { node: index, boot, blob });
+    }
+
+    pub(in crate::world) fn fetched(&mut self, index: usize, boot: BootEpoch, blob: BlobId) {
+        if !self.is_life(index, boot) {
+            return;
+        }
+        let bytes = self.log.as_ref().and_then(|log| log.blobs.get(&blob).cloned());
+        let Some(bytes) = bytes else {
+            let what = format!("{blob:?} is listed by a snapshot and was never stored");
+            return self.judges.object("chunks_kept", self.kernel.now(), Some(index), what);
+        };
+        let mut read = Ok(());
+        self.at_work(index, |office, _, _| read = office.group.supply(blob, &bytes));
+        if let Err(error) = read {
+            self.judges.object("chunks_kept", self.kernel.now(), Some(index), error.to_string());
+        }
     }
 
     /// Before anything is answered, when most of it waits.
@@ -220,7 +257,7 @@ impl World {
                 self.show_log(index, Logged::ReadReady { read: *read, applied });
             }
             Action::Event(event) => self.show_event(index, office, event),
-            Action::Failed { .. } | Action::ReadFailed { .. } => {}
+            Action::Failed { .. } | Action::ReadFailed { .. } | Action::Store { .. } | Action::Fetch(_) => {}
         }
     }
 
