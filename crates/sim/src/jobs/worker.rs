@@ -23,6 +23,8 @@ use crate::moment::Moment;
 
 /// A manager that does not answer within this time is left for the next one.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// A manager is lost for a worker after so many requests without an answer.
+const LOST_AFTER: u32 = 2;
 /// The end of an attempt is told again after this time.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
 
@@ -92,6 +94,8 @@ pub struct Worker {
     turn: usize,
     /// The manager it registered with, which is to own it.
     registered: Option<NodeId>,
+    /// Requests without an answer since the last answer.
+    silences: u32,
     tried: BTreeMap<Segment, Tried>,
     tokens: TokenBook<u8, JobId>,
     /// Who brought the highest token of a job.
@@ -109,6 +113,7 @@ impl Worker {
             asked: None,
             turn,
             registered: None,
+            silences: 0,
             tried: BTreeMap::new(),
             tokens: TokenBook::with_bugs(bugs.clone()),
             leaders: BTreeMap::new(),
@@ -137,11 +142,13 @@ impl Worker {
             return;
         }
         self.turn += usize::from(is_silent);
+        self.silences += u32::from(is_silent);
         let to = managers[self.turn % managers.len()];
         let renews = self.lease.as_ref().filter(|lease| now >= lease.renew_at());
         let renewal = renews.map(|lease| Letter::Renew { grant: lease.token(), sent: now });
-        // A worker that lost its manager goes to another one under the grant it has.
-        let moves = self.lease.is_none() || self.registered != Some(to);
+        // A worker that lost its manager goes to another one under the grant it has. One late answer is no loss: managers
+        // gather renewals for a second.
+        let moves = self.lease.is_none() || self.silences >= LOST_AFTER && self.registered != Some(to);
         let registration = moves.then_some(Letter::Register { boot: self.boot, cores: CORES, sent: now });
         for letter in renewal.into_iter().chain(registration) {
             self.asked = Some(now);
@@ -199,7 +206,7 @@ impl Worker {
         if held.is_some_and(|held| held > grant) {
             return;
         }
-        (self.asked, self.registered) = (None, Some(from));
+        (self.asked, self.registered, self.silences) = (None, Some(from), 0);
         if held == Some(grant) {
             return;
         }
@@ -218,7 +225,7 @@ impl Worker {
         out: &mut Vec<Deed>,
     ) {
         let Some(lease) = &mut self.lease else { return };
-        self.asked = None;
+        (self.asked, self.silences) = (None, 0);
         match answer {
             Ok(ttl) => {
                 let before = lease.usable_until();
