@@ -128,10 +128,13 @@ impl Driver {
         let mut steps = Vec::new();
         for segment in 0..plan::segments(id) {
             match self.step(segment, job.attempt(plan::WORKFLOW, segment)) {
-                Ok(step) if !failed => steps.extend(step),
-                Ok(_) => {}
+                Ok(step) => steps.extend(step),
                 Err(()) => failed = true,
             }
+        }
+        if failed {
+            // What runs is still dispatched, or it would never end.
+            steps.retain(|step| !matches!(step, Step::Assign { attempt: 1, .. }));
         }
         let is_idle = running(job).all(|(segment, _)| segment == plan::TEAR_DOWN);
         if failed && is_idle {

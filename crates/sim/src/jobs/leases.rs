@@ -94,6 +94,17 @@ impl Office {
         }
     }
 
+    /// A worker renews its lease here. One that nobody owns, or whose owner is no member any more, is claimed along the way.
+    pub(super) fn renew(&mut self, now: Now, worker: NodeId, grant: Token, sent: Now) {
+        self.leases.renew(worker, grant, sent);
+        let known = self.group.machine().register().worker(worker).filter(|known| known.grant == grant);
+        let is_member = |owner: NodeId| self.group.roster().members().any(|member| member.node == owner);
+        let is_unowned = known.is_some_and(|known| known.owner.is_none_or(|(owner, _)| !is_member(owner)));
+        if is_unowned && !self.leases.wanted.contains_key(&worker) {
+            self.leases.wants(now, worker, grant);
+        }
+    }
+
     /// Proposes to own the workers that registered here, until the log says so or they went elsewhere.
     pub(super) fn claim_workers(&mut self, now: Now, out: &mut Vec<Order>) {
         let register = self.group.machine().register();

@@ -177,7 +177,7 @@ impl Office {
                 let body = Body::WorkerGrant { worker: from, boot, cores, lease_ms, capabilities };
                 self.ask(now, Purpose::Grant { worker: from, sent }, Token(0), body, out);
             }
-            Letter::Renew { grant, sent } => self.leases.renew(from, grant, sent),
+            Letter::Renew { grant, sent } => self.renew(now, from, grant, sent),
             Letter::Renewals { batch, claims } => self.renewals(now, at, from, batch, claims, out),
             Letter::RenewalsAnswered { batch, answers, arrived } => {
                 self.renewals_answered(batch, &answers, arrived, out);

@@ -88,13 +88,13 @@ pub struct Worker {
     me: NodeId,
     boot: BootEpoch,
     lease: Option<Holder>,
-    /// When it last asked for a grant or a renewal that is not answered yet.
-    asked: Option<Now>,
+    /// When, and whom, it last asked for a grant or a renewal that is not answered yet.
+    asked: Option<(Now, NodeId)>,
     /// Which of the managers it talks to.
     turn: usize,
     /// The manager it registered with, which is to own it.
     registered: Option<NodeId>,
-    /// Requests without an answer since the last answer.
+    /// Requests to that manager without an answer since its last one.
     silences: u32,
     tried: BTreeMap<Segment, Tried>,
     tokens: TokenBook<u8, JobId>,
@@ -137,21 +137,27 @@ impl Worker {
     }
 
     fn keep_lease(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
-        let is_silent = self.asked.is_some_and(|asked| now.since(asked) >= PATIENCE);
+        let is_silent = self.asked.is_some_and(|(asked, _)| now.since(asked) >= PATIENCE);
         if self.asked.is_some() && !is_silent {
             return;
         }
         self.turn += usize::from(is_silent);
-        self.silences += u32::from(is_silent);
-        let to = managers[self.turn % managers.len()];
+        let was_asked = self.asked.filter(|_| is_silent).map(|(_, manager)| manager);
+        self.silences += u32::from(was_asked.is_some() && was_asked == self.registered);
+        // Its own manager first, unless that one is silent or gone.
+        let own =
+            self.registered.filter(|own| !is_silent && self.silences < LOST_AFTER && managers.contains(own));
+        let to = own.unwrap_or(managers[self.turn % managers.len()]);
         let renews = self.lease.as_ref().filter(|lease| now >= lease.renew_at());
         let renewal = renews.map(|lease| Letter::Renew { grant: lease.token(), sent: now });
         // A worker that lost its manager goes to another one under the grant it has. One late answer is no loss: managers
         // gather renewals for a second.
-        let moves = self.lease.is_none() || self.silences >= LOST_AFTER && self.registered != Some(to);
+        let is_lost =
+            self.silences >= LOST_AFTER || self.registered.is_none_or(|own| !managers.contains(&own));
+        let moves = self.lease.is_none() || is_lost && self.registered != Some(to);
         let registration = moves.then_some(Letter::Register { boot: self.boot, cores: CORES, sent: now });
         for letter in renewal.into_iter().chain(registration) {
-            self.asked = Some(now);
+            self.asked = Some((now, to));
             out.push(Deed::Send { to, letter });
         }
     }
@@ -191,7 +197,9 @@ impl Worker {
     pub fn letter(&mut self, now: Now, from: NodeId, letter: Letter, out: &mut Vec<Deed>) {
         match letter {
             Letter::Registered { grant, lease, sent } => self.registered(now, from, grant, lease, sent),
-            Letter::Renewed { sent, answer, arrived } => self.renewed(now, sent, answer, arrived, out),
+            Letter::Renewed { sent, answer, arrived } => {
+                self.renewed(now, from, (sent, answer, arrived), out)
+            }
             Letter::Dispatch(dispatch) => self.dispatch(now, from, dispatch, out),
             Letter::Stop { segment, attempt, token, grant } => {
                 self.stop(from, segment, attempt, (token, grant), out);
@@ -219,13 +227,15 @@ impl Worker {
     fn renewed(
         &mut self,
         now: Now,
-        sent: Now,
-        answer: Result<Duration, LeaseError>,
-        arrived: Moment,
+        from: NodeId,
+        (sent, answer, arrived): (Now, Result<Duration, LeaseError>, Moment),
         out: &mut Vec<Deed>,
     ) {
         let Some(lease) = &mut self.lease else { return };
-        (self.asked, self.silences) = (None, 0);
+        self.asked = None;
+        if self.registered == Some(from) {
+            self.silences = 0;
+        }
         match answer {
             Ok(ttl) => {
                 let before = lease.usable_until();

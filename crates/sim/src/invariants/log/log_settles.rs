@@ -34,7 +34,11 @@ pub fn jobs_open(world: &World) -> Option<String> {
     world.clients.errands.iter().filter(|errand| errand.at <= world.kernel.now()).find_map(|errand| {
         let Some(job) = errand.accepted else { return Some(format!("'{}' was not accepted", errand.key)) };
         let Some(end) = &errand.ended else {
-            return Some(format!("'{}' has not ended: {job:?}", errand.key));
+            let offices = world.hosts_of(errand.cluster);
+            let mut registers =
+                offices.iter().filter_map(|(_, host)| Some(host.office()?.group.machine().register()));
+            let known = registers.find_map(|register| register.job(job));
+            return Some(format!("'{}' has not ended: {job:?} {known:?}", errand.key));
         };
         let hosts = world.hosts_of(errand.cluster);
         let shown = |office: &Office| office.group.machine().end_of(job);
