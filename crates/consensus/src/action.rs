@@ -161,7 +161,7 @@ pub enum Event {
         /// After this entry.
         index: u64,
     },
-    /// A peer's state differs from this leader's. The peer stops; somebody must look.
+    /// A peer's state differs from this leader's. The minority stops; somebody must look.
     PeerDiverged {
         /// Who.
         peer: RaftId,
@@ -191,9 +191,9 @@ pub enum TransferCause {
 /// Why a replica stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Halt {
-    /// Its state is not the leader's.
+    /// Its state is not the one that a majority came to.
     #[error(
-        "state after entry {index} is {ours:?} here and {theirs:?} on the leader: applying is not deterministic"
+        "state after entry {index} is {ours:?} here and {theirs:?} on a majority: applying is not deterministic"
     )]
     Diverged {
         /// The entry.
@@ -202,6 +202,26 @@ pub enum Halt {
         ours: StateHash,
         /// Hash there.
         theirs: StateHash,
+    },
+    /// This leader's state is not the one that a majority came to. The others elect another one.
+    #[error(
+        "state after entry {index} is {ours:?} here and another one on a majority: applying is not deterministic"
+    )]
+    Outvoted {
+        /// The entry of the last voter that differed.
+        index: u64,
+        /// Hash here.
+        ours: StateHash,
+    },
+    /// Entries are missing that this replica had acknowledged: its disk lost them. It is removed and added as new.
+    #[error(
+        "entry {committed} is committed here and the last one is {last}: the disk lost what was acknowledged"
+    )]
+    LostEntries {
+        /// Committed, as the leader says.
+        committed: u64,
+        /// The last entry on this disk.
+        last: u64,
     },
     /// The group has agreed on something this build does not understand. Nothing is lost: a newer build goes on from here.
     #[error("stopped after entry {index}: {outdated}")]

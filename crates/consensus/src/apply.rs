@@ -225,11 +225,16 @@ impl<M: Machine> Applier<M> {
     }
 }
 
-/// The state of a new group with these members.
+/// The state of a new group with these members. Its hash covers them: replicas that were founded with other members, or with
+/// other directories of theirs, notice at once.
 pub(crate) fn founding_state(roster: &Roster) -> Bytes {
+    let mut members = BytesMut::new();
+    roster.write(&mut members);
+    let mut effects = Effects::default();
+    effects.bytes(&members);
     let mut out = BytesMut::new();
     out.put_u8(FORMAT);
-    out.put_u64(0);
-    roster.write(&mut out);
+    out.put_u64(effects.hash);
+    out.put_slice(&members);
     out.freeze()
 }

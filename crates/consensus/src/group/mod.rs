@@ -29,6 +29,7 @@
 //! | any       | snapshot that cannot be read            | halted    | likewise; the disk stays as it is             |
 //! | any       | state this build does not understand    | halted    | likewise; a newer build goes on from there    |
 
+mod agreement;
 mod contact;
 mod disk;
 mod membership;
@@ -64,6 +65,7 @@ use crate::roster::Roster;
 use crate::storage::Loaded;
 use crate::{election, storage};
 
+use agreement::Agreement;
 use contact::Contacts;
 use disk::Disk;
 use propose::Proposals;
@@ -113,6 +115,7 @@ pub struct RaftGroup<M: Machine> {
     proposals: Proposals,
     reads: Reads,
     contacts: Contacts,
+    agreement: Agreement,
     health: Health,
     damper: Damper,
     promotions: Promotions,
@@ -191,6 +194,7 @@ impl<M: Machine> RaftGroup<M> {
             proposals: Proposals::default(),
             reads: Reads::default(),
             contacts: Contacts::default(),
+            agreement: Agreement::default(),
             health: Health::default(),
             promotions: Promotions::default(),
             circuit: Circuit::default(),

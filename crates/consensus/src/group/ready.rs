@@ -128,12 +128,13 @@ impl<M: Machine> RaftGroup<M> {
 
     /// Messages in our words, each small enough for the wire; heartbeats and their answers say what the state is.
     fn outgoing(&mut self, now: Now, messages: Vec<eraftpb::Message>) -> Vec<Message> {
-        let proof = self.applier.proof();
         let mut out: Vec<Message> =
             messages.into_iter().filter_map(convert::message_out).flat_map(split).collect();
         for message in &mut out {
             match message.kind {
-                MessageKind::Heartbeat | MessageKind::HeartbeatResponse => message.proof = Some(proof),
+                MessageKind::Heartbeat | MessageKind::HeartbeatResponse => {
+                    message.proof = self.proof_for(message.kind);
+                }
                 MessageKind::Snapshot => self.contacts.snapshot_sent(message.to, now),
                 _ => {}
             }

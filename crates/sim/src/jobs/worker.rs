@@ -198,7 +198,7 @@ impl Worker {
         match letter {
             Letter::Registered { grant, lease, sent } => self.registered(now, from, grant, lease, sent),
             Letter::Renewed { sent, answer, arrived } => {
-                self.renewed(now, from, (sent, answer, arrived), out)
+                self.renewed(now, from, (sent, answer, arrived), out);
             }
             Letter::Dispatch(dispatch) => self.dispatch(now, from, dispatch, out),
             Letter::Stop { segment, attempt, token, grant } => {

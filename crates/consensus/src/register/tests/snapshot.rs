@@ -1,7 +1,5 @@
 //! The register as bytes.
 
-use std::fmt::Write as _;
-
 use super::*;
 use crate::apply::StateHash;
 
@@ -132,21 +130,8 @@ fn what_a_job_was_submitted_with_is_known_to_whoever_takes_it_over() {
     assert_eq!(second.how.error, Some(why("two of three")));
 }
 
-/// Golden bytes of that name. They may change until the first release: `HYPERSCALE_GOLDEN=write` writes them again. From then
-/// on another layout gets another number, and the bytes of this one are read for ever.
 fn golden(name: &str, written: &[u8]) -> Bytes {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/register/tests/golden");
-    let path = folder.join(format!("{name}.hex"));
-    if std::env::var_os("HYPERSCALE_GOLDEN").is_some_and(|value| value == "write") {
-        let mut text = String::new();
-        for (place, byte) in written.iter().enumerate() {
-            write!(text, "{byte:02x}{}", if place % 32 == 31 { "\n" } else { "" }).unwrap();
-        }
-        std::fs::write(&path, text + "\n").unwrap();
-    }
-    let digits: String = std::fs::read_to_string(path).unwrap().split_whitespace().collect();
-    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
-    (0..digits.len()).step_by(2).map(byte).collect()
+    crate::golden::golden(&format!("register/tests/golden/{name}.hex"), written)
 }
 
 #[test]
