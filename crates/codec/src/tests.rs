@@ -72,7 +72,7 @@ fn worker() -> impl Strategy<Value = Arc<WorkerUpdate>> {
     (node(), node(), addr(), prop::option::of(addr()), membership, numbers, datacenter()).prop_map(
         |(worker, owner, addr, api_addr, membership, numbers, datacenter)| {
             let (boot, grant, counter, cores_total, cores_available) = numbers;
-            let version = WorkerVersion { boot: BootEpoch(boot), grant: Token(grant), counter };
+            let version = WorkerVersion { boot: BootEpoch(boot), owner_token: Token(grant), counter };
             Arc::new(WorkerUpdate {
                 worker,
                 owner,
@@ -384,7 +384,7 @@ fn largest_worker() -> WorkerUpdate {
     WorkerUpdate {
         worker: id(u64::MAX),
         owner: id(u64::MAX),
-        version: WorkerVersion { boot: BootEpoch(u64::MAX), grant: Token(u64::MAX), counter: u64::MAX },
+        version: WorkerVersion { boot: BootEpoch(u64::MAX), owner_token: Token(u64::MAX), counter: u64::MAX },
         addr,
         api_addr: Some(addr),
         membership: WorkerMembership::Left,

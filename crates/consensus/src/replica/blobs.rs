@@ -73,6 +73,18 @@ impl Blobs {
             passed: now,
         }
     }
+
+    /// Whether it is on this disk.
+    pub(super) fn holds(&self, blob: BlobId) -> bool {
+        self.held.contains_key(&blob)
+    }
+
+    /// A blob is to be written; whether nobody writes it yet.
+    pub(super) fn begin_writing(&mut self, blob: BlobId) -> bool {
+        let is_new = !self.writing.contains_key(&blob);
+        self.writing.entry(blob).or_default();
+        is_new
+    }
 }
 
 impl<M: Machine> Running<M>
@@ -115,6 +127,7 @@ where
             let message = ReplicaMessage::BlobStored { blob };
             out.push(Output::Send { to, lane: message.lane(), message });
         }
+        self.sealed_stored(blob, out);
         let id = self.group().id();
         if let Some(upload) = self.blobs.uploads.get_mut(&blob) {
             upload.placement.stored(id);
@@ -153,9 +166,10 @@ where
         }
     }
 
-    /// The host has read a blob for a peer, or found that it is not there.
+    /// The host has read a blob for a peer or for this replica, or found that it is not there.
     pub(super) fn blob_read(&mut self, blob: BlobId, to: NodeId, bytes: Option<Bytes>, out: &mut Outputs<M>) {
         match bytes {
+            Some(bytes) if to == self.me() => self.supply_sealed(blob, &bytes),
             Some(bytes) => {
                 let message = ReplicaMessage::BlobData { blob, bytes };
                 out.push(Output::Send { to, lane: message.lane(), message });
@@ -219,6 +233,7 @@ where
             self.send_blob(blob, out);
         }
         let named = self.group().machine().blobs();
+        self.sealed.wanted.retain(|blob| named.contains(blob));
         self.fetch_missing(now, &named, out);
         self.collect(now, &named, out);
     }
@@ -247,7 +262,8 @@ where
             .map(|member| member.node)
             .filter(|node| *node != self.me())
             .collect();
-        for blob in named {
+        let wanted = self.sealed.wanted.clone();
+        for blob in wanted.iter().chain(named.difference(&wanted)) {
             let is_here = self.blobs.held.contains_key(blob) || self.blobs.writing.contains_key(blob);
             if is_here || peers.is_empty() {
                 continue;
@@ -260,11 +276,13 @@ where
     }
 
     fn next_to_ask(&mut self, now: Now, blob: BlobId, peers: &[NodeId]) -> Option<NodeId> {
-        let fetches = &mut self.blobs.fetches;
+        let (fetches, wanted) = (&mut self.blobs.fetches, &self.sealed.wanted);
+        // What the group waits for does not wait for the others.
+        let is_like = |other: &&BlobId| wanted.contains(*other) == wanted.contains(&blob);
         let turn = match fetches.get(&blob) {
             Some(fetch) if now.since(fetch.asked) < FETCH_PATIENCE => return None,
             Some(fetch) => fetch.turn + 1,
-            None if fetches.len() >= FETCHES_MAX => return None,
+            None if fetches.keys().filter(is_like).count() >= FETCHES_MAX => return None,
             // Members begin with different ones, so that one of them is not asked by all.
             None => usize::from(blob.hash[0]),
         };
@@ -274,7 +292,9 @@ where
 
     fn collect(&mut self, now: Now, named: &BTreeSet<BlobId>, out: &mut Outputs<M>) {
         let group = self.group();
-        let is_current = group.leader().is_some() && group.applied().0 >= group.committed();
+        let is_current = group.leader().is_some()
+            && group.applied().0 >= group.committed()
+            && group.machine().missing().is_empty();
         let Blobs { held, uploads, grace, .. } = &mut self.blobs;
         held.retain(|blob, unnamed| {
             if named.contains(blob) || uploads.contains_key(blob) {

@@ -20,6 +20,7 @@
 //! | running  | `Call` of `StoreBlob`                       | running  | `PutBlob`, `Send` to the voters; `Reply` when a quorum has it |
 //! | running  | `Timer`, a blob that the state names is missing | running | `Send` of a question to one member after the other |
 //! | running  | `Timer`, a blob that nothing names          | running  | `RemoveBlob` after the grace                   |
+//! | running  | the state lists a sealed part that was not read | running | `ReadBlob`, from wherever it is; nothing is applied before |
 //! | running  | the group halts                             | running  | `Event`; calls fail, nothing more is sent      |
 //! | any      | `BootstrapQuery`                            | same     | `Send` of a report                             |
 //! | any      | what is on disk cannot be used              | failed   | `Failed`; everything else is ignored           |
@@ -34,6 +35,7 @@ mod calls;
 mod io;
 mod outcome;
 mod running;
+mod sealed;
 mod starting;
 #[cfg(test)]
 mod tests;

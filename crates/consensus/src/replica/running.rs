@@ -8,6 +8,7 @@ use hyperscale_wire::class::Lane;
 
 use super::blobs::Blobs;
 use super::calls::{Caller, Calls, PATIENCE, is_for_the_leader};
+use super::sealed::SealedParts;
 use super::{CallId, Input, Options, Output, ReplicaMessage, Reply, Request, WireOutcome};
 use crate::action::{Action, Applied, ProposeError};
 use crate::apply::Machine;
@@ -28,6 +29,7 @@ pub(super) struct Running<M: Machine> {
     /// What members understand, as they said.
     versions: BTreeMap<NodeId, u32>,
     pub(super) blobs: Blobs,
+    pub(super) sealed: SealedParts,
 }
 
 pub(super) type Outputs<M> = Vec<Output<<M as Machine>::Outcome>>;
@@ -40,7 +42,7 @@ where
         let (senders, versions) = (BTreeMap::new(), BTreeMap::new());
         let blobs = Blobs::new(now, &options.blobs, options.blob_grace);
         let calls = Calls::new(options.first_number);
-        Self { group, me: options.node, calls, senders, versions, blobs }
+        Self { group, me: options.node, calls, senders, versions, blobs, sealed: SealedParts::default() }
     }
 
     pub(super) fn me(&self) -> NodeId {
@@ -49,6 +51,10 @@ where
 
     pub(super) fn group(&self) -> &RaftGroup<M> {
         &self.group
+    }
+
+    pub(super) fn group_mut(&mut self) -> &mut RaftGroup<M> {
+        &mut self.group
     }
 
     pub(super) fn next_tick(&self) -> Now {
@@ -273,7 +279,9 @@ where
 
     fn action(&mut self, action: Action<M::Outcome>, out: &mut Outputs<M>) {
         match action {
-            Action::Persist(batch) => out.push(Output::Persist(batch)),
+            Action::Persist(batch) => self.persist(batch, out),
+            Action::Store { blob, bytes } => self.store_sealed(blob, bytes, out),
+            Action::Fetch(blob) => self.want_sealed(blob, out),
             Action::Send(message) => self.send(message, out),
             Action::Applied(applied) => self.applied(applied, out),
             Action::Failed { proposal, error } => {

@@ -1,4 +1,5 @@
 mod blobs;
+mod sealed;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -18,9 +19,18 @@ use crate::quorum::QuorumError;
 use crate::roster::Roster;
 use crate::storage::{Batch, LogStorage, MemoryDisk};
 
-/// A machine that counts commands, and names the blobs whose ids are commands.
+/// A machine that counts commands, names the blobs whose ids are commands, and seals [`PART`] when it is told to.
 #[derive(Default)]
-struct Counter(u64, BTreeSet<BlobId>);
+struct Counter(u64, BTreeSet<BlobId>, Sealing);
+
+/// The sealed part, on its way to the host, and not read yet.
+#[derive(Default)]
+struct Sealing {
+    fresh: Vec<(BlobId, Bytes)>,
+    unread: BTreeSet<BlobId>,
+}
+
+const PART: &[u8] = b"part1";
 
 impl Machine for Counter {
     type Outcome = u64;
@@ -31,6 +41,9 @@ impl Machine for Counter {
             self.1.insert(BlobId { hash, length: 5 });
         } else if command == "forget" {
             self.1.clear();
+        } else if command == "seal" {
+            self.1.insert(BlobId::of(PART));
+            self.2.fresh.push((BlobId::of(PART), Bytes::from_static(PART)));
         }
         effects.number(self.0);
         self.0
@@ -46,6 +59,7 @@ impl Machine for Counter {
         self.0 = u64::from_be_bytes(*number);
         let hashes = hashes.chunks(32).filter_map(|hash| hash.try_into().ok());
         self.1 = hashes.map(|hash| BlobId { hash, length: 5 }).collect();
+        self.2.unread = self.1.iter().filter(|blob| **blob == BlobId::of(PART)).copied().collect();
         Ok(())
     }
 
@@ -55,6 +69,20 @@ impl Machine for Counter {
 
     fn outdated(&self) -> Option<Outdated> {
         None
+    }
+
+    fn take_sealed(&mut self) -> Vec<(BlobId, Bytes)> {
+        std::mem::take(&mut self.2.fresh)
+    }
+
+    fn missing(&self) -> Vec<BlobId> {
+        self.2.unread.iter().copied().collect()
+    }
+
+    fn supply(&mut self, blob: BlobId, bytes: &Bytes) -> Result<(), RestoreError> {
+        assert!(blob.matches(bytes));
+        self.2.unread.remove(&blob);
+        Ok(())
     }
 }
 
@@ -209,6 +237,8 @@ struct Net {
     sent: Vec<(u64, u64, Lane)>,
     blobs: BTreeMap<(u64, BlobId), Bytes>,
     is_cut: Option<u64>,
+    /// Blobs that are written take longer than the test.
+    is_stalled: bool,
 }
 
 impl Net {
@@ -222,6 +252,7 @@ impl Net {
             sent: Vec::new(),
             blobs: BTreeMap::new(),
             is_cut: None,
+            is_stalled: false,
         };
         for number in 1..=count {
             net.start(number, count as usize);
@@ -239,7 +270,9 @@ impl Net {
         let mut disk = self.replicas.remove(&number).map_or_else(MemoryDisk::default, |(_, disk, _)| disk);
         let mut out = Vec::new();
         let loaded = disk.load().unwrap();
-        let options = options(number, peers);
+        let mut options = options(number, peers);
+        let own = self.blobs.keys().filter(|(whose, _)| *whose == number);
+        options.blobs = own.map(|(_, blob)| *blob).collect();
         let replica = Replica::start(self.now, options, loaded, Counter::default(), &mut out);
         self.replicas.insert(number, (replica, disk, None));
         self.perform(number, out);
@@ -272,6 +305,7 @@ impl Net {
                 Output::Timer(at) => *timer = Some(at),
                 Output::Reply { call, reply } => self.replies.push((number, call, reply)),
                 Output::Event(event) => self.events.push((number, event)),
+                Output::PutBlob { .. } if self.is_stalled => {}
                 Output::PutBlob { blob, bytes } => {
                     self.blobs.insert((number, blob), bytes);
                     self.input(number, Input::BlobStored(blob));

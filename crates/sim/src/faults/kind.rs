@@ -30,11 +30,12 @@ pub enum FaultKind {
     LostWrites,
     TornTail,
     FullDisk,
+    SecondProcess,
 }
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [FaultKind; 24] = [
+    pub const ALL: [FaultKind; 25] = [
         FaultKind::Loss,
         FaultKind::Duplication,
         FaultKind::Reordering,
@@ -59,6 +60,7 @@ impl FaultKind {
         FaultKind::LostWrites,
         FaultKind::TornTail,
         FaultKind::FullDisk,
+        FaultKind::SecondProcess,
     ];
 }
 

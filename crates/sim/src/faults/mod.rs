@@ -3,7 +3,8 @@
 //! Every seed draws its own subset, so that kinds that hide each other also appear alone. The drawn list is fault schedule
 //! F: minorities of voters crash at once, everybody restarts once in turn, a voter set loses its power, links are cut three
 //! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced, upgraded or come back
-//! without their disk, the shared secret changes, disks stall, fill up, and lose or tear what was not synced.
+//! without their disk, a second process is started under one
+//! id, the shared secret changes, disks stall, fill up, and lose or tear what was not synced.
 
 mod action;
 mod disks;
@@ -90,6 +91,7 @@ impl Draw<'_> {
             FaultKind::SyncStalls => self.sync_stalls(),
             FaultKind::LostWrites | FaultKind::TornTail => self.power_fails_while_writing(),
             FaultKind::FullDisk => self.full_disk(),
+            FaultKind::SecondProcess => self.second_process(),
         }
     }
 

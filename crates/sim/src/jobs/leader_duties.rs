@@ -86,11 +86,16 @@ impl ManagerDriver {
         }
         self.leader_duties.heard(now, self.me);
         for Expiry { key, token } in self.leases.granter.tick(now) {
-            let gone = Body::WorkerGone { worker: key, grant: token };
+            if !group_of(&self.replica).machine().register().has_grant(key, token) {
+                self.leases.granter.ended(&key, token);
+                continue;
+            }
+            let gone = Body::WorkerGone { worker: key, grant: token, reason: "lease ended".to_owned() };
             self.ask(now, Purpose::Other, Token(0), gone);
         }
         for (job, token) in self.abandoned(now) {
-            let lead = Body::JobLeader { job, leader: self.successor(now) };
+            let (leader, elapsed) = (self.successor(now), self.clocks.elapsed(now, job));
+            let lead = Body::JobLeader { job, leader, elapsed, reason: "its leader is gone".to_owned() };
             self.ask(now, Purpose::Other, token, lead);
         }
         self.raise_version(now);

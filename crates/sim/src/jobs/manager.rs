@@ -8,7 +8,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{
-    Accept, Body, End, EndStatus, JobEnd, JobId, JobOptions, Origin, Outcome, Refusal, RequestId, Segment,
+    Accept, Body, Clocks, Elapsed, End, EndStatus, JobEnd, JobId, JobOptions, Origin, Outcome, Refusal,
+    RequestId, Segment,
 };
 use hyperscale_consensus::replica::{Input, Output, Replica};
 use hyperscale_consensus::{BlobId, Event, RaftGroup, ReadId, Role};
@@ -86,6 +87,8 @@ pub struct ManagerDriver {
     pub(super) leases: Leases,
     pub(super) leader_duties: LeaderDuties,
     pub(super) driver: Driver,
+    /// What the clocks of the jobs show, so that deadlines survive a change of leader.
+    pub(super) clocks: Clocks,
     was_here: Now,
 }
 
@@ -112,6 +115,7 @@ impl ManagerDriver {
             leases: Leases::new(now, options.bugs.clone()),
             leader_duties: LeaderDuties::default(),
             driver: Driver::default(),
+            clocks: Clocks::default(),
             was_here: now,
             bugs: options.bugs,
         };
@@ -153,6 +157,7 @@ impl ManagerDriver {
             out.extend(leader.map(|to| ManagerAction::Send { to, letter: Letter::Here }));
         }
         self.forward_renewals(now, at, out);
+        self.claim_workers(now);
         self.lead(now);
         self.drive(now, out);
         self.make_asides(now);
@@ -176,7 +181,7 @@ impl ManagerDriver {
                 let body = Body::WorkerGrant { worker: from, boot, cores, lease_ms, capabilities };
                 self.ask(now, Purpose::Grant { worker: from, sent }, Token(0), body);
             }
-            Letter::Renew { grant, sent } => self.leases.renew(from, grant, sent),
+            Letter::Renew { grant, sent } => self.renew(now, from, grant, sent),
             Letter::Renewals { batch, claims } => self.renewals(now, at, from, batch, claims, out),
             Letter::RenewalsAnswered { batch, answers, arrived } => {
                 self.renewals_answered(batch, &answers, arrived, out);
@@ -214,6 +219,9 @@ impl ManagerDriver {
             Output::Applied(_) => {
                 if let Some(written) = written {
                     self.leases.applied(now, written);
+                    if let Some(id) = job_of(&written.command.body) {
+                        self.clocks.observe(now, id, group_of(&self.replica).machine().register().job(id));
+                    }
                 }
             }
             Output::Reply { call, reply } => self.replied(now, *call, reply.clone(), out),
@@ -235,7 +243,7 @@ impl ManagerDriver {
 
     /// A client is told how its job ended, if it has.
     pub(super) fn tell_end(&self, client_job: usize, job: JobId, out: &mut Vec<ManagerAction>) {
-        let end = self.group().machine().register().job(job).and_then(|job| job.end.clone());
+        let end = self.group().machine().end_of(job);
         out.extend(end.map(|end| ManagerAction::Answer { client_job, answer: Answer::Ended(end) }));
     }
 
@@ -326,7 +334,9 @@ impl ManagerDriver {
             (Purpose::Accept { client_job }, Some((_, Outcome::Accepted { job, is_repeat }))) => {
                 out.push(ManagerAction::Answer { client_job, answer: Answer::Accepted(job) });
                 if !is_repeat {
-                    let lead = Body::JobLeader { job, leader: self.me };
+                    let elapsed = Elapsed::default();
+                    let lead =
+                        Body::JobLeader { job, leader: self.me, elapsed, reason: "accepted".to_owned() };
                     self.ask(now, Purpose::Other, Token(0), lead);
                 }
             }
@@ -335,6 +345,7 @@ impl ManagerDriver {
             }
             (Purpose::Grant { worker, sent }, Some((index, Outcome::Granted(grant)))) => {
                 let lease = (grant.0 == index).then_some(LEASE);
+                self.leases.wants(now, worker, grant);
                 out.push(ManagerAction::Send {
                     to: worker,
                     letter: Letter::Registered { grant, lease, sent },
@@ -351,6 +362,19 @@ impl ManagerDriver {
             (Purpose::Step { job, place }, _) => self.driver.settled(job, place),
             _ => {}
         }
+    }
+}
+
+/// The job whose clocks a command may start or stop.
+fn job_of(body: &Body) -> Option<JobId> {
+    match body {
+        Body::JobAccept(accept) => Some(accept.job),
+        Body::Assign(assign) => Some(assign.job),
+        Body::JobLeader { job, .. }
+        | Body::Control { job, .. }
+        | Body::WorkflowEnd { job, .. }
+        | Body::JobEnd { job, .. } => Some(*job),
+        _ => None,
     }
 }
 

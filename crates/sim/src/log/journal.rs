@@ -6,17 +6,21 @@
 //! which are those of today behind a byte that no build of today can read.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use hyperscale_consensus::bugs::Bugs;
-use hyperscale_consensus::register::{AttemptState, Command, Group, Job, Outcome, Register, VERSION};
+use hyperscale_consensus::register::{
+    Command, Group, JobEnd, JobId, LOGICAL_BYTES_MAX, Outcome, Register, Sizes, VERSION, jobs_of_chunk,
+};
 use hyperscale_consensus::{BlobId, Effects, Machine, Outdated, RestoreError};
 
 /// The version of commands that builds after an upgrade understand.
 pub const NEWER: u32 = VERSION + 1;
 /// The first byte of a command of that version.
 const NEWER_MARK: u8 = 0xff;
+/// Small chunks, so that few jobs fill one.
+const SIZES: Sizes = Sizes { chunk_bytes: 6 << 10, logical_bytes_max: LOGICAL_BYTES_MAX };
 
 /// A command as a newer build writes it.
 pub fn newer(command: &Command) -> Bytes {
@@ -41,12 +45,15 @@ pub struct Journal {
     /// The newest version that this build understands.
     understood: u32,
     written: RefCell<Vec<Written>>,
+    /// Chunks of ended jobs that this replica has seen.
+    chunks: BTreeMap<BlobId, Bytes>,
 }
 
 impl Journal {
     /// An empty register of a group in a build that understands this version, with deliberate bugs.
     pub fn new(group: Group, understood: u32, bugs: Bugs) -> Self {
-        Self { register: Register::with_bugs(group, bugs), understood, written: RefCell::default() }
+        let register = Register::with_bugs(group, bugs).with_sizes(SIZES);
+        Self { register, understood, written: RefCell::default(), chunks: BTreeMap::new() }
     }
 
     /// The newest version that this build understands.
@@ -57,6 +64,16 @@ impl Journal {
     /// The register.
     pub fn register(&self) -> &Register {
         &self.register
+    }
+
+    /// How a job ended, whether it is sealed or not.
+    pub fn end_of(&self, job: JobId) -> Option<JobEnd> {
+        if let Some(known) = self.register.job(job) {
+            return known.end.clone();
+        }
+        let chunk = self.chunks.get(&self.register.sealed(job)?.chunk)?;
+        let jobs = jobs_of_chunk(chunk)?;
+        jobs.into_iter().find(|(id, _)| *id == job)?.1.end
     }
 
     /// What was applied since the last call.
@@ -90,21 +107,27 @@ impl Machine for Journal {
     }
 
     fn blobs(&self) -> BTreeSet<BlobId> {
-        self.register.jobs().flat_map(|(_, job)| blobs_of(job)).collect()
+        self.register.blobs()
     }
 
     fn outdated(&self) -> Option<Outdated> {
         let agreed = self.register.version();
         (agreed > self.understood).then_some(Outdated { agreed, understood: self.understood })
     }
-}
 
-/// What a job names: its plan, the results of its attempts, its own.
-fn blobs_of(job: &Job) -> impl Iterator<Item = BlobId> {
-    let results = job.segments().filter_map(|(_, _, attempt)| match &attempt.state {
-        AttemptState::Ended(end) => end.result,
-        AttemptState::Running | AttemptState::Lost => None,
-    });
-    let own = job.end.as_ref().and_then(|end| end.how.result);
-    results.chain(own).chain([job.plan])
+    fn take_sealed(&mut self) -> Vec<(BlobId, Bytes)> {
+        let sealed = self.register.take_sealed();
+        self.chunks.extend(sealed.iter().cloned());
+        sealed
+    }
+
+    fn missing(&self) -> Vec<BlobId> {
+        self.register.missing()
+    }
+
+    fn supply(&mut self, blob: BlobId, bytes: &Bytes) -> Result<(), RestoreError> {
+        self.register.supply(blob, bytes)?;
+        self.chunks.insert(blob, bytes.clone());
+        Ok(())
+    }
 }

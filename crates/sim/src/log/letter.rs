@@ -94,6 +94,8 @@ pub enum Letter {
         attempt: u32,
         /// The job leader's token.
         token: Token,
+        /// The grant it was assigned under.
+        grant: Token,
     },
     /// A worker's attempt ended. Repeated until it is confirmed.
     Ended {

@@ -53,7 +53,7 @@ impl WireOutcome for Outcome {
 }
 
 /// Every limit, by the name it has on the wire.
-const LIMITS: [(&str, Limit); 13] = [
+const LIMITS: [(&str, Limit); 16] = [
     ("jobs_open", Limit::JobsOpen),
     ("workers", Limit::Workers),
     ("datacenters", Limit::Datacenters),
@@ -67,6 +67,9 @@ const LIMITS: [(&str, Limit); 13] = [
     ("capabilities_bytes", Limit::CapabilitiesBytes),
     ("job_bytes", Limit::JobBytes),
     ("open_bytes", Limit::OpenBytes),
+    ("attempts", Limit::Attempts),
+    ("ended_bytes", Limit::EndedBytes),
+    ("logical_bytes", Limit::LogicalBytes),
 ];
 
 /// Its name on the wire, and the number it names.
@@ -98,6 +101,12 @@ fn refusal_out(refusal: &Refusal) -> (&'static str, u64) {
         Refusal::NotPaused => ("not_paused", 0),
         Refusal::RequestConflict => ("request_conflict", 0),
         Refusal::NotLost => ("not_lost", 0),
+        Refusal::EmptyBatch => ("empty_batch", 0),
+        Refusal::Overtakes { claim } => ("overtakes", *claim),
+        Refusal::GroupCores { cores } => ("group_cores", u64::from(*cores)),
+        Refusal::WrongKind => ("wrong_kind", 0),
+        Refusal::NotSetUp => ("not_set_up", 0),
+        Refusal::StaleOwner { current } => ("stale_owner", current.0),
         Refusal::Limit(limit) => {
             (LIMITS.iter().find(|(_, it)| it == limit).map_or("limit", |(name, _)| *name), 0)
         }
@@ -138,6 +147,12 @@ fn refusal_in(name: &str, number: u64) -> Option<Refusal> {
         "not_paused" => Refusal::NotPaused,
         "request_conflict" => Refusal::RequestConflict,
         "not_lost" => Refusal::NotLost,
+        "empty_batch" => Refusal::EmptyBatch,
+        "overtakes" => Refusal::Overtakes { claim: number },
+        "group_cores" => Refusal::GroupCores { cores: small()? },
+        "wrong_kind" => Refusal::WrongKind,
+        "not_set_up" => Refusal::NotSetUp,
+        "stale_owner" => Refusal::StaleOwner { current: token },
         "old_version" => Refusal::OldVersion { current: small()? },
         _ => return None,
     })
@@ -178,6 +193,12 @@ mod tests {
             Refusal::NotPaused,
             Refusal::RequestConflict,
             Refusal::NotLost,
+            Refusal::EmptyBatch,
+            Refusal::Overtakes { claim: 6 },
+            Refusal::GroupCores { cores: 7 },
+            Refusal::WrongKind,
+            Refusal::NotSetUp,
+            Refusal::StaleOwner { current: token },
             Refusal::OldVersion { current: 1 },
         ];
         let limits = LIMITS.map(|(_, limit)| Refusal::Limit(limit));

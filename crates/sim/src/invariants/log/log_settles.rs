@@ -51,13 +51,13 @@ pub fn jobs_open(world: &World) -> Option<String> {
             let Some(job) = client_job.accepted else {
                 return Some(format!("'{}' was not accepted", client_job.key));
             };
-            let Some(end) = &client_job.ended else {
-                return Some(format!("'{}' has not ended: {job:?}", client_job.key));
-            };
             let hosts = world.hosts_of(client_job.cluster);
-            let shown = |manager: &ManagerDriver| {
-                manager.group().machine().register().job(job).and_then(|job| job.end.clone())
+            let Some(end) = &client_job.ended else {
+                let mut managers = hosts.iter().filter_map(|(_, host)| host.manager());
+                let known = managers.find_map(|manager| manager.group().machine().register().job(job));
+                return Some(format!("'{}' has not ended: {job:?} {known:?}", client_job.key));
             };
+            let shown = |manager: &ManagerDriver| manager.group().machine().end_of(job);
             let differs = hosts.iter().find(|(_, host)| host.manager().and_then(shown).as_ref() != Some(end));
             differs.map(|(node, _)| format!("{} does not show {job:?} as {end:?}", world.name_of(*node)))
         },

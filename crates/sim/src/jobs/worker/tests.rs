@@ -67,10 +67,40 @@ fn worker_that_wakes_up_after_its_lease_sends_nothing_and_says_what_is_lost() {
 #[test]
 fn attempt_that_was_refused_never_starts() {
     let mut worker = leased();
-    assert_eq!(is_taken(&dispatch(&mut worker, 11, 1, 4)), Some(false), "another grant");
-    assert_eq!(is_taken(&dispatch(&mut worker, 11, 1, 5)), Some(false));
-    assert_eq!(is_taken(&dispatch(&mut worker, 11, 2, 5)), Some(true));
-    assert_eq!(is_taken(&dispatch(&mut worker, 11, 1, 5)), None, "superseded");
+    dispatch(&mut worker, 11, 1, 5);
+    let full = Letter::Stop { segment: segment(), attempt: 2, token: Token(7), grant: Token(5) };
+    worker.letter(at(12), node(1), full, &mut Vec::new());
+    assert_eq!(is_taken(&dispatch(&mut worker, 12, 3, 5)), Some(true));
+    assert_eq!(is_taken(&dispatch(&mut worker, 12, 2, 5)), None, "superseded");
+}
+
+#[test]
+fn attempts_of_another_process_under_this_id_are_neither_refused_nor_stopped() {
+    let mut worker = leased();
+    assert_eq!(is_taken(&dispatch(&mut worker, 11, 1, 4)), None, "the other process may run it");
+    let stop = Letter::Stop { segment: segment(), attempt: 1, token: Token(7), grant: Token(4) };
+    worker.letter(at(12), node(1), stop, &mut Vec::new());
+    let tells = duty(&mut worker, 20)
+        .iter()
+        .any(|action| matches!(action, WorkerAction::Send { letter: Letter::Ended { .. }, .. }));
+    assert!(!tells);
+}
+
+#[test]
+fn worker_whose_manager_is_silent_registers_with_another_under_the_grant_it_has() {
+    let mut worker = leased();
+    let mut actions = Vec::new();
+    for second in [15, 17, 19, 21] {
+        worker.duty(at(second), &[node(1), node(2)], &mut actions);
+    }
+    let registers = |action: &WorkerAction| match action {
+        WorkerAction::Send { to, letter: Letter::Register { .. } } => Some(*to),
+        _ => None,
+    };
+    assert!(actions.iter().filter_map(registers).any(|to| to == node(2)), "{actions:?}");
+    let registered = Letter::Registered { grant: Token(5), lease: None, sent: at(21) };
+    worker.letter(at(21), node(2), registered, &mut Vec::new());
+    assert!(worker.is_usable(at(21)), "it keeps its lease");
 }
 
 #[test]
@@ -101,7 +131,7 @@ fn end_is_told_until_it_is_confirmed() {
 fn replaced_job_leader_is_not_obeyed() {
     let mut worker = leased();
     dispatch(&mut worker, 11, 1, 5);
-    let stop = |token| Letter::Stop { segment: segment(), attempt: 1, token: Token(token) };
+    let stop = |token| Letter::Stop { segment: segment(), attempt: 1, token: Token(token), grant: Token(5) };
     worker.letter(at(12), node(2), stop(6), &mut Vec::new());
     assert!(sends_load(&duty(&mut worker, 12)));
     worker.letter(at(12), node(2), stop(8), &mut Vec::new());

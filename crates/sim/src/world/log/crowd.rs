@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 
+use super::lives::DUTY;
 use super::{Happening, World};
 use crate::invariants::Logged;
 use crate::jobs::{Answer, WorkerAction};
@@ -22,6 +23,21 @@ impl World {
         let mut actions = Vec::new();
         if let Some(worker) = &mut self.nodes[index].worker {
             worker.duty(now, &managers, &mut actions);
+        }
+        self.follow_worker_actions(index, actions);
+    }
+
+    /// The first of two processes under one id goes on until its lease ends.
+    pub(super) fn outlived_duty(&mut self, index: usize, boot: BootEpoch) {
+        let Some((_, mut worker)) = self.nodes[index].outlived.take_if(|(first, _)| *first == boot) else {
+            return;
+        };
+        let managers = self.known_managers(self.truth.nodes[index].cluster);
+        let now = self.nodes[index].clock.read(self.kernel.now());
+        let mut actions = Vec::new();
+        if worker.outlive(now, &managers, &mut actions) {
+            self.nodes[index].outlived = Some((boot, worker));
+            self.kernel.after(DUTY, Happening::Duty { node: index, boot });
         }
         self.follow_worker_actions(index, actions);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use hyperscale_consensus::register::{Body, Command, JobId, Outcome};
+use hyperscale_consensus::register::{Body, Command, Outcome};
 use hyperscale_consensus::replica::{CallId, Input, Output, ReplicaMessage, Reply, Request, StartError};
 use hyperscale_consensus::{Applied, BlobId, Configuration, Event, Halt, OpenError, RaftId, ReadId, Role};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
@@ -33,7 +33,7 @@ impl World {
 
     pub(in crate::world) fn duty(&mut self, index: usize, boot: BootEpoch) {
         if !self.is_life(index, boot) {
-            return;
+            return self.outlived_duty(index, boot);
         }
         self.kernel.after(DUTY, Happening::Duty { node: index, boot });
         if self.nodes[index].worker.is_some() {
@@ -45,8 +45,7 @@ impl World {
 
     /// Lets a leader propose a command that changes nothing; the place of its entry.
     pub fn propose_nothing(&mut self, index: usize) -> Option<u64> {
-        let job = JobId([0; 16]);
-        let command = Command { token: Token(0), body: Body::JobForget { job } };
+        let command = Command { token: Token(0), body: Body::JobForget { first: 0, last: 0 } };
         let call = CallId(self.kernel.happened());
         let mut place = None;
         self.with_group(index, |manager, now, _| {

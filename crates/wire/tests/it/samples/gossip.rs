@@ -71,7 +71,7 @@ pub(super) fn worker_update() -> WorkerUpdate {
         worker: 5,
         owner: 3,
         worker_boot: 7,
-        grant_token: 120,
+        owner_token: 120,
         counter: 4,
         address: "10.0.0.5:7100".into(),
         api_address: "10.0.0.5:7102".into(),
