@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{
-    Command, Group, JobEnd, JobId, LOGICAL_BYTES_MAX, Outcome, Register, Sizes, VERSION, jobs_of_chunk,
+    Command, Group, Job, JobEnd, JobId, LOGICAL_BYTES_MAX, Outcome, Register, Sizes, VERSION, jobs_of_chunk,
 };
 use hyperscale_consensus::{BlobId, Effects, Machine, Outdated, RestoreError};
 
@@ -64,6 +64,13 @@ impl Journal {
     /// The register.
     pub fn register(&self) -> &Register {
         &self.register
+    }
+
+    /// All jobs that are not forgotten, sealed ones too.
+    pub fn jobs(&self) -> Vec<Job> {
+        let chunks = self.register.chunks().filter_map(|chunk| jobs_of_chunk(self.chunks.get(&chunk.blob)?));
+        let whole = self.register.jobs().map(|(_, job)| job.clone());
+        chunks.flatten().map(|(_, job)| job).chain(whole).collect()
     }
 
     /// How a job ended, whether it is sealed or not.

@@ -43,8 +43,7 @@ fn jobs_are_accepted_cancelled_tried_again_and_ended() {
     );
     let managers =
         worlds.iter().flat_map(|world| &world.nodes).filter_map(|node| node.host.as_ref()?.manager());
-    let registers = managers.map(|manager| manager.group().machine().register());
-    let jobs = registers.flat_map(|register| register.jobs().map(|(_, job)| job));
+    let jobs = managers.flat_map(|manager| manager.group().machine().jobs());
     let attempts =
         jobs.flat_map(|job| job.segments().map(|(_, _, attempt)| attempt.number).collect::<Vec<_>>());
     assert!(attempts.max() > Some(1), "workers are lost and their segments run again");
@@ -56,18 +55,21 @@ fn every_group_applies_the_commands_of_its_kind() {
     let managers =
         worlds.iter().flat_map(|world| &world.nodes).filter_map(|node| node.host.as_ref()?.manager());
     let (gates, managers): (Vec<_>, Vec<_>) = managers
-        .map(|manager| manager.group().machine().register())
-        .partition(|register| register.group() == Group::Gates);
-    let parts = gates.iter().flat_map(|gates| gates.jobs()).map(|(_, job)| job.parts().len()).max();
-    assert!(parts > Some(0) && gates.iter().any(|gates| gates.datacenters().len() > 0));
-    let jobs = || managers.iter().flat_map(|managers| managers.jobs()).map(|(_, job)| job);
+        .map(|manager| manager.group().machine())
+        .partition(|machine| machine.register().group() == Group::Gates);
+    let parts = gates.iter().flat_map(|gates| gates.jobs()).map(|job| job.parts().len()).max();
+    assert!(parts > Some(0) && gates.iter().any(|gates| gates.register().datacenters().len() > 0));
+    let known: Vec<_> = managers.iter().flat_map(|managers| managers.jobs()).collect();
+    let jobs = || known.iter();
     assert!(
         jobs().any(|job| job.context("aside-1").is_some()) && jobs().any(|job| !job.controls().is_empty())
     );
     assert!(jobs().any(|job| job.workflow_end("aside-1").is_some()));
     assert!(jobs().any(|job| job.is_cancelled("aside-1") && !job.is_wholly_cancelled()));
     assert!(jobs().any(|job| job.gate_token().is_some()) && jobs().any(|job| job.gate_token().is_none()));
-    assert!([gates, managers].iter().all(|group| group.iter().any(|register| register.version() >= 1)));
+    assert!(
+        [gates, managers].iter().all(|group| group.iter().any(|machine| machine.register().version() >= 1))
+    );
 }
 
 #[test]

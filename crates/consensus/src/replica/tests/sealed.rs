@@ -65,6 +65,7 @@ fn member_that_joins_gets_sealed_parts_from_whoever_has_them() {
     net.reply(leader, 901, Request::Change(Change::Add { node: node(4), directory: directory(4) }));
     net.start(4, 4);
     net.input(4, Input::PeerReached(node(leader)));
-    net.run_until(|net| applied(net, 4) > 60 && applied(net, 4) == applied(net, leader));
+    let reads_all = |net: &Net| net.replicas[&4].0.group().is_some_and(|it| it.machine().2.unread.is_empty());
+    net.run_until(|net| applied(net, 4) > 60 && reads_all(net) && applied(net, 4) == applied(net, leader));
     assert!(net.blobs.contains_key(&(4, BlobId::of(PART))));
 }
