@@ -2,7 +2,7 @@
 //!
 //! It is the one that goes on while the machine sleeps: a lease that ran out meanwhile is over when the machine wakes
 //! ([`crate::lease`]), and comparing it costs no further reading. Timers of the runtime stand still then; whoever leads
-//! from one clock to the other reads both anew ([`Anchor`]).
+//! from one clock to the other reads both again ([`Anchor`]).
 //!
 //! Points in time are plain nanoseconds, so that a duration is one subtraction; `Instant` needs dozens of instructions
 //! for the same.
@@ -28,7 +28,7 @@ pub fn now() -> Now {
 }
 
 /// One moment on both clocks, to get from one to the other. Good for as long as the machine does not sleep: to be taken
-/// anew for every lot of moments.
+/// once per batch of moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
     instant: Instant,

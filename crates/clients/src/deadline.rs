@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// This real moment, and moments so many seconds later; only the runtime's clock is a model here.
+    /// This real moment, and moments a number of seconds later; only the runtime's clock is a model here.
     fn now_and_after() -> (Now, impl Fn(u64) -> Now) {
         let now = clock::now();
         (now, move |seconds| now.plus(Duration::from_secs(seconds)))
