@@ -77,22 +77,47 @@ pub fn encode_cross(message: &CrossMessage, role: Role, versions: Versions) -> V
     message.encode_to_vec()
 }
 
+/// Who sealed a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SealedBy {
+    /// The node whose key it was sealed with.
+    pub node: NodeId,
+    /// The role that its certificate proves, where there are certificates: it speaks in no other one.
+    pub proven: Option<Role>,
+}
+
+impl From<NodeId> for SealedBy {
+    fn from(node: NodeId) -> Self {
+        Self { node, proven: None }
+    }
+}
+
+impl SealedBy {
+    /// Whether it may say of itself that it has this role.
+    fn is(self, role: Role) -> bool {
+        self.proven.is_none_or(|proven| proven == role)
+    }
+}
+
 /// Reads the payload of a datagram that `sealed_by` has sealed, as a node with the role `ours`. What is refused is counted.
 pub fn decode(
     payload: &[u8],
-    sealed_by: NodeId,
+    sealed_by: impl Into<SealedBy>,
     ours: Role,
     versions: Versions,
     counters: &mut Counters,
 ) -> Result<Heard, Unreadable> {
-    read(payload, sealed_by, ours, versions).inspect_err(|error| counters.refuse(error.refusal()))
+    read(payload, sealed_by.into(), ours, versions).inspect_err(|error| counters.refuse(error.refusal()))
 }
 
-fn read(payload: &[u8], sealed_by: NodeId, ours: Role, versions: Versions) -> Result<Heard, Unreadable> {
+fn read(payload: &[u8], sealed_by: SealedBy, ours: Role, versions: Versions) -> Result<Heard, Unreadable> {
     let message = Gossip::decode(payload).map_err(|_| Unreadable::Malformed)?;
     versions.check(message.version.unwrap_or_default())?;
     let kind = message.kind().ok_or(Unreadable::Unknown("body"))?;
-    let from = sender(message.from, sealed_by)?;
+    let from = sender(message.from, sealed_by.node)?;
+    if !sealed_by.is(from.peer.role) {
+        return Err(Unreadable::OtherRole);
+    }
     permit(from.peer.role, ours, kind)?;
     let said = match message.body {
         Some(gossip::Body::Xprobe(probe)) => return xprobe(from, probe),
@@ -115,11 +140,15 @@ fn read(payload: &[u8], sealed_by: NodeId, ours: Role, versions: Versions) -> Re
         None | Some(Err(Unreadable::Unknown(_))) => None,
         Some(state) => Some(Arc::new(state?)),
     };
+    let members = members(message.members)?;
+    if members.iter().any(|update| update.peer.node == sealed_by.node && !sealed_by.is(update.peer.role)) {
+        return Err(Unreadable::OtherRole);
+    }
     Ok(Heard::Member(Datagram {
         from,
         message: said,
         embedded: state,
-        members: members(message.members)?,
+        members,
         workers: workers(message.workers)?,
     }))
 }

@@ -9,12 +9,14 @@
 //! | ---------- | ---------------------------------------- | ----------------------------- |
 //! | [`gossip`] | `swim::Datagram`, federated probes       | `Gossip`, one per datagram    |
 //! | [`stream`] | `swim::StreamMessage`                    | `Membership` in a `Control`   |
+//! | [`log`]    | `consensus::replica::ReplicaMessage`     | `Control`, or a transfer of `Bulk` |
 //!
 //! A message that names a word of a newer version in a list of updates loses that update only; anywhere else it is
 //! refused.
 
 mod field;
 pub mod gossip;
+pub mod log;
 mod state;
 pub mod stream;
 mod update;
@@ -25,6 +27,7 @@ mod fuzz;
 #[cfg(test)]
 mod tests;
 
+use hyperscale_consensus::record::RecordError;
 use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::speak::NotPermitted;
 
@@ -48,9 +51,18 @@ pub enum Unreadable {
     /// Not an address.
     #[error("`{0}` is not an address with a port")]
     BadAddress(&'static str),
+    /// Something of the log that cannot be.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Something of another log group.
+    #[error("the message is of another group")]
+    OtherGroup,
     /// The message is in the name of another node than the one that sealed it.
     #[error("the message is in another node's name")]
     Impersonated,
+    /// The sender says that it has another role than its certificate proves.
+    #[error("the certificate of the sender is of another role")]
+    OtherRole,
     /// Written in a version of the protocol that is not among ours.
     #[error("the message is of protocol version {0}")]
     Version(u32),
@@ -66,9 +78,12 @@ impl Unreadable {
             Unreadable::Malformed
             | Unreadable::Missing(_)
             | Unreadable::OutOfRange(_)
-            | Unreadable::BadAddress(_) => Refusal::MessageMalformed,
+            | Unreadable::BadAddress(_)
+            | Unreadable::Record(_)
+            | Unreadable::OtherGroup => Refusal::MessageMalformed,
             Unreadable::Unknown(_) => Refusal::MessageUnknown,
             Unreadable::Impersonated => Refusal::DatagramForged,
+            Unreadable::OtherRole => Refusal::NotPermitted,
             Unreadable::Version(_) => Refusal::VersionMismatch,
             Unreadable::NotPermitted(refused) => refused.refusal(),
         }

@@ -1,6 +1,8 @@
 //! What nodes and clusters say about themselves.
 
-use hyperscale_swim::federation::{Aggregate, DatacenterLoad};
+use std::net::SocketAddr;
+
+use hyperscale_swim::federation::{Aggregate, DatacenterLoad, MANAGERS_MAX};
 use hyperscale_swim::{
     Embedded, EmbeddedState, GateLoad, LoadLevel, ManagerLoad, Phase, WorkerLoad, WorkerState,
 };
@@ -8,7 +10,7 @@ use hyperscale_types::NodeId;
 use hyperscale_wire::messages::{self, MemberPhase, embedded_state, x_ack};
 
 use crate::Unreadable;
-use crate::field::{name, small};
+use crate::field::{address, address_out, name, node, small};
 
 pub(crate) fn embedded_out(embedded: &Embedded) -> messages::EmbeddedState {
     let state = match &embedded.state {
@@ -37,7 +39,7 @@ pub(crate) fn aggregate_out(aggregate: &Aggregate) -> x_ack::Aggregate {
 
 pub(crate) fn aggregate(message: x_ack::Aggregate) -> Result<Aggregate, Unreadable> {
     Ok(match message {
-        x_ack::Aggregate::Datacenter(load) => Aggregate::Datacenter(datacenter(load)?),
+        x_ack::Aggregate::Datacenter(load) => Aggregate::Datacenter(datacenter(&load)?),
         x_ack::Aggregate::Gates(load) => Aggregate::Gates(gate(load)?),
     })
 }
@@ -144,6 +146,8 @@ fn datacenter_out(load: &DatacenterLoad) -> messages::DatacenterLoad {
         term: load.term,
         leader: load.leader.map_or(0, NodeId::get),
         managers_alive: load.managers_alive,
+        managers_total: load.managers_total,
+        managers: load.managers.iter().map(location_out).collect(),
         workers_total: load.workers_total,
         workers_healthy: load.workers_healthy,
         workers_degraded: load.workers_degraded,
@@ -154,11 +158,26 @@ fn datacenter_out(load: &DatacenterLoad) -> messages::DatacenterLoad {
     }
 }
 
-fn datacenter(load: messages::DatacenterLoad) -> Result<DatacenterLoad, Unreadable> {
+fn location_out((node, address): &(NodeId, SocketAddr)) -> messages::NodeRef {
+    let gossip_address = address_out(*address);
+    messages::NodeRef { node_id: node.get(), gossip_address, ..messages::NodeRef::default() }
+}
+
+fn location(manager: &messages::NodeRef) -> Result<(NodeId, SocketAddr), Unreadable> {
+    let address = address("datacenter.managers.gossip_address", &manager.gossip_address)?;
+    Ok((node("datacenter.managers.node_id", manager.node_id)?, address))
+}
+
+fn datacenter(load: &messages::DatacenterLoad) -> Result<DatacenterLoad, Unreadable> {
+    if load.managers.len() > MANAGERS_MAX {
+        return Err(Unreadable::OutOfRange("datacenter.managers"));
+    }
     Ok(DatacenterLoad {
         term: load.term,
         leader: NodeId::new(load.leader),
         managers_alive: load.managers_alive,
+        managers_total: load.managers_total,
+        managers: load.managers.iter().map(location).collect::<Result<_, _>>()?,
         workers_total: load.workers_total,
         workers_healthy: load.workers_healthy,
         workers_degraded: load.workers_degraded,

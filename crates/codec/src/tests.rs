@@ -1,3 +1,4 @@
+mod log;
 mod permit;
 
 use std::net::SocketAddr;
@@ -5,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_swim::federation::{
-    Aggregate, ClusterName, CrossBody, CrossMessage, CrossSender, DatacenterLoad,
+    Aggregate, ClusterName, CrossBody, CrossMessage, CrossSender, DatacenterLoad, MANAGERS_MAX,
 };
 use hyperscale_swim::size::datagram_len;
 use hyperscale_swim::{
@@ -71,7 +72,7 @@ fn worker() -> impl Strategy<Value = Arc<WorkerUpdate>> {
     (node(), node(), addr(), prop::option::of(addr()), membership, numbers, datacenter()).prop_map(
         |(worker, owner, addr, api_addr, membership, numbers, datacenter)| {
             let (boot, grant, counter, cores_total, cores_available) = numbers;
-            let version = WorkerVersion { boot: BootEpoch(boot), grant: Token(grant), counter };
+            let version = WorkerVersion { boot: BootEpoch(boot), owner_token: Token(grant), counter };
             Arc::new(WorkerUpdate {
                 worker,
                 owner,
@@ -207,9 +208,11 @@ fn stream_body() -> impl Strategy<Value = StreamBody> {
 }
 
 fn datacenter_load() -> impl Strategy<Value = DatacenterLoad> {
-    (any::<u64>(), prop::option::of(node()), any::<[u32; 6]>(), 0u8..=8, level()).prop_map(
-        |(term, leader, counts, lhm, backpressure)| {
+    let managers = prop::collection::vec((node(), addr()), 0..=MANAGERS_MAX);
+    (any::<u64>(), prop::option::of(node()), any::<[u32; 7]>(), 0u8..=8, level(), managers).prop_map(
+        |(term, leader, counts, lhm, backpressure, managers)| {
             let [
+                managers_total,
                 managers_alive,
                 workers_total,
                 workers_healthy,
@@ -221,6 +224,8 @@ fn datacenter_load() -> impl Strategy<Value = DatacenterLoad> {
                 term,
                 leader,
                 managers_alive,
+                managers_total,
+                managers,
                 workers_total,
                 workers_healthy,
                 workers_degraded,
@@ -379,7 +384,7 @@ fn largest_worker() -> WorkerUpdate {
     WorkerUpdate {
         worker: id(u64::MAX),
         owner: id(u64::MAX),
-        version: WorkerVersion { boot: BootEpoch(u64::MAX), grant: Token(u64::MAX), counter: u64::MAX },
+        version: WorkerVersion { boot: BootEpoch(u64::MAX), owner_token: Token(u64::MAX), counter: u64::MAX },
         addr,
         api_addr: Some(addr),
         membership: WorkerMembership::Left,

@@ -103,7 +103,7 @@ pub(crate) fn worker_out(update: &WorkerUpdate) -> messages::WorkerUpdate {
         worker: update.worker.get(),
         owner: update.owner.get(),
         worker_boot: update.version.boot.0,
-        grant_token: update.version.grant.0,
+        owner_token: update.version.owner_token.0,
         counter: update.version.counter,
         address: address_out(update.addr),
         api_address: update.api_addr.map(address_out).unwrap_or_default(),
@@ -128,7 +128,7 @@ pub(crate) fn worker(update: messages::WorkerUpdate) -> Result<Arc<WorkerUpdate>
         owner: node("workers.owner", update.owner)?,
         version: WorkerVersion {
             boot: BootEpoch(update.worker_boot),
-            grant: Token(update.grant_token),
+            owner_token: Token(update.owner_token),
             counter: update.counter,
         },
         addr: address("workers.address", &update.address)?,

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use hyperscale_consensus::register::{
-    Accept, Body, Command, End, JobId, JobOptions, LoadChange, Register, RequestId,
+    Accept, Body, Command, Elapsed, End, JobId, JobOptions, LoadChange, Register, RequestId,
 };
 use hyperscale_consensus::storage::{Identity, LogStorage, MemoryDisk, RedbStorage};
 use hyperscale_consensus::{
@@ -75,12 +75,16 @@ fn command(base: u64, number: u64) -> Bytes {
             let (options, caller) = (JobOptions::default(), String::new());
             Body::JobAccept(Box::new(Accept { job: id, key, plan, options, origin: None, caller }))
         }
-        1 => Body::JobLeader { job: id, leader: NodeId::new(1).unwrap() },
+        1 => {
+            let (leader, elapsed) = (NodeId::new(1).unwrap(), Elapsed::default());
+            Body::JobLeader { job: id, leader, elapsed, reason: String::new() }
+        }
         13 => {
             let status = hyperscale_consensus::register::EndStatus::Completed;
             Body::JobEnd { job: id, end: End::new(status, None) }
         }
-        14 => Body::JobForget { job: id },
+        // The job ended with the entry before.
+        14 => Body::JobForget { first: base + number, last: base + number },
         _ => Body::Control {
             job: id,
             workflow: "load".to_owned(),

@@ -1,6 +1,9 @@
 //! What a log group asks of its host, and what it tells.
 
+use bytes::Bytes;
+
 use crate::apply::{Outdated, StateHash};
+use crate::blob::BlobId;
 use crate::check::Refusal;
 use crate::id::{ProposalId, RaftId, ReadId};
 use crate::message::{Configuration, Message};
@@ -13,6 +16,16 @@ use crate::storage::Batch;
 pub enum Action<O> {
     /// Write this, sync it, then call `persisted` with its ticket. Batches are written in the order they come in.
     Persist(Batch),
+    /// Store this blob, synced, before anything that follows is written: a snapshot may list it from now on.
+    Store {
+        /// Its id.
+        blob: BlobId,
+        /// Its bytes.
+        bytes: Bytes,
+    },
+    /// Get this blob, from the own disk or from a member, and call `supply`: nothing is applied before. Said once; the host
+    /// tries until it has it.
+    Fetch(BlobId),
     /// Send this. It may be lost, doubled or overtaken.
     Send(Message),
     /// An entry was applied.
@@ -148,7 +161,7 @@ pub enum Event {
         /// After this entry.
         index: u64,
     },
-    /// A peer's state differs from this leader's. The peer stops; somebody must look.
+    /// A peer's state differs from this leader's. The minority stops; somebody must look.
     PeerDiverged {
         /// Who.
         peer: RaftId,
@@ -178,9 +191,9 @@ pub enum TransferCause {
 /// Why a replica stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Halt {
-    /// Its state is not the leader's.
+    /// Its state is not the one that a majority came to.
     #[error(
-        "state after entry {index} is {ours:?} here and {theirs:?} on the leader: applying is not deterministic"
+        "state after entry {index} is {ours:?} here and {theirs:?} on a majority: applying is not deterministic"
     )]
     Diverged {
         /// The entry.
@@ -189,6 +202,26 @@ pub enum Halt {
         ours: StateHash,
         /// Hash there.
         theirs: StateHash,
+    },
+    /// This leader's state is not the one that a majority came to. The others elect another one.
+    #[error(
+        "state after entry {index} is {ours:?} here and another one on a majority: applying is not deterministic"
+    )]
+    Outvoted {
+        /// The entry of the last voter that differed.
+        index: u64,
+        /// Hash here.
+        ours: StateHash,
+    },
+    /// Entries are missing that this replica had acknowledged: its disk lost them. It is removed and added as new.
+    #[error(
+        "entry {committed} is committed here and the last one is {last}: the disk lost what was acknowledged"
+    )]
+    LostEntries {
+        /// Committed, as the leader says.
+        committed: u64,
+        /// The last entry on this disk.
+        last: u64,
     },
     /// The group has agreed on something this build does not understand. Nothing is lost: a newer build goes on from here.
     #[error("stopped after entry {index}: {outdated}")]

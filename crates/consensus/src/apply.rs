@@ -5,10 +5,11 @@
 //! differs from its leader stops. So what is reported must be the same in every build that may take part: bytes of a known
 //! layout, never what the compiler makes of a type.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+use crate::blob::BlobId;
 use crate::election::mix;
 use crate::message::StateProof;
 use crate::roster::Roster;
@@ -34,9 +35,31 @@ pub trait Machine {
     /// Takes the state of a snapshot; empty bytes are the state of a new group. Changes nothing if it cannot.
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError>;
 
+    /// Blobs that the state names: kept by every replica, and fetched where they are missing.
+    fn blobs(&self) -> BTreeSet<BlobId> {
+        BTreeSet::new()
+    }
+
     /// Whether the state says that the group has moved on to something this build cannot apply. Asked after every entry and
     /// every snapshot; the replica stops rather than apply the next entry differently than everybody else.
     fn outdated(&self) -> Option<Outdated>;
+
+    /// Parts of the state that were sealed by the last commands and are from now on only listed by their hash. The host stores
+    /// them before it writes a snapshot.
+    fn take_sealed(&mut self) -> Vec<(BlobId, Bytes)> {
+        Vec::new()
+    }
+
+    /// Sealed parts that the state lists and this replica has not read: after a snapshot. Nothing is applied before all of them
+    /// were supplied.
+    fn missing(&self) -> Vec<BlobId> {
+        Vec::new()
+    }
+
+    /// Reads a sealed part.
+    fn supply(&mut self, blob: BlobId, _bytes: &Bytes) -> Result<(), RestoreError> {
+        Err(RestoreError(format!("nothing is listed under {blob:?}")))
+    }
 }
 
 /// The group has agreed on a version of commands that this build does not understand.
@@ -61,13 +84,23 @@ pub struct RestoreError(pub String);
 pub struct StateHash(pub u64);
 
 /// Where a machine reports what a command changed.
-#[derive(Debug)]
-pub struct Effects(u64);
+#[derive(Debug, Default)]
+pub struct Effects {
+    hash: u64,
+    /// Numbers that were reported.
+    count: usize,
+}
 
 impl Effects {
     /// A number that was written, removed or decided.
     pub fn number(&mut self, number: u64) {
-        self.0 = mix(self.0 ^ number);
+        self.hash = mix(self.hash ^ number);
+        self.count += 1;
+    }
+
+    /// How much was reported: what applying costs, without a clock.
+    pub fn reported(&self) -> usize {
+        self.count
     }
 
     /// Bytes that were.
@@ -125,14 +158,14 @@ impl<M: Machine> Applier<M> {
     }
 
     fn begin(&self, index: u64) -> Effects {
-        let mut effects = Effects(self.hash.0);
+        let mut effects = Effects { hash: self.hash.0, count: 0 };
         effects.number(index);
         effects
     }
 
     fn end(&mut self, index: u64, effects: &Effects) {
         self.applied = index;
-        self.hash = StateHash(effects.0);
+        self.hash = StateHash(effects.hash);
         self.recent.push_back(self.hash);
         if self.recent.len() > HASHES_MAX {
             self.recent.pop_front();
@@ -197,11 +230,16 @@ impl<M: Machine> Applier<M> {
     }
 }
 
-/// The state of a new group with these members.
+/// The state of a new group with these members. Its hash covers them: replicas that were founded with other members, or with
+/// other directories of theirs, notice at once.
 pub(crate) fn founding_state(roster: &Roster) -> Bytes {
+    let mut members = BytesMut::new();
+    roster.write(&mut members);
+    let mut effects = Effects::default();
+    effects.bytes(&members);
     let mut out = BytesMut::new();
     out.put_u8(FORMAT);
-    out.put_u64(0);
-    roster.write(&mut out);
+    out.put_u64(effects.hash);
+    out.put_slice(&members);
     out.freeze()
 }

@@ -54,8 +54,8 @@ pub struct Report {
     pub directory: DirectoryId,
     /// Its members, if it has a log.
     pub members: Option<Vec<Member>>,
-    /// Whether some of them only listen.
-    pub has_learners: bool,
+    /// Those of them that only listen.
+    pub learners: Vec<RaftId>,
 }
 
 /// What a node does at its start.
@@ -114,7 +114,7 @@ impl Bootstrap {
         if !(1..=FOUNDERS_MAX).contains(&peers) {
             return Err(BootstrapError::PeerCount);
         }
-        let own = Report { node, directory, members: None, has_learners: false };
+        let own = Report { node, directory, members: None, learners: Vec::new() };
         Ok(Self { own, is_empty: loaded.is_empty(), peers, reports: BTreeMap::new() })
     }
 
@@ -153,7 +153,7 @@ impl Bootstrap {
         // the peers that the others were started with, or it still listens; once it votes it has a log.
         let is_founding = Roster::founding(&founders).members().eq(members.iter())
             && members.len() == self.peers
-            && !founded.has_learners;
+            && founded.learners.is_empty();
         if is_founding && members.iter().any(is_ours) {
             self.found(founders)
         } else {
@@ -178,7 +178,7 @@ mod tests {
 
     fn report(number: u64, members: Option<Vec<Member>>) -> Report {
         let directory = DirectoryId([number as u8; 16]);
-        Report { node: node(number), directory, members, has_learners: false }
+        Report { node: node(number), directory, members, learners: Vec::new() }
     }
 
     fn founders(numbers: &[u64]) -> BTreeMap<NodeId, DirectoryId> {
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn member_that_was_added_before_it_started_does_not_found() {
         let mut newcomer = empty(2);
-        let added = Report { has_learners: true, ..report(1, Some(members(&[1, 2]))) };
+        let added = Report { learners: vec![RaftId::FIRST], ..report(1, Some(members(&[1, 2]))) };
         newcomer.heard(added).unwrap();
         assert_eq!(newcomer.decide(), Decision::Wait { known_by: node(1) });
     }

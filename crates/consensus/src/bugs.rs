@@ -38,6 +38,8 @@ pub enum Bug {
     EndJobTwice,
     /// Register: an attempt is assigned while the one before runs.
     AssignWhileRunning,
+    /// Register: a worker that restarts loses the attempts of its former process before that one's lease ended.
+    RestartLosesAttempts,
     /// Granter: a replica's clock runs while it follows, and counts when it leads.
     LeaseExpiryOnFollowersClock,
     /// Holder: the lease is counted from the answer, not from before the renewal was sent.
@@ -48,7 +50,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 19] = [
+    pub const ALL: [Bug; 20] = [
         Bug::SkipSyncBeforeVote,
         Bug::DropHardStateOnRestart,
         Bug::CommitWithoutOwnDisk,
@@ -65,6 +67,7 @@ impl Bug {
         Bug::IgnoreIdempotencyKey,
         Bug::EndJobTwice,
         Bug::AssignWhileRunning,
+        Bug::RestartLosesAttempts,
         Bug::LeaseExpiryOnFollowersClock,
         Bug::HolderCountsFromAnswer,
         Bug::ObeyLowerToken,

@@ -20,6 +20,7 @@
 //! | `blob`                        | values too large for the log                                                |
 //! | `register`                    | the machine: what managers, or gates, have decided about jobs               |
 //! | `bootstrap`                   | how a group begins                                                          |
+//! | `replica`                     | all of it as one object that node and simulator drive                       |
 //!
 //! This crate must never depend on an async runtime or sockets, read a clock, or apply an entry in a way that depends on
 //! anything but the log. The disk is touched by `storage` alone, and `storage` is called by the host alone.
@@ -60,6 +61,7 @@ mod message;
 mod quorum;
 pub mod record;
 pub mod register;
+pub mod replica;
 mod roster;
 mod split;
 pub mod storage;

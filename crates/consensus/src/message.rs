@@ -83,6 +83,30 @@ pub struct Message {
     pub proof: Option<StateProof>,
 }
 
+impl Message {
+    /// The message that brings a snapshot: all that such a message says.
+    pub fn of_snapshot(from: RaftId, to: RaftId, term: u64, snapshot: Snapshot) -> Self {
+        Self {
+            kind: MessageKind::Snapshot,
+            to,
+            from,
+            term,
+            log_term: 0,
+            index: 0,
+            entries: Vec::new(),
+            commit: 0,
+            commit_term: 0,
+            snapshot: Some(snapshot),
+            request_snapshot: 0,
+            reject: false,
+            reject_hint: 0,
+            context: Bytes::new(),
+            priority: 0,
+            proof: None,
+        }
+    }
+}
+
 /// Hash of the state after an entry: equal on all replicas or one of them is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateProof {

@@ -133,12 +133,32 @@ fn change_out(change: &ConfigurationChange) -> wire::ConfigurationChange {
     wire::ConfigurationChange {
         transition: wire::ConfigurationTransition::Explicit.into(),
         steps: change.steps.iter().map(step).collect(),
-        member: change.member.map(|member| wire::Member {
-            raft_id: member.raft_id.get(),
-            node: Some(wire::NodeRef { node_id: member.node.get(), ..Default::default() }),
-            directory_id: Bytes::copy_from_slice(&member.directory.0),
-        }),
+        member: change.member.map(member_out),
     }
+}
+
+/// A member for wire and disk.
+pub fn member_out(member: Member) -> wire::Member {
+    wire::Member {
+        raft_id: member.raft_id.get(),
+        node: Some(wire::NodeRef { node_id: member.node.get(), ..Default::default() }),
+        directory_id: Bytes::copy_from_slice(&member.directory.0),
+    }
+}
+
+/// A member from wire or disk.
+pub fn member_in(member: wire::Member) -> Read<Member> {
+    let node = member.node.and_then(|node| NodeId::new(node.node_id));
+    Ok(Member {
+        raft_id: raft_id(member.raft_id)?,
+        node: node.ok_or(RecordError("a member without node"))?,
+        directory: directory_in(&member.directory_id)?,
+    })
+}
+
+/// The id of a data directory from wire or disk.
+pub fn directory_in(bytes: &[u8]) -> Read<DirectoryId> {
+    bytes.try_into().map(DirectoryId).map_err(|_| RecordError("a directory id has 16 bytes"))
 }
 
 fn change_in(change: wire::ConfigurationChange) -> Read<ConfigurationChange> {
@@ -154,18 +174,9 @@ fn change_in(change: wire::ConfigurationChange) -> Read<ConfigurationChange> {
             Ok(wire::ConfigurationChangeType::Unspecified) | Err(_) => Err(RecordError("an unknown step")),
         }
     };
-    let member = |member: wire::Member| {
-        let node = member.node.and_then(|node| NodeId::new(node.node_id));
-        let directory = member.directory_id[..].try_into();
-        Ok(Member {
-            raft_id: raft_id(member.raft_id)?,
-            node: node.ok_or(RecordError("a member without node"))?,
-            directory: DirectoryId(directory.map_err(|_| RecordError("a directory id has 16 bytes"))?),
-        })
-    };
     Ok(ConfigurationChange {
         steps: change.steps.into_iter().map(step).collect::<Read<_>>()?,
-        member: change.member.map(member).transpose()?,
+        member: change.member.map(member_in).transpose()?,
     })
 }
 

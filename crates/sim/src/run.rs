@@ -15,9 +15,9 @@ use hyperscale_swim::{Command, Config, ContactConfig, Limits};
 use hyperscale_types::Role;
 
 use crate::bug::Bug;
-use crate::faults::{Fault, FaultPlan, Kind, Kinds};
+use crate::faults::{Fault, FaultKind, FaultKinds, FaultPlan};
 use crate::invariants::{
-    Judges, Violation, cut_off, ghosts, jobs_open, replicas_differ, strangers, workers_differ,
+    Judges, Violation, blobs_differ, cut_off, ghosts, jobs_open, replicas_differ, strangers, workers_differ,
 };
 use crate::log::disk::Frailty;
 use crate::moment::Moment;
@@ -28,7 +28,7 @@ use crate::world::{LogSetup, Setup, Shape, Size, World};
 /// How long a datacenter may take to find itself again once all trouble is over.
 const CONVERGE_WITHIN: Duration = Duration::from_mins(1);
 /// The same after half of the workers died: their suspicions have to end.
-const MOURN_WITHIN: Duration = Duration::from_secs(90);
+const DEATHS_WITHIN: Duration = Duration::from_secs(90);
 /// What gates may take on top, as periods and suspicions of wide areas are five times as long, and what hearsay about
 /// nodes that are gone may take to be given up.
 const GATES_WITHIN: Duration = Duration::from_mins(4);
@@ -36,6 +36,8 @@ const GATES_WITHIN: Duration = Duration::from_mins(4);
 const LOG_WITHIN: Duration = Duration::from_mins(1);
 /// How long jobs may take to end from then on.
 const JOBS_WITHIN: Duration = Duration::from_mins(3);
+/// How long blobs may take to be where they belong and nowhere else from then on.
+const BLOBS_WITHIN: Duration = Duration::from_mins(2);
 /// The clock of the groups of managers.
 const LOG_TICK: Duration = Duration::from_millis(50);
 /// When the first job is ordered.
@@ -77,7 +79,7 @@ pub struct Outcome {
     /// Simulated time.
     pub simulated: Duration,
     /// What kinds of trouble were drawn.
-    pub kinds: Kinds,
+    pub kinds: FaultKinds,
     /// How large the cluster was.
     pub shape: Shape,
     /// How long it took to converge after everything healed.
@@ -97,7 +99,7 @@ pub fn run(seed: u64, options: Options) -> Outcome {
     let recorder = if options.record { Recorder::on() } else { Recorder::off() };
     let mut world = World::new(setup(&mut rng, &shape, &plan, options), Judges::all(), recorder);
     // Secrets and versions of the protocol are only looked at where what is said is really written and read.
-    if plan.kinds.has(Kind::KeyRotation) || plan.kinds.has(Kind::Upgrade) {
+    if plan.kinds.has(FaultKind::KeyRotation) || plan.kinds.has(FaultKind::Upgrade) {
         world.seal(seed);
     }
     for (at, fault) in plan.schedule {
@@ -144,10 +146,10 @@ fn setup(rng: &mut Rng, shape: &Shape, plan: &FaultPlan, options: Options) -> Se
         shape: *shape,
         config,
         weather: plan.weather.clone(),
-        skewed_clocks: plan.kinds.has(Kind::SkewedClocks),
+        skewed_clocks: plan.kinds.has(FaultKind::SkewedClocks),
         registers: true,
         log: Some(log_setup(rng, plan, options)),
-        version: if plan.kinds.has(Kind::Upgrade) { Version::Old } else { Version::New },
+        version: if plan.kinds.has(FaultKind::Upgrade) { Version::Old } else { Version::New },
         start_within: Duration::from_secs(2),
     }
 }
@@ -175,7 +177,8 @@ fn log_setup(rng: &mut Rng, plan: &FaultPlan, options: Options) -> LogSetup {
         bugs: Bug::consensus(options.bug),
         ..LogConfig::lan()
     };
-    let frailty = Frailty { loses: plan.kinds.has(Kind::LostWrites), tears: plan.kinds.has(Kind::TornTail) };
+    let frailty =
+        Frailty { loses: plan.kinds.has(FaultKind::LostWrites), tears: plan.kinds.has(FaultKind::TornTail) };
     let jobs = match options.size {
         Size::Small => rng.usize(6..=16),
         Size::Large => 60,
@@ -212,6 +215,7 @@ fn converge(world: &mut World, within: Duration) -> Option<Duration> {
 fn conclude(world: &mut World) -> Option<()> {
     settle(world, "log_settles", LOG_WITHIN, replicas_differ)?;
     settle(world, "jobs_end", JOBS_WITHIN, |world| jobs_open(world).or_else(|| replicas_differ(world)))?;
+    settle(world, "blobs_kept", BLOBS_WITHIN, blobs_differ)?;
     Some(())
 }
 
@@ -254,7 +258,7 @@ fn epilogue(world: &mut World, rng: &mut Rng) {
         }
     }
     world.run(Duration::from_secs(1));
-    if converge(world, MOURN_WITHIN).is_some() {
+    if converge(world, DEATHS_WITHIN).is_some() {
         conclude(world);
     }
 }
@@ -274,7 +278,7 @@ mod tests {
             let mut rng = Rng::with_seed(*seed);
             let shape = Shape::draw(Size::Small, &mut rng);
             let kinds = FaultPlan::draw(&mut rng, &shape, safety(Size::Small)).kinds;
-            kinds.has(Kind::Upgrade) && !kinds.has(Kind::KeyRotation)
+            kinds.has(FaultKind::Upgrade) && !kinds.has(FaultKind::KeyRotation)
         };
         let seed = (0..100).find(is_plain_upgrade).expect("kinds are drawn one by one");
         let world = run(seed, Options::small()).world;

@@ -23,6 +23,8 @@ pub struct Counters {
     pub accusations_withheld: u64,
     /// Messages of a former life of their sender, dropped.
     pub stale_boots: u64,
+    /// Boots too far above the one that is known, dropped.
+    pub boots_refused: u64,
     /// Messages that claim this node's own id, dropped.
     pub own_id_claimed: u64,
     /// Probes meant for another node, not answered.

@@ -49,6 +49,14 @@ pub enum Command {
     RuntimeLag(Duration),
     /// This manager owns a worker, and this is what became of it.
     Worker(WorkerReport),
+    /// The log says that nobody owns this life of the worker any more: its grant ended. Every manager that applied that entry
+    /// knows it, whether the last owner lives to tell or not.
+    WorkerOver {
+        /// The worker.
+        worker: NodeId,
+        /// The life whose grant ended.
+        boot: BootEpoch,
+    },
 }
 
 /// Something the host has to do.
@@ -202,8 +210,7 @@ pub enum Event {
     /// A worker's newest update, of this manager or of another.
     WorkerChanged(Arc<WorkerUpdate>),
     /// Peers know the worker as registered with this manager, from an earlier life of it. The host takes it up again if the
-    /// grant still holds, and reports it evicted otherwise: nobody else may say so, and while this manager lives all take
-    /// the worker for owned.
+    /// log still names this manager, and says otherwise that it is over.
     Inherited(Arc<WorkerUpdate>),
     /// A manager is gone: its workers are unowned until they register with another.
     OwnerLost {

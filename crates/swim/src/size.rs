@@ -46,7 +46,7 @@ pub fn member_len(update: &MemberUpdate) -> usize {
 pub fn worker_len(update: &WorkerUpdate) -> usize {
     let version = NESTED
         + number(update.version.boot.0)
-        + number(update.version.grant.0)
+        + number(update.version.owner_token.0)
         + number(update.version.counter);
     let addrs = addr_len(&update.addr) + update.api_addr.as_ref().map_or(0, addr_len);
     let cores = number(update.cores_total.into()) + number(update.cores_available.into());

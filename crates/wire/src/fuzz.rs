@@ -16,7 +16,7 @@ use crate::domain::Domain;
 use crate::entropy::SeededEntropy;
 use crate::frame::{FrameReader, put_frame};
 use crate::hello::{Admission, Local};
-use crate::identity::Identity;
+use crate::identity::CertificateIdentity;
 use crate::kind::Envelope;
 use crate::limits::{DECOMPRESSED_RATIO_MAX, FRAME_MAX};
 use crate::link::{Keys, Link};
@@ -251,8 +251,11 @@ fn fuzz_identities() {
     bolero::check!(name = "identities").for_each(|bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes);
         let mut counters = Counters::default();
-        if let Ok(identity) = Identity::from_uri_names([&*text], &mut counters) {
-            assert_eq!(Identity::from_uri_names([&*identity.to_string()], &mut counters), Ok(identity));
+        if let Ok(identity) = CertificateIdentity::from_uri_names([&*text], &mut counters) {
+            assert_eq!(
+                CertificateIdentity::from_uri_names([&*identity.to_string()], &mut counters),
+                Ok(identity)
+            );
         }
     });
 }

@@ -14,7 +14,7 @@ const SCHEME: &str = "hyperscale://";
 
 /// Cluster, role and node that a certificate proves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct CertificateIdentity {
     /// Name of the cluster.
     pub cluster: String,
     /// What the node may be.
@@ -44,7 +44,7 @@ impl IdentityError {
     }
 }
 
-impl Identity {
+impl CertificateIdentity {
     /// Finds the identity among the URI names of a certificate.
     pub fn from_uri_names<'a>(
         names: impl IntoIterator<Item = &'a str>,
@@ -72,7 +72,7 @@ impl Identity {
     }
 }
 
-impl fmt::Display for Identity {
+impl fmt::Display for CertificateIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}{}/{}/{}", self.cluster, self.role, self.node)
     }
@@ -84,25 +84,31 @@ mod tests {
 
     #[test]
     fn an_identity_is_found_among_other_names() {
-        let identity =
-            Identity { cluster: "prod".to_owned(), role: Role::Worker, node: NodeId::new(0xab).unwrap() };
+        let identity = CertificateIdentity {
+            cluster: "prod".to_owned(),
+            role: Role::Worker,
+            node: NodeId::new(0xab).unwrap(),
+        };
         let name = identity.to_string();
         assert_eq!(name, "hyperscale://prod/worker/00000000000000ab");
-        assert_eq!(Identity::find(["https://example.org/", &name]), Ok(identity));
+        assert_eq!(CertificateIdentity::find(["https://example.org/", &name]), Ok(identity));
     }
 
     #[test]
     fn missing_ambiguous_and_broken_names_are_refused() {
         let mut counters = Counters::default();
-        assert_eq!(Identity::from_uri_names(["https://x/"], &mut counters), Err(IdentityError::Missing));
+        assert_eq!(
+            CertificateIdentity::from_uri_names(["https://x/"], &mut counters),
+            Err(IdentityError::Missing)
+        );
         assert_eq!(counters.refused(Refusal::CertificateInvalid), 1);
         let two = ["hyperscale://a/worker/1", "hyperscale://a/manager/1"];
-        assert_eq!(Identity::find(two), Err(IdentityError::Ambiguous));
+        assert_eq!(CertificateIdentity::find(two), Err(IdentityError::Ambiguous));
         for name in
             ["", "a", "a/worker", "a/worker/0", "a/king/1", "a/worker/1/2", "/worker/1", "a/worker/xyz"]
         {
             let name = format!("hyperscale://{name}");
-            assert_eq!(Identity::find([&*name]), Err(IdentityError::Malformed), "{name}");
+            assert_eq!(CertificateIdentity::find([&*name]), Err(IdentityError::Malformed), "{name}");
         }
     }
 }

@@ -12,6 +12,7 @@
 //! noise              handshake, session: one sealed frame per chunk
 //!      │ frames
 //! frame              length, then bytes                            link: all of this in one
+//!                                                                  connection: link, hello, who may say what
 //!
 //! datagram           one sealed packet each, replay window, challenge of new boots
 //! secret, domain, identity    what keys and roles are made from
@@ -21,6 +22,7 @@
 pub mod chunk;
 pub mod class;
 pub mod compress;
+pub mod connection;
 pub mod counters;
 pub mod datagram;
 pub mod domain;

@@ -175,6 +175,10 @@ impl Link {
         &self.counters
     }
 
+    pub(crate) const fn counters_mut(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
+
     /// Takes bytes from the socket.
     pub fn receive(
         &mut self,

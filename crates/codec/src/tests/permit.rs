@@ -42,3 +42,28 @@ fn datagrams_are_heard_by_whom_their_sender_may_speak_to_and_refused_and_counted
         assert_eq!(said_between(from, to, true), across, "{from} to {to}, between clusters");
     }
 }
+
+#[test]
+fn worker_with_a_certificate_does_not_gossip_as_a_manager() {
+    let mut sender = example_sender();
+    sender.peer.role = Role::Manager;
+    let bytes = gossip::encode(&Datagram { from: sender, ..example() }, OURS);
+    let mut counters = Counters::default();
+    let mut heard = |proven| {
+        let sealed_by = gossip::SealedBy { node: id(1), proven };
+        gossip::decode(&bytes, sealed_by, Role::Manager, OURS, &mut counters)
+    };
+    assert!(heard(None).is_ok(), "with the shared secret a role is claimed");
+    assert!(heard(Some(Role::Manager)).is_ok());
+    assert_eq!(heard(Some(Role::Worker)), Err(Unreadable::OtherRole));
+    assert_eq!(counters.refused(Refusal::NotPermitted), 1);
+    // Nor does it gossip that it is one.
+    let mut about_itself = example_sender().alive();
+    about_itself.peer.role = Role::Manager;
+    sender.peer.role = Role::Worker;
+    let members = vec![about_itself];
+    let bytes = gossip::encode(&Datagram { from: sender, members, ..example() }, OURS);
+    let sealed_by = gossip::SealedBy { node: id(1), proven: Some(Role::Worker) };
+    let heard = gossip::decode(&bytes, sealed_by, Role::Manager, OURS, &mut counters);
+    assert_eq!(heard, Err(Unreadable::OtherRole));
+}

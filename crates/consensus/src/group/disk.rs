@@ -96,6 +96,7 @@ mod tests {
     fn loaded(snapshot: u64, entries: &[u64], commit: u64) -> Loaded {
         let entry = |index: &u64| Entry { index: *index, term: 1, body: EntryBody::Empty };
         Loaded {
+            raft_id: None,
             hard_state: HardState { term: 1, vote: None, commit },
             snapshot: Snapshot { index: snapshot, term: 1, ..Snapshot::default() },
             entries: entries.iter().map(entry).collect(),

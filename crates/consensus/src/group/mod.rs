@@ -29,6 +29,7 @@
 //! | any       | snapshot that cannot be read            | halted    | likewise; the disk stays as it is             |
 //! | any       | state this build does not understand    | halted    | likewise; a newer build goes on from there    |
 
+mod agreement;
 mod contact;
 mod disk;
 mod membership;
@@ -42,12 +43,15 @@ mod transfer;
 pub use membership::Change;
 pub use transfer::TransferError;
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use hyperscale_types::{NodeId, Now};
-use raft::{RawNode, StateRole};
+use raft::{RawNode, StateRole, eraftpb};
 
 use crate::action::{Action, Event, Halt, ProposeError, Role};
 use crate::apply::{Applier, Machine, Outdated, RestoreError, StateHash};
+use crate::blob::BlobId;
 use crate::check::Refusal;
 use crate::config::{APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, Config, ConfigError, UNCOMMITTED_BYTES_MAX};
 use crate::flap::Damper;
@@ -61,6 +65,7 @@ use crate::roster::Roster;
 use crate::storage::Loaded;
 use crate::{election, storage};
 
+use agreement::Agreement;
 use contact::Contacts;
 use disk::Disk;
 use propose::Proposals;
@@ -110,11 +115,14 @@ pub struct RaftGroup<M: Machine> {
     proposals: Proposals,
     reads: Reads,
     contacts: Contacts,
+    agreement: Agreement,
     health: Health,
     damper: Damper,
     promotions: Promotions,
     circuit: Circuit,
     events: Vec<Event>,
+    /// Committed entries that wait for sealed parts of the state.
+    unapplied: VecDeque<eraftpb::Entry>,
     state: State,
 }
 
@@ -128,6 +136,8 @@ struct State {
     /// The term in which this leader is established.
     established: Option<u64>,
     is_ill_reported: bool,
+    /// Sealed parts of the state that the host has to get.
+    missing: Vec<BlobId>,
     /// Last entry that was on disk at the start.
     loaded_to: u64,
     halt: Option<Halt>,
@@ -184,13 +194,16 @@ impl<M: Machine> RaftGroup<M> {
             proposals: Proposals::default(),
             reads: Reads::default(),
             contacts: Contacts::default(),
+            agreement: Agreement::default(),
             health: Health::default(),
             promotions: Promotions::default(),
             circuit: Circuit::default(),
             events: Vec::new(),
+            unapplied: VecDeque::new(),
             state: State::new(now, loaded_to),
         };
         group.settle(now);
+        group.ask_for_missing();
         Ok(group)
     }
 
@@ -306,6 +319,7 @@ impl State {
             since_snapshot: (0, 0),
             established: None,
             is_ill_reported: false,
+            missing: Vec::new(),
             loaded_to,
             halt: None,
         }

@@ -1,5 +1,7 @@
 //! What there is to do: the one place where raft-rs' readies become actions.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use hyperscale_types::Now;
 use raft::{Ready, eraftpb};
@@ -7,7 +9,8 @@ use raft::{Ready, eraftpb};
 use super::RaftGroup;
 use super::disk::Held;
 use crate::action::{Action, Applied, Event, Halt, ProposeError};
-use crate::apply::Machine;
+use crate::apply::{Machine, RestoreError};
+use crate::blob::BlobId;
 use crate::convert;
 use crate::id::{RaftId, Ticket};
 use crate::message::{EntryBody, Message, MessageKind, Snapshot};
@@ -20,10 +23,14 @@ impl<M: Machine> RaftGroup<M> {
             out.extend(self.disk.take_released().into_iter().map(Action::Send));
             self.begin_reads(now);
         }
+        if self.state.halt.is_none() {
+            self.apply_committed(Vec::new(), out);
+        }
         while self.state.halt.is_none() && self.raft.has_ready() {
             self.work_off(now, out);
             self.settle(now);
         }
+        out.extend(std::mem::take(&mut self.state.missing).into_iter().map(Action::Fetch));
         self.snapshot_if_due(out);
         if self.reads.drain(self.applier.applied(), out) {
             self.circuit.succeeded();
@@ -55,7 +62,7 @@ impl<M: Machine> RaftGroup<M> {
         if self.disk.is_idle() || bug!(self.config.bugs, CommitWithoutOwnDisk) && self.is_leader() {
             self.raft.on_persist_ready(number);
         }
-        self.apply(committed, out);
+        self.apply_committed(committed, out);
     }
 
     /// Hands the batch to the disk, and holds the messages that depend on it.
@@ -85,6 +92,7 @@ impl<M: Machine> RaftGroup<M> {
         let held = Held { number: Some(number), messages, installed: index, ..Held::default() };
         out.push(Action::Persist(Batch {
             ticket: self.disk.begin(held),
+            raft_id: None,
             hard_state,
             entries: entries.into_iter().map(convert::entry_out).collect(),
             snapshot: installed.map(|snapshot| SnapshotWrite {
@@ -121,12 +129,13 @@ impl<M: Machine> RaftGroup<M> {
 
     /// Messages in our words, each small enough for the wire; heartbeats and their answers say what the state is.
     fn outgoing(&mut self, now: Now, messages: Vec<eraftpb::Message>) -> Vec<Message> {
-        let proof = self.applier.proof();
         let mut out: Vec<Message> =
             messages.into_iter().filter_map(convert::message_out).flat_map(split).collect();
         for message in &mut out {
             match message.kind {
-                MessageKind::Heartbeat | MessageKind::HeartbeatResponse => message.proof = Some(proof),
+                MessageKind::Heartbeat | MessageKind::HeartbeatResponse => {
+                    message.proof = self.proof_for(message.kind);
+                }
                 MessageKind::Snapshot => self.contacts.snapshot_sent(message.to, now),
                 _ => {}
             }
@@ -154,14 +163,41 @@ impl<M: Machine> RaftGroup<M> {
         self.proposals.skip(index, ProposeError::NotLeader { leader: RaftId::new(self.raft.raft.leader_id) });
         self.adopt(snapshot.configuration.clone());
         self.state.since_snapshot = (0, 0);
+        self.unapplied.clear();
+        self.ask_for_missing();
         self.events.push(Event::SnapshotRestored { index });
         Ok(())
     }
 
-    fn apply(&mut self, entries: Vec<eraftpb::Entry>, out: &mut Vec<Action<M::Outcome>>) {
-        let Some((last, last_term)) = entries.last().map(|entry| (entry.index, entry.term)) else { return };
+    pub(super) fn ask_for_missing(&mut self) {
+        self.state.missing = self.applier.machine.missing();
+    }
+
+    /// The host has a sealed part of the state that was missing. What waited for the last one is applied with the next
+    /// `ready`. A part that cannot be read stops the replica, like the snapshot that lists it.
+    pub fn supply(&mut self, blob: BlobId, bytes: &Bytes) -> Result<(), RestoreError> {
+        let supplied = self.applier.machine.supply(blob, bytes);
+        if let Err(error) = &supplied {
+            self.halt(Halt::BadSnapshot { index: self.applier.applied(), reason: error.to_string() });
+        }
+        supplied
+    }
+
+    /// Applies what is committed, unless sealed parts of the state are missing: then it waits.
+    fn apply_committed(&mut self, entries: Vec<eraftpb::Entry>, out: &mut Vec<Action<M::Outcome>>) {
+        self.unapplied.extend(entries);
+        if !self.unapplied.is_empty() && self.applier.machine.missing().is_empty() {
+            let entries = std::mem::take(&mut self.unapplied);
+            self.apply(entries, out);
+        }
+    }
+
+    fn apply(&mut self, entries: VecDeque<eraftpb::Entry>, out: &mut Vec<Action<M::Outcome>>) {
+        let Some((last, last_term)) = entries.back().map(|entry| (entry.index, entry.term)) else { return };
         for entry in entries {
             self.apply_entry(entry, out);
+            let sealed = self.applier.machine.take_sealed();
+            out.extend(sealed.into_iter().map(|(blob, bytes)| Action::Store { blob, bytes }));
             if let Some(halt) = self.reason_to_stop() {
                 return self.halt(halt);
             }

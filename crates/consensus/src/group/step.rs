@@ -4,7 +4,7 @@ use hyperscale_types::{NodeId, Now};
 
 use super::RaftGroup;
 use crate::action::{Event, Halt};
-use crate::apply::Machine;
+use crate::apply::{Machine, StateHash};
 use crate::check::{Refusal, View};
 use crate::convert;
 use crate::id::RaftId;
@@ -17,6 +17,7 @@ impl<M: Machine> RaftGroup<M> {
         }
         if let Err(refusal) = self.view().check(sender, &message) {
             self.events.push(Event::Refused { from: message.from, refusal });
+            self.halt_if_lost(refusal, &message);
             return Err(refusal);
         }
         self.observe(now, &message);
@@ -46,7 +47,16 @@ impl<M: Machine> RaftGroup<M> {
         }
     }
 
-    /// A replica that differs from its leader stops; a leader says who differs from it.
+    /// A leader commits to a follower what that follower acknowledged: a commit beyond the log proves that this disk lost it.
+    /// Votes and acknowledgements of such a replica are worth nothing. Only a member of the present term is believed.
+    fn halt_if_lost(&mut self, refusal: Refusal, message: &Message) {
+        let is_believed = self.configuration.contains(message.from) && message.term >= self.term();
+        if refusal == Refusal::CommitBeyondLog && is_believed {
+            self.halt(Halt::LostEntries { committed: message.commit, last: self.last_index() });
+        }
+    }
+
+    /// A replica that differs from what a majority came to stops; so does a leader that a majority differs from.
     fn compare(&mut self, message: &Message, proof: StateProof) {
         let ours = self.applier.hash_at(proof.index);
         match message.kind {
@@ -55,12 +65,35 @@ impl<M: Machine> RaftGroup<M> {
                 Some(ours) if ours == proof.hash => {}
                 Some(ours) => self.halt(Halt::Diverged { index: proof.index, ours, theirs: proof.hash }),
             },
-            MessageKind::HeartbeatResponse
-                if self.is_leader() && ours.is_some_and(|ours| ours != proof.hash) =>
-            {
-                self.events.push(Event::PeerDiverged { peer: message.from, index: proof.index });
-            }
+            MessageKind::HeartbeatResponse if self.is_leader() && message.term == self.term() => match ours {
+                None => {}
+                Some(ours) if ours == proof.hash => {
+                    self.agreement.agrees(message.term, message.from, proof.index);
+                }
+                Some(ours) => self.differs(message, proof, ours),
+            },
             _ => {}
+        }
+    }
+
+    fn differs(&mut self, message: &Message, proof: StateProof, ours: StateHash) {
+        self.events.push(Event::PeerDiverged { peer: message.from, index: proof.index });
+        self.agreement.differs(message.term, message.from);
+        if self.agreement.is_outvoted(message.term, &self.configuration) {
+            self.halt(Halt::Outvoted { index: proof.index, ours });
+        }
+    }
+
+    /// What a heartbeat says of the state: of a leader what a majority has confirmed, of a follower its own.
+    pub(super) fn proof_for(&self, kind: MessageKind) -> Option<StateProof> {
+        match kind {
+            MessageKind::HeartbeatResponse => Some(self.applier.proof()),
+            MessageKind::Heartbeat => {
+                let own = (self.id, self.applier.applied());
+                let index = self.agreement.confirmed(self.term(), own, &self.configuration);
+                self.applier.hash_at(index).map(|hash| StateProof { index, hash })
+            }
+            _ => None,
         }
     }
 

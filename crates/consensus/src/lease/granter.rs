@@ -1,6 +1,9 @@
 //! The granter's side: which leases the log says are held, and, while this node leads, when each runs out.
+//!
+//! A key that is granted anew has two leases for a while: the new one, which its holder renews, and the former one, which
+//! nobody can renew any more and which ends when its time is over. Until then its former holder may use it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyperscale_types::{Now, Token};
@@ -74,9 +77,12 @@ enum Time {
 /// Leases of one kind.
 #[derive(Debug)]
 pub struct Granter<K> {
+    /// The newest lease of each key: the one that is renewed.
     held: BTreeMap<K, Lease>,
-    /// Only while this node leads.
-    clock: Option<BTreeMap<K, Time>>,
+    /// Leases that were granted anew under another token and have not ended.
+    former: BTreeMap<(K, Token), Duration>,
+    /// Of both. Only while this node leads.
+    clock: Option<BTreeMap<(K, Token), Time>>,
     batches: BTreeMap<ReadId, Vec<Claim<K>>>,
     #[cfg(feature = "bugs")]
     bugs: Bugs,
@@ -86,6 +92,7 @@ impl<K: Ord + Clone> Default for Granter<K> {
     fn default() -> Self {
         Self {
             held: BTreeMap::new(),
+            former: BTreeMap::new(),
             clock: None,
             batches: BTreeMap::new(),
             #[cfg(feature = "bugs")]
@@ -101,22 +108,39 @@ impl<K: Ord + Clone> Granter<K> {
         Self { bugs, ..Self::default() }
     }
 
-    /// The log granted a lease; on every replica, when the entry is applied.
+    /// The log granted a lease; on every replica, when the entry is applied. A lease that the key had before runs on to its
+    /// end.
     pub fn granted(&mut self, now: Now, key: K, token: Token, ttl: Duration) {
-        if let Some(clock) = &mut self.clock {
-            clock.insert(key.clone(), Time::EndsAt(now.plus(ttl)));
+        self.begin_clock(now, &key, token, ttl);
+        let before = self.held.insert(key.clone(), Lease { token, ttl });
+        if let Some(before) = before.filter(|before| before.token != token) {
+            self.former.insert((key, before.token), before.ttl);
         }
-        if bug!(self.bugs, LeaseExpiryOnFollowersClock) {
-            self.clock.get_or_insert_default().insert(key.clone(), Time::EndsAt(now.plus(ttl)));
-        }
-        self.held.insert(key, Lease { token, ttl });
     }
 
-    /// The log ended a lease.
-    pub fn ended(&mut self, key: &K) {
-        self.held.remove(key);
+    /// The log says that a key was granted anew and that this former lease of it has not ended; known from a snapshot.
+    pub fn superseded(&mut self, now: Now, key: K, token: Token, ttl: Duration) {
+        self.begin_clock(now, &key, token, ttl);
+        self.former.insert((key, token), ttl);
+    }
+
+    fn begin_clock(&mut self, now: Now, key: &K, token: Token, ttl: Duration) {
+        if bug!(self.bugs, LeaseExpiryOnFollowersClock) {
+            self.clock.get_or_insert_default();
+        }
         if let Some(clock) = &mut self.clock {
-            clock.remove(key);
+            clock.insert((key.clone(), token), Time::EndsAt(now.plus(ttl)));
+        }
+    }
+
+    /// The log ended a lease, or does not know it.
+    pub fn ended(&mut self, key: &K, token: Token) {
+        if self.held.get(key).is_some_and(|lease| lease.token == token) {
+            self.held.remove(key);
+        }
+        self.former.remove(&(key.clone(), token));
+        if let Some(clock) = &mut self.clock {
+            clock.remove(&(key.clone(), token));
         }
     }
 
@@ -125,8 +149,9 @@ impl<K: Ord + Clone> Granter<K> {
         if bug!(self.bugs, LeaseExpiryOnFollowersClock) && self.clock.is_some() {
             return;
         }
-        let full = |(key, lease): (&K, &Lease)| (key.clone(), Time::EndsAt(now.plus(lease.ttl)));
-        self.clock = Some(self.held.iter().map(full).collect());
+        let held = self.held.iter().map(|(key, lease)| ((key.clone(), lease.token), lease.ttl));
+        let all = held.chain(self.former.iter().map(|(lease, ttl)| (lease.clone(), *ttl)));
+        self.clock = Some(all.map(|(lease, ttl)| (lease, Time::EndsAt(now.plus(ttl)))).collect());
     }
 
     /// This node does not lead any more: its clock says nothing, and no batch is answered.
@@ -152,7 +177,8 @@ impl<K: Ord + Clone> Granter<K> {
         }
         for claim in &claims {
             let held = self.held.get(&claim.key).filter(|lease| lease.token == claim.token);
-            if let (Some(lease), Some(Time::EndsAt(at))) = (held, clock.get_mut(&claim.key)) {
+            let time = clock.get_mut(&(claim.key.clone(), claim.token));
+            if let (Some(lease), Some(Time::EndsAt(at))) = (held, time) {
                 *at = now.plus(lease.ttl);
             }
         }
@@ -177,28 +203,28 @@ impl<K: Ord + Clone> Granter<K> {
         if lease.token != claim.token {
             return Err(LeaseError::Stale { current: lease.token });
         }
-        match clock.get(&claim.key) {
+        match clock.get(&(claim.key.clone(), claim.token)) {
             Some(Time::EndsAt(_)) => Ok(lease.ttl),
             Some(Time::Ending(_)) | None => Err(LeaseError::Ending),
         }
     }
 
-    /// Leases that ran out by this leader's clock, to be proposed. They cannot be renewed any more.
+    /// Leases that ran out by this leader's clock, to be proposed, unless the log does not know them any more: then the host
+    /// says [`Self::ended`]. They cannot be renewed any more.
     pub fn tick(&mut self, now: Now) -> Vec<Expiry<K>> {
         let Some(clock) = &mut self.clock else { return Vec::new() };
-        let mut expired = BTreeSet::new();
-        for (key, time) in clock.iter_mut() {
+        let mut expired = Vec::new();
+        for ((key, token), time) in clock.iter_mut() {
             let is_due = match *time {
                 Time::EndsAt(at) => now >= at,
                 Time::Ending(proposed) => now.since(proposed) >= PROPOSE_AGAIN,
             };
             if is_due {
                 *time = Time::Ending(now);
-                expired.insert(key.clone());
+                expired.push(Expiry { key: key.clone(), token: *token });
             }
         }
-        let token = |key: K| self.held.get(&key).map(|lease| Expiry { token: lease.token, key });
-        expired.into_iter().filter_map(token).collect()
+        expired
     }
 }
 
@@ -305,8 +331,35 @@ mod tests {
         assert_eq!(granter.answer(ReadId(1)), [("w", Err(LeaseError::Ending))]);
         assert_eq!(granter.answer(ReadId(2)), [("w", Err(LeaseError::Ending))]);
         assert_eq!(granter.tick(at(17)).len(), 1, "proposed again until it is applied");
-        granter.ended(&"w");
+        granter.ended(&"w", Token(5));
         assert_eq!(granter.tick(at(30)), []);
+    }
+
+    #[test]
+    fn former_lease_runs_to_its_end_and_is_not_renewed() {
+        let mut granter = leader();
+        granter.granted(at(4), "w", Token(8), TTL);
+        granter.renew(at(10), ReadId(1), [claim(5), claim(8)].concat()).unwrap();
+        let stale = LeaseError::Stale { current: Token(8) };
+        assert_eq!(granter.answer(ReadId(1)), [("w", Err(stale)), ("w", Ok(TTL))]);
+        assert_eq!(granter.tick(at(14)), []);
+        assert_eq!(granter.tick(at(15)), [Expiry { key: "w", token: Token(5) }]);
+        granter.ended(&"w", Token(5));
+        assert_eq!(granter.tick(at(24)), []);
+        assert_eq!(granter.tick(at(25)), [Expiry { key: "w", token: Token(8) }], "and so does the new one");
+        granter.follow();
+        granter.lead(at(30));
+        assert_eq!(granter.tick(at(45)).len(), 1, "former ones that ended do not come back");
+    }
+
+    #[test]
+    fn former_lease_of_a_snapshot_gets_a_full_ttl() {
+        let mut granter = Granter::default();
+        granter.superseded(at(0), "w", Token(5), TTL);
+        granter.granted(at(0), "w", Token(8), TTL);
+        granter.lead(at(10));
+        assert_eq!(granter.tick(at(24)), []);
+        assert_eq!(granter.tick(at(25)).len(), 2);
     }
 
     #[test]

@@ -1,19 +1,22 @@
-//! What the jobs of a register weigh, and which of them ended first. Follows from the jobs: it is not in a snapshot.
+//! What the jobs of a register weigh, and which of them ended first. Follows from the jobs and chunks: it is not in a snapshot.
 
 use std::collections::BTreeSet;
 
 use super::Register;
 use super::command::JobId;
 use super::job::Job;
-use super::limits::{ENDED_BYTES_MAX, Room};
+use super::limits::Room;
 
 /// Sums over the jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Account {
     pub(super) open: usize,
     pub(super) open_bytes: usize,
+    /// Of ended jobs that are not sealed.
     pub(super) ended_bytes: usize,
-    /// By the entry that ended them.
+    /// Of all jobs, sealed ones and the blobs they refer to included.
+    pub(super) logical: u64,
+    /// Ended and not sealed, by the entry that ended them.
     ended: BTreeSet<(u64, JobId)>,
 }
 
@@ -23,7 +26,18 @@ impl Account {
         Room { others: self.open_bytes }
     }
 
+    /// Jobs that ended and are not sealed, with the entries that ended them.
+    pub(super) fn ended(&self) -> impl ExactSizeIterator<Item = &(u64, JobId)> {
+        self.ended.iter()
+    }
+
+    pub(super) fn ended_within(&self, first: u64, last: u64) -> Vec<JobId> {
+        let from = (first, JobId([0; 16]));
+        self.ended.range(from..=(last, JobId([u8::MAX; 16]))).map(|(_, id)| *id).collect()
+    }
+
     fn add(&mut self, id: JobId, job: &Job) {
+        self.logical += job.logical_bytes();
         if let Some(end) = &job.end {
             self.ended.insert((end.index, id));
             self.ended_bytes += job.weight();
@@ -34,6 +48,7 @@ impl Account {
     }
 
     fn remove(&mut self, id: JobId, job: &Job) {
+        self.logical -= job.logical_bytes();
         if let Some(end) = &job.end {
             self.ended.remove(&(end.index, id));
             self.ended_bytes -= job.weight();
@@ -69,29 +84,23 @@ impl Register {
         for (id, job) in &self.jobs {
             self.account.add(*id, job);
         }
+        self.account.logical += self.ended.chunks().values().map(|chunk| chunk.logical_bytes).sum::<u64>();
     }
 
-    /// Forgets ended jobs until the others have room, whatever their `retain`: the first that ended goes first. A job that
-    /// is unknown does not start again either, so its cancel marks are not missed.
-    pub(super) fn make_room(&mut self) -> Vec<JobId> {
-        let mut forgotten = Vec::new();
-        while self.account.ended_bytes > ENDED_BYTES_MAX
-            && let Some((_, id)) = self.account.ended.first().copied()
-        {
-            self.take_out(&BTreeSet::from([id]));
-            self.remove(id);
-            forgotten.push(id);
-        }
-        self.forgotten_early += forgotten.len() as u64;
-        forgotten
+    /// Jobs that ended and are neither sealed nor forgotten, with the entries that ended them, in their order.
+    pub fn ended_jobs(&self) -> impl Iterator<Item = (u64, &Job)> {
+        self.account.ended.iter().filter_map(|(index, id)| self.jobs.get(id).map(|job| (*index, job)))
+    }
+
+    /// Bytes of all jobs that are not forgotten, and of the blobs they refer to.
+    pub fn logical_bytes(&self) -> u64 {
+        self.account.logical
     }
 
     /// The job and its key go.
     pub(super) fn remove(&mut self, id: JobId) {
-        if let Some(job) = self.jobs.remove(&id)
-            && self.keys.get(&job.key) == Some(&id)
-        {
-            self.keys.remove(&job.key);
+        if let Some(job) = self.jobs.remove(&id) {
+            self.ended.unbind(&job.key, id);
         }
     }
 }

@@ -1,19 +1,25 @@
 //! Applying commands: one arm per command, the only place where the register changes.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use hyperscale_types::{NodeId, Token};
 
 use super::cancel::CancelRequest;
 use super::cancel::Cancelled;
+use super::change::Change;
+use super::claim::Claim;
 use super::command::{Body, CONTEXT_BYTES_MAX, Command, JobId, Values};
 use super::end::{End, EndError, EndStatus};
-use super::job::{Job, JobEnd};
-use super::limits::{CAPABILITIES_BYTES_MAX, Limit, Share, WORKERS_MAX, WORKFLOWS_MAX};
-use super::pack::{Pack as _, packed};
+use super::job::JobEnd;
+use super::limits::{Limit, Share, WORKFLOWS_MAX};
 use super::part::{Part, PartState};
+use super::time::Elapsed;
+use super::weight::{WORKFLOW_BYTES, values_bytes, values_weight};
 use super::worker::Worker;
 use super::{Outcome, Refusal, Register, pack, version};
 use crate::apply::{Effects, Machine, Outdated, RestoreError};
+use crate::blob::BlobId;
 
 type Done = Result<Outcome, Refusal>;
 
@@ -23,12 +29,15 @@ impl Machine for Register {
     fn apply(&mut self, index: u64, command: &Bytes, effects: &mut Effects) -> Outcome {
         let outcome = match version::read(command, self.version, Body::since) {
             Ok(command) => {
-                let touched = self.touched(&command.body);
-                self.take_out(&touched.jobs);
-                let outcome = self.dispatch(index, command).unwrap_or_else(Outcome::Refused);
-                self.put_back(&touched.jobs);
-                self.make_room().put(effects);
-                self.report(&touched, effects);
+                let jobs = self.jobs_of(&command.body);
+                let may_end = matches!(command.body, Body::JobEnd { .. } | Body::DcEnd { .. });
+                self.take_out(&jobs);
+                let outcome = self.dispatch(index, command, &jobs).unwrap_or_else(Outcome::Refused);
+                self.put_back(&jobs);
+                if may_end {
+                    self.seal_if_due();
+                }
+                self.report(effects);
                 outcome
             }
             Err(refusal) => Outcome::Refused(refusal),
@@ -45,26 +54,81 @@ impl Machine for Register {
         pack::read(self, state)
     }
 
+    fn blobs(&self) -> BTreeSet<BlobId> {
+        Register::blobs(self)
+    }
+
     fn outdated(&self) -> Option<Outdated> {
         self.ahead()
+    }
+
+    fn take_sealed(&mut self) -> Vec<(BlobId, Bytes)> {
+        self.take_fresh()
+    }
+
+    fn missing(&self) -> Vec<BlobId> {
+        if self.has_unread() { self.unread().collect() } else { Vec::new() }
+    }
+
+    fn supply(&mut self, blob: BlobId, bytes: &Bytes) -> Result<(), RestoreError> {
+        self.read_chunk(blob, bytes)
     }
 }
 
 impl Register {
-    fn dispatch(&mut self, index: u64, command: Command) -> Done {
+    /// Jobs whose weight or end a command may change.
+    fn jobs_of(&self, body: &Body) -> BTreeSet<JobId> {
+        match body {
+            Body::JobAccept(accept) => {
+                self.ended.job_of_key(&accept.key).into_iter().chain([accept.job]).collect()
+            }
+            Body::JobLeader { job, .. }
+            | Body::Ready { job, .. }
+            | Body::Context { job, .. }
+            | Body::WorkflowEnd { job, .. }
+            | Body::Cancel { job, .. }
+            | Body::Control { job, .. }
+            | Body::DcAssign { job, .. }
+            | Body::JobEnd { job, .. } => BTreeSet::from([*job]),
+            Body::DcEnd { part, .. } => BTreeSet::from([part.job]),
+            Body::Assign(assign) => BTreeSet::from([assign.job]),
+            Body::AttemptEnd { segment, .. } | Body::AttemptWindows { segment, .. } => {
+                BTreeSet::from([segment.job])
+            }
+            Body::JobForget { first, last } => self.account.ended_within(*first, *last).into_iter().collect(),
+            // Losing an attempt changes neither weight nor end.
+            Body::WorkerGrant { .. }
+            | Body::WorkerGone { .. }
+            | Body::WorkerOwner { .. }
+            | Body::DcState { .. }
+            | Body::ClusterVersion { .. } => BTreeSet::new(),
+        }
+    }
+
+    /// `jobs` are those that were taken out of the account.
+    fn dispatch(&mut self, index: u64, command: Command, jobs: &BTreeSet<JobId>) -> Done {
         if !command.body.belongs_to(self.group) {
             return Err(Refusal::WrongGroup);
         }
         let token = command.token;
         match command.body {
-            Body::JobAccept(accept) => self.accept(*accept),
-            Body::JobLeader { job, leader } => self.lead(index, token, job, leader),
+            Body::JobAccept(accept) => self.accept(index, *accept),
+            Body::JobLeader { job, leader, elapsed, .. } => self.lead(index, token, job, leader, elapsed),
             Body::WorkerGrant { worker, boot, cores, lease_ms, capabilities } => {
                 self.grant(worker, Worker::new(boot, Token(index), lease_ms, cores, capabilities))
             }
-            Body::WorkerGone { worker, grant } => self.gone(worker, grant),
-            Body::Assign(assign) => self.assign(token, assign),
-            Body::AttemptEnd { segment, attempt, end } => self.attempt_end(token, &segment, attempt, end),
+            Body::WorkerGone { worker, grant, .. } => self.gone(worker, grant),
+            Body::WorkerOwner { worker, grant, owner, replaces } => {
+                self.own(index, worker, grant, owner, replaces)
+            }
+            Body::Ready { job, workflows, priority, least_cores } => {
+                self.ready(index, token, job, Claim { index, priority, least_cores, workflows })
+            }
+            Body::Assign(assign) => self.assign(index, token, &assign),
+            Body::AttemptEnd { segment, attempt, end } => self.attempt_end(token, segment, attempt, end),
+            Body::AttemptWindows { segment, attempt, windows } => {
+                self.attempt_windows(token, segment, attempt, windows)
+            }
             Body::Context { job, workflow, version, values } => {
                 self.context(token, job, workflow, version, values)
             }
@@ -86,104 +150,84 @@ impl Register {
                 self.dc_state(index, datacenter, class, proposer)
             }
             Body::JobEnd { job, end } => self.job_end(index, token, job, end),
-            Body::JobForget { job } => self.forget(job),
+            Body::JobForget { first, last } => Ok(self.forget(first, last, jobs)),
             Body::ClusterVersion { version } => self.cluster_version(version),
         }
     }
 
-    fn lead(&mut self, index: u64, token: Token, job: JobId, leader: NodeId) -> Done {
+    fn lead(&mut self, index: u64, token: Token, id: JobId, leader: NodeId, elapsed: Elapsed) -> Done {
         let (reuses_token, forgets_marks) = (bug!(self.bugs, ReuseToken), bug!(self.bugs, ForgetCancelMark));
-        let job = self.job_mut(job)?;
+        let job = self.job_mut(id)?;
         job.may_replace(token)?;
         let granted = if reuses_token && job.leader.is_some() { job.token() } else { Token(index) };
         if forgets_marks {
+            job.tally.weight -= job.cancelled.weight();
             job.cancelled = Cancelled::default();
         }
         job.leader = Some((leader, granted));
+        let changed = job.set_clocks(elapsed);
+        self.changes.push(Change::Job(id));
+        self.changes.extend(changed.into_iter().map(|workflow| Change::Workflow(id, workflow)));
         Ok(Outcome::Granted(granted))
     }
 
-    fn grant(&mut self, id: NodeId, worker: Worker) -> Done {
-        let known = self.workers.get(&id);
-        match known {
-            Some(known) if known.boot == worker.boot => return Ok(Outcome::Granted(known.grant)),
-            Some(known) if known.boot > worker.boot => return Err(Refusal::OldBoot),
-            Some(_) | None => {}
-        }
-        let others = self.workers.len() - usize::from(known.is_some());
-        Limit::Workers.hold(others + 1, WORKERS_MAX)?;
-        Limit::CapabilitiesBytes.hold(packed(&worker.capabilities), CAPABILITIES_BYTES_MAX)?;
-        // If it restarted, what it ran is gone with its old life.
-        self.lose(id);
-        let grant = worker.grant;
-        self.workers.insert(id, worker);
-        Ok(Outcome::Granted(grant))
-    }
-
-    fn gone(&mut self, worker: NodeId, grant: Token) -> Done {
-        let current = self.workers.get(&worker).map(|known| known.grant);
-        if current != Some(grant) {
-            return Err(Refusal::StaleGrant { current });
-        }
-        self.lose(worker);
-        Ok(Outcome::Done)
-    }
-
-    fn context(&mut self, token: Token, job: JobId, workflow: String, version: u64, values: Values) -> Done {
+    fn context(&mut self, token: Token, id: JobId, name: String, version: u64, values: Values) -> Done {
         let room = self.account.room();
-        let job = self.job_mut(job)?;
+        let job = self.job_mut(id)?;
         job.fence(token)?;
         if matches!(&values, Values::Inline(bytes) if bytes.len() > CONTEXT_BYTES_MAX) {
             return Err(Refusal::TooLarge);
         }
-        let last = job.context(&workflow);
+        let last = job.context(&name);
         let next = last.map_or(1, |(version, _)| version.saturating_add(1));
         if version != next {
             return Err(Refusal::StaleContext { next });
         }
-        let others = job.contexts.len() - usize::from(last.is_some());
-        Limit::name(&workflow)?;
-        Limit::Workflows.hold(others + 1, WORKFLOWS_MAX)?;
-        let before = last.map_or(0, |last| packed(&workflow) + packed(last));
+        let before = last.map_or((0, 0), |last| (values_weight(last), values_bytes(&last.1)));
         let provided = (version, values);
-        let more = (packed(&workflow) + packed(&provided)).saturating_sub(before);
-        room.check(job, more, Share::Open)?;
-        job.contexts.insert(workflow, provided);
+        let weight = job.room_for_workflow(&name)? + values_weight(&provided);
+        room.check(job, weight.saturating_sub(before.0), Share::Open)?;
+        job.tally.weight = job.tally.weight + weight - before.0;
+        job.tally.blob_bytes = job.tally.blob_bytes + values_bytes(&provided.1) - before.1;
+        job.workflows.entry(name.clone()).or_default().context = Some(provided);
+        self.changes.push(Change::Workflow(id, name));
         Ok(Outcome::Done)
     }
 
     fn workflow_end(
         &mut self,
         token: Token,
-        job: JobId,
-        workflow: String,
+        id: JobId,
+        name: String,
         (status, error): (EndStatus, Option<EndError>),
     ) -> Done {
         let room = self.account.room();
-        let job = self.job_mut(job)?;
+        let job = self.job_mut(id)?;
         job.fence(token)?;
-        match job.workflow_end(&workflow) {
+        match job.workflow_end(&name) {
             Some((known, _)) if *known == status => return Ok(Outcome::Repeated),
             Some(_) => return Err(Refusal::AlreadyEnded),
             None => {}
         }
-        if job.is_running(Some(&workflow)) {
+        if job.is_running(Some(&name)) {
             return Err(Refusal::Running);
         }
-        Limit::name(&workflow)?;
-        Limit::Workflows.hold(job.workflows.len() + 1, WORKFLOWS_MAX)?;
-        let end = (status, error.map(|error| error.fitted(room, job)));
-        room.check(job, packed(&workflow) + packed(&end), Share::Closing)?;
-        job.workflows.insert(workflow, end);
+        let weight = job.room_for_workflow(&name)?;
+        room.check(job, weight, Share::Closing)?;
+        job.tally.weight += weight;
+        let error = job.keep_error(room, error);
+        job.workflows.entry(name.clone()).or_default().end = Some((status, error));
+        self.stop_waiting(id, &name);
+        self.changes.push(Change::Workflow(id, name));
         Ok(Outcome::Done)
     }
 
-    fn job_end(&mut self, index: u64, token: Token, job: JobId, how: End) -> Done {
+    fn job_end(&mut self, index: u64, token: Token, id: JobId, how: End) -> Done {
         if bug!(self.bugs, EndJobTwice) {
-            self.job_mut(job)?.end = None;
+            self.job_mut(id)?.end = None;
         }
         let room = self.account.room();
-        let job = self.job_mut(job)?;
+        let job = self.job_mut(id)?;
         if job.end.as_ref().is_some_and(|end| end.how.is_like(&how)) {
             return Ok(Outcome::Repeated);
         }
@@ -191,17 +235,25 @@ impl Register {
         if job.is_running(None) {
             return Err(Refusal::Running);
         }
-        job.end = Some(JobEnd { how: how.fitted(room, job), index });
+        let how = job.keep_end(room, how);
+        job.end = Some(JobEnd { how, index });
+        self.stop_waiting_at_all(id);
+        self.changes.push(Change::Job(id));
         Ok(Outcome::Done)
     }
 
-    fn forget(&mut self, id: JobId) -> Done {
-        let job = self.jobs.get(&id).ok_or(Refusal::UnknownJob)?;
-        if job.end.is_none() {
-            return Err(Refusal::NotEnded);
+    /// Forgets the jobs that ended within a range, whole ones one by one and sealed ones chunk by chunk.
+    fn forget(&mut self, first: u64, last: u64, forgotten: &BTreeSet<JobId>) -> Outcome {
+        let ended =
+            |job: &super::Job| job.end.as_ref().is_some_and(|end| (first..=last).contains(&end.index));
+        let whole: Vec<JobId> =
+            forgotten.iter().filter(|id| self.jobs.get(id).is_some_and(ended)).copied().collect();
+        let sealed = self.forget_chunks(first, last);
+        for id in &whole {
+            self.remove(*id);
+            self.changes.push(Change::Job(*id));
         }
-        self.remove(id);
-        Ok(Outcome::Done)
+        if whole.is_empty() && sealed == 0 { Outcome::Repeated } else { Outcome::Done }
     }
 
     fn cluster_version(&mut self, version: u32) -> Done {
@@ -211,8 +263,16 @@ impl Register {
         self.version = version;
         Ok(Outcome::Done)
     }
+}
 
-    pub(super) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, Refusal> {
-        self.jobs.get_mut(&job).ok_or(Refusal::UnknownJob)
+impl super::Job {
+    /// What a workflow adds if the log does not know it yet; refused if there are too many, or its name is too long.
+    fn room_for_workflow(&self, name: &str) -> Result<usize, Refusal> {
+        if self.workflows.contains_key(name) {
+            return Ok(0);
+        }
+        Limit::name(name)?;
+        Limit::Workflows.hold(self.workflows.len() + 1, WORKFLOWS_MAX)?;
+        Ok(WORKFLOW_BYTES + name.len())
     }
 }

@@ -1,121 +1,147 @@
-//! Attempts of segments: given to workers, ended, lost.
+//! Attempts of segments: ended, lost, and what was measured before they were lost.
 
 use hyperscale_types::{NodeId, Token};
 
-use super::command::{Assign, Segment};
-use super::end::End;
-use super::job::{Attempt, AttemptState, Job};
-use super::limits::{Limit, SEGMENTS_MAX, Share};
+use super::assign::AssignSegment;
+use super::change::Change;
+use super::command::{JobId, Segment};
+use super::end::{End, EndStatus};
+use super::job::Job;
+use super::worker::Promises;
 use super::{Outcome, Refusal, Register};
+use crate::blob::BlobId;
 
 type Done = Result<Outcome, Refusal>;
 
+/// One attempt of a segment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Attempt {
+    /// Counts from 1.
+    pub number: u32,
+    /// The worker that got it.
+    pub worker: NodeId,
+    /// The grant of that worker.
+    pub grant: Token,
+    /// The core group it shares; zero: its cores are its own.
+    pub group: u32,
+    /// Cores, its own or those of its group.
+    pub cores: u32,
+    /// Virtual users.
+    pub vus: u32,
+    /// Where in the workflow's load curve it joined.
+    pub elapsed_ms: u64,
+    /// Iterations that were left to it, if they are counted.
+    pub iterations_left: Option<u64>,
+    /// What became of it.
+    pub state: AttemptState,
+}
+
+/// What became of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AttemptState {
+    /// Given to its worker and not heard of since, as far as the log goes.
+    Running,
+    /// Its worker's lease ran out.
+    Lost {
+        /// What was measured before, if its job leader committed it.
+        windows: Option<BlobId>,
+    },
+    /// It ended; this is what counts.
+    Ended(End),
+}
+
+impl Attempt {
+    pub(super) fn new(it: &AssignSegment) -> Self {
+        Self {
+            number: it.attempt,
+            worker: it.worker,
+            grant: it.grant,
+            group: it.group,
+            cores: it.cores,
+            vus: it.vus,
+            elapsed_ms: it.elapsed_ms,
+            iterations_left: it.iterations_left,
+            state: AttemptState::Running,
+        }
+    }
+
+    /// Whether its worker's lease ran out, or its worker said so.
+    pub fn is_lost(&self) -> bool {
+        match &self.state {
+            AttemptState::Lost { .. } => true,
+            AttemptState::Ended(end) => end.status == EndStatus::Lost,
+            AttemptState::Running => false,
+        }
+    }
+
+    /// Whether its worker did not take it.
+    pub fn is_refused(&self) -> bool {
+        matches!(&self.state, AttemptState::Ended(end) if end.status == EndStatus::Refused)
+    }
+}
+
 impl Register {
-    /// All attempts of the worker are lost.
-    pub(super) fn lose(&mut self, worker: NodeId) {
-        let Some(gone) = self.workers.remove(&worker) else { return };
-        for segment in gone.promised.into_keys() {
-            let job = self.jobs.get_mut(&segment.job);
-            let attempt = job.and_then(|job| job.segments.get_mut(&(segment.workflow, segment.number)));
-            if let Some(attempt) = attempt.filter(|attempt| attempt.state == AttemptState::Running) {
-                attempt.state = AttemptState::Lost;
+    /// Attempts are lost with the grant they were assigned under.
+    pub(super) fn lose(&mut self, promised: Promises) {
+        for segment in promised.into_segments() {
+            if let Some(job) = self.jobs.get_mut(&segment.job) {
+                job.lose_attempt(&segment);
             }
+            self.changes.push(Change::Segment(segment));
         }
     }
 
-    pub(super) fn assign(&mut self, token: Token, assign: Assign) -> Done {
-        let job = self.jobs.get(&assign.segment.job).ok_or(Refusal::UnknownJob)?;
-        self.may_assign(job, token, &assign)?;
-        let attempt = Attempt::new(&assign);
-        self.has_room(job, &assign.segment, &attempt)?;
-        let worker = self.workers.get_mut(&assign.worker).expect("checked that it has a grant");
-        worker.promised.insert(assign.segment.clone(), assign.cores);
-        let job = self.job_mut(assign.segment.job)?;
-        job.segments.insert((assign.segment.workflow, assign.segment.number), attempt);
-        Ok(Outcome::Done)
-    }
-
-    /// The compare half of compare-and-set.
-    fn may_assign(&self, job: &Job, token: Token, assign: &Assign) -> Result<(), Refusal> {
-        let token = if bug!(self.bugs, IgnoreTokenOnAssign) { job.token() } else { token };
-        job.fence(token)?;
-        if job.is_cancelled(&assign.segment.workflow) {
-            return Err(Refusal::Cancelled);
-        }
-        if job.workflow_end(&assign.segment.workflow).is_some() {
-            return Err(Refusal::AlreadyEnded);
-        }
-        let last = job.attempt(&assign.segment.workflow, assign.segment.number);
-        if last.is_some_and(|last| last.state == AttemptState::Running)
-            && !bug!(self.bugs, AssignWhileRunning)
-        {
-            return Err(Refusal::Running);
-        }
-        let next = last.map_or(1, |last| last.number.saturating_add(1));
-        if assign.attempt != next {
-            return Err(Refusal::WrongAttempt { next });
-        }
-        let worker = self.workers.get(&assign.worker);
-        let current = worker.map(|worker| worker.grant);
-        let worker = worker.filter(|worker| worker.grant == assign.grant && worker.boot == assign.boot);
-        let worker = worker.ok_or(Refusal::StaleGrant { current })?;
-        let are_free = assign.cores > 0 && assign.cores <= worker.free();
-        if !are_free && !bug!(self.bugs, DoublePromiseCore) {
-            return Err(Refusal::CoresNotFree { free: worker.free() });
-        }
-        Ok(())
-    }
-
-    /// Another attempt takes the place of the one before; only another segment needs room.
-    fn has_room(&self, job: &Job, segment: &Segment, attempt: &Attempt) -> Result<(), Refusal> {
-        if job.attempt(&segment.workflow, segment.number).is_some() {
-            return Ok(());
-        }
-        Limit::name(&segment.workflow)?;
-        Limit::Segments.hold(job.segments.len() + 1, SEGMENTS_MAX)?;
-        self.account.room().check(job, attempt.weight(&segment.workflow), Share::Open)
-    }
-
-    pub(super) fn attempt_end(&mut self, token: Token, segment: &Segment, number: u32, end: End) -> Done {
+    pub(super) fn attempt_end(&mut self, token: Token, segment: Segment, number: u32, end: End) -> Done {
         let accepts_stale = bug!(self.bugs, AcceptStaleAttempt);
         let room = self.account.room();
         let job = self.job_mut(segment.job)?;
         job.fence(token)?;
-        let end = end.fitted(room, job);
-        let place = (segment.workflow.clone(), segment.number);
-        let attempt = job.segments.get_mut(&place).ok_or(Refusal::Superseded)?;
-        if accepts_stale && attempt.number != number {
-            attempt.state = AttemptState::Ended(end);
-            return Ok(Outcome::Done);
-        }
-        if attempt.number != number {
+        let record = job.segment(&segment.workflow, segment.number).ok_or(Refusal::Superseded)?;
+        let last = record.last();
+        if last.number != number && !accepts_stale {
             return Err(Refusal::Superseded);
         }
-        match &attempt.state {
+        match &last.state {
             AttemptState::Running => {}
             AttemptState::Ended(known) if known.is_like(&end) => return Ok(Outcome::Repeated),
-            AttemptState::Ended(_) | AttemptState::Lost => return Err(Refusal::Superseded),
+            AttemptState::Ended(_) | AttemptState::Lost { .. } if accepts_stale => {}
+            AttemptState::Ended(_) | AttemptState::Lost { .. } => return Err(Refusal::Superseded),
         }
-        attempt.state = AttemptState::Ended(end);
-        let worker = attempt.worker;
-        if let Some(worker) = self.workers.get_mut(&worker) {
-            worker.promised.remove(segment);
+        let (worker, grant, is_own) = (last.worker, last.grant, last.number == number);
+        let end = job.keep_end(room, end);
+        job.end_attempt(&segment, end);
+        if is_own {
+            self.release(worker, grant, &segment);
         }
+        self.changes.push(Change::Segment(segment));
         Ok(Outcome::Done)
     }
-}
 
-impl Attempt {
-    fn new(assign: &Assign) -> Self {
-        Self {
-            number: assign.attempt,
-            worker: assign.worker,
-            grant: assign.grant,
-            cores: assign.cores,
-            vus: assign.vus,
-            elapsed_ms: assign.elapsed_ms,
-            iterations_left: assign.iterations_left,
-            state: AttemptState::Running,
+    /// Windows of a lost attempt count once they are committed; those of any other are its end's.
+    pub(super) fn attempt_windows(
+        &mut self,
+        token: Token,
+        segment: Segment,
+        number: u32,
+        blob: BlobId,
+    ) -> Done {
+        let job = self.job_mut(segment.job)?;
+        job.fence(token)?;
+        let record = job.segment_mut(&segment.workflow, segment.number).ok_or(Refusal::Superseded)?;
+        let attempt = record.attempts.iter_mut().find(|attempt| attempt.number == number);
+        let attempt = attempt.ok_or(Refusal::Superseded)?;
+        let AttemptState::Lost { windows } = &mut attempt.state else { return Err(Refusal::NotLost) };
+        match windows {
+            Some(known) if *known == blob => return Ok(Outcome::Repeated),
+            Some(_) => return Err(Refusal::AlreadyEnded),
+            None => *windows = Some(blob),
         }
+        job.tally.blob_bytes += blob.length;
+        self.changes.push(Change::Segment(segment));
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, Refusal> {
+        self.jobs.get_mut(&job).ok_or_else(|| self.ended.refusal(job))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::change::Change;
 use super::command::{JobId, RequestId};
 use super::end::cut;
 use super::job::{Job, REASON_BYTES_MAX};
@@ -29,6 +30,18 @@ pub struct CancelRequest {
     pub caller: String,
 }
 
+impl Cancelled {
+    /// What the marks weigh beside the job.
+    pub(super) fn weight(&self) -> usize {
+        let requests = self.requests.iter().map(|(request, why)| packed(request) + packed(why));
+        packed_names(&self.workflows) + requests.sum::<usize>()
+    }
+}
+
+fn packed_names(names: &BTreeSet<String>) -> usize {
+    names.iter().map(packed).sum()
+}
+
 impl Job {
     /// Whether nothing of this workflow may start again.
     pub fn is_cancelled(&self, workflow: &str) -> bool {
@@ -51,13 +64,13 @@ impl Register {
     /// cancels; it is only not recognised when it is repeated, which changes nothing.
     pub(super) fn cancel(
         &mut self,
-        job: JobId,
+        id: JobId,
         workflows: Vec<String>,
         request: RequestId,
         mut why: CancelRequest,
     ) -> Result<Outcome, Refusal> {
         let room = self.account.room();
-        let job = self.job_mut(job)?;
+        let job = self.job_mut(id)?;
         if job.cancelled.requests.contains_key(&request) {
             return Ok(Outcome::Repeated);
         }
@@ -70,15 +83,25 @@ impl Register {
         new.iter().try_for_each(|name| Limit::name(name))?;
         Limit::Workflows.hold(job.cancelled.workflows.len() + new.len(), WORKFLOWS_MAX)?;
         if !new.is_empty() {
-            room.check(job, packed(&new), Share::Closing)?;
+            room.check(job, packed_names(&new), Share::Closing)?;
         }
         job.cancelled.whole |= is_whole;
+        job.tally.weight += packed_names(&new);
+        let waiting = if is_whole { Vec::new() } else { new.iter().cloned().collect::<Vec<_>>() };
         job.cancelled.workflows.extend(new);
         cut(&mut why.reason, REASON_BYTES_MAX);
         cut(&mut why.caller, NAME_BYTES_MAX);
         let more = packed(&request) + packed(&why);
         if job.cancelled.requests.len() < CANCELS_MAX && room.check(job, more, Share::Closing).is_ok() {
+            job.tally.weight += more;
             job.cancelled.requests.insert(request, why);
+        }
+        self.changes.push(Change::Cancelled(id));
+        if is_whole {
+            self.stop_waiting_at_all(id);
+        }
+        for workflow in &waiting {
+            self.stop_waiting(id, workflow);
         }
         Ok(Outcome::Done)
     }

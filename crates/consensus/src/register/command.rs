@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use bytes::Bytes;
-use hyperscale_types::{BootEpoch, NodeId, Token};
+use hyperscale_types::{BootEpoch, NodeId, Priority, Token};
 
+use super::assign::Assign;
 use super::end::{End, EndError, EndStatus};
 use super::options::JobOptions;
+use super::time::Elapsed;
 use crate::blob::BlobId;
 
 /// Largest context in the log; larger ones are blobs.
@@ -98,8 +100,12 @@ pub enum Body {
     JobLeader {
         /// The job.
         job: JobId,
-        /// Who.
+        /// The manager or gate.
         leader: NodeId,
+        /// What the clocks of the job show, so that deadlines survive the change. Clocks never go back.
+        elapsed: Elapsed,
+        /// Shown to people.
+        reason: String,
     },
     /// A worker may work; the index of the entry is the grant.
     WorkerGrant {
@@ -114,14 +120,38 @@ pub enum Body {
         /// What it can beyond what every worker can.
         capabilities: BTreeSet<String>,
     },
-    /// A worker's lease ran out, or it left.
+    /// A grant of a worker ends: its lease ran out, or the worker left.
     WorkerGone {
         /// The worker.
         worker: NodeId,
-        /// The grant that ends.
+        /// The grant that ends: the one in force, or that of a former boot.
         grant: Token,
+        /// Shown to people.
+        reason: String,
     },
-    /// An attempt is given to a worker.
+    /// A manager speaks for a worker from now on; the index of the entry is the owner token. Grant and attempts stay.
+    WorkerOwner {
+        /// The worker.
+        worker: NodeId,
+        /// The grant in force.
+        grant: Token,
+        /// The manager.
+        owner: NodeId,
+        /// The owner token that this one replaces; zero: nobody owns the worker under this grant.
+        replaces: Token,
+    },
+    /// Workflows that are ready wait for cores. Replaces what the job waited for before; its place in the order stays.
+    Ready {
+        /// The job.
+        job: JobId,
+        /// The workflows; none: the job does not wait any more.
+        workflows: BTreeSet<String>,
+        /// The highest priority among them.
+        priority: Priority,
+        /// Cores without which the batch is not placed.
+        least_cores: u32,
+    },
+    /// Attempts are given to workers, all of them or none.
     Assign(Assign),
     /// An attempt ended.
     AttemptEnd {
@@ -131,6 +161,15 @@ pub enum Body {
         attempt: u32,
         /// How.
         end: End,
+    },
+    /// What was measured by an attempt before it was lost.
+    AttemptWindows {
+        /// Of which segment.
+        segment: Segment,
+        /// The attempt that was lost.
+        attempt: u32,
+        /// Its windows, stored on a quorum.
+        windows: BlobId,
     },
     /// Values a workflow provides.
     Context {
@@ -214,10 +253,13 @@ pub enum Body {
         /// How.
         end: End,
     },
-    /// The job ended `retain` ago.
+    /// Jobs that ended `retain` ago are forgotten: those that ended by entries from `first` to `last`. A sealed chunk goes when
+    /// all of it is in the range.
     JobForget {
-        /// Which.
-        job: JobId,
+        /// The first end.
+        first: u64,
+        /// The last end.
+        last: u64,
     },
     /// Every voter understands this version.
     ClusterVersion {
@@ -238,8 +280,11 @@ impl Body {
             | Self::ClusterVersion { .. } => true,
             Self::WorkerGrant { .. }
             | Self::WorkerGone { .. }
+            | Self::WorkerOwner { .. }
+            | Self::Ready { .. }
             | Self::Assign(_)
             | Self::AttemptEnd { .. }
+            | Self::AttemptWindows { .. }
             | Self::Context { .. }
             | Self::WorkflowEnd { .. }
             | Self::Control { .. } => matches!(group, Group::Managers),
@@ -276,29 +321,6 @@ pub struct Origin {
     pub part: Token,
     /// The job-leader token of the gate that sent it.
     pub gate_token: Token,
-}
-
-/// An attempt given to a worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assign {
-    /// The segment.
-    pub segment: Segment,
-    /// Counts from 1.
-    pub attempt: u32,
-    /// The worker.
-    pub worker: NodeId,
-    /// Its life.
-    pub boot: BootEpoch,
-    /// Its grant.
-    pub grant: Token,
-    /// Cores it takes.
-    pub cores: u32,
-    /// Virtual users it runs.
-    pub vus: u32,
-    /// Where in the workflow's load curve it joins.
-    pub elapsed_ms: u64,
-    /// Iterations that are left to it, if they are counted.
-    pub iterations_left: Option<u64>,
 }
 
 /// Values of a context. They may be secret, so they are never shown: not even by `Debug`.

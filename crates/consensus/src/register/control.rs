@@ -14,6 +14,7 @@
 
 use hyperscale_types::Token;
 
+use super::change::Change;
 use super::command::{JobId, LoadChange, RequestId};
 use super::job::Job;
 use super::limits::{Limit, Share};
@@ -100,13 +101,13 @@ impl Register {
         &mut self,
         index: u64,
         token: Token,
-        job: JobId,
+        id: JobId,
         workflow: String,
         change: LoadChange,
         request: RequestId,
     ) -> Result<Outcome, Refusal> {
         let room = self.account.room();
-        let job = self.job_mut(job)?;
+        let job = self.job_mut(id)?;
         let is_same = |control: &&Control| control.request == request && control.workflow == workflow;
         if let Some(known) = job.controls.iter().find(is_same) {
             return if known.change == change {
@@ -119,7 +120,9 @@ impl Register {
         job.may_change(&workflow, change)?;
         let control = Control { workflow, change, request, index };
         room.check(job, packed(&control), Share::Open)?;
+        job.tally.weight += packed(&control);
         job.controls.push(control);
+        self.changes.push(Change::Control(id));
         Ok(Outcome::Controlled { index, is_repeat: false })
     }
 }

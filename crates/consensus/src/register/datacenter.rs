@@ -2,6 +2,7 @@
 
 use hyperscale_types::NodeId;
 
+use super::change::Change;
 use super::command::DatacenterClass;
 use super::limits::Limit;
 use super::{Outcome, Refusal, Register};
@@ -35,6 +36,7 @@ impl Register {
         let others = self.datacenters.len() - usize::from(known.is_some());
         Limit::Datacenters.hold(others + 1, DATACENTERS_MAX)?;
         Limit::name(&name)?;
+        self.changes.push(Change::Datacenter(name.clone()));
         self.datacenters.insert(name, Datacenter { class, proposer, index });
         Ok(Outcome::Done)
     }

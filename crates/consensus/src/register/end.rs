@@ -57,11 +57,6 @@ impl End {
     pub(super) fn is_like(&self, other: &Self) -> bool {
         (self.status, self.result) == (other.status, other.result)
     }
-
-    /// With its texts cut to what there is room for.
-    pub(super) fn fitted(self, room: Room, job: &Job) -> Self {
-        Self { error: self.error.map(|error| error.fitted(room, job)), ..self }
-    }
 }
 
 impl EndError {

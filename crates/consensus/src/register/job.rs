@@ -6,19 +6,24 @@ use std::collections::BTreeMap;
 use hyperscale_types::{NodeId, Token};
 
 use super::Refusal;
+use super::assign::AssignSegment;
+use super::attempt::{Attempt, AttemptState};
 use super::cancel::Cancelled;
-use super::command::{Accept, Origin, Values};
+use super::command::{Accept, Origin, Segment, Values};
 use super::control::Control;
 use super::end::{End, EndError, EndStatus};
+use super::limits::Room;
 use super::options::JobOptions;
-use super::part::{Part, PartState};
+use super::part::Part;
+use super::weight::Tally;
+use super::workflow::{SegmentRecord, Workflow};
 use crate::blob::BlobId;
 
 /// Longest reason of a cancel or an end that is kept; longer ones are cut.
 pub const REASON_BYTES_MAX: usize = 1024;
 
 /// A job.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Its idempotency key.
     pub key: String,
@@ -30,19 +35,22 @@ pub struct Job {
     pub origin: Option<Origin>,
     /// Who submitted it, as far as that is known.
     pub caller: String,
+    /// The entry that accepted it. Waiting jobs of equal priority are served in this order.
+    pub accepted: u64,
     /// The manager or gate that leads it, and its token.
     pub leader: Option<(NodeId, Token)>,
+    /// Time since its acceptance when that leader was granted, see `time`.
+    pub elapsed_ms: u64,
     /// How it ended.
     pub end: Option<JobEnd>,
     pub(super) cancelled: Cancelled,
-    /// The last attempt of each segment, by workflow and number.
-    pub(super) segments: BTreeMap<(String, u32), Attempt>,
-    pub(super) contexts: BTreeMap<String, (u64, Values)>,
-    pub(super) workflows: BTreeMap<String, (EndStatus, Option<EndError>)>,
+    pub(super) workflows: BTreeMap<String, Workflow>,
     /// Changes of load, in the order of the log.
     pub(super) controls: Vec<Control>,
     /// Parts of datacenters, by datacenter and token. Of gates only.
     pub(super) parts: BTreeMap<(String, Token), Part>,
+    /// Sums over the above.
+    pub(super) tally: Tally,
 }
 
 /// How a job ended.
@@ -54,55 +62,26 @@ pub struct JobEnd {
     pub index: u64,
 }
 
-/// The last attempt of a segment.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Attempt {
-    /// Counts from 1.
-    pub number: u32,
-    /// Who got it.
-    pub worker: NodeId,
-    /// Under which grant.
-    pub grant: Token,
-    /// Cores.
-    pub cores: u32,
-    /// Virtual users.
-    pub vus: u32,
-    /// Where in the workflow's load curve it joined.
-    pub elapsed_ms: u64,
-    /// Iterations that were left to it, if they are counted.
-    pub iterations_left: Option<u64>,
-    /// What became of it.
-    pub state: AttemptState,
-}
-
-/// What became of an attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum AttemptState {
-    /// Given to its worker and not heard of since, as far as the log goes.
-    Running,
-    /// Its worker's lease ran out.
-    Lost,
-    /// It ended; this is what counts.
-    Ended(End),
-}
-
 impl Job {
-    pub(super) fn new(accept: Accept) -> Self {
-        Self {
+    pub(super) fn new(index: u64, accept: Accept) -> Self {
+        let mut job = Self {
             key: accept.key,
             plan: accept.plan,
             options: accept.options,
             origin: accept.origin,
             caller: accept.caller,
+            accepted: index,
             leader: None,
+            elapsed_ms: 0,
             end: None,
             cancelled: Cancelled::default(),
-            segments: BTreeMap::new(),
-            contexts: BTreeMap::new(),
             workflows: BTreeMap::new(),
             controls: Vec::new(),
             parts: BTreeMap::new(),
-        }
+            tally: Tally::default(),
+        };
+        job.tally = Tally::of(&job);
+        job
     }
 
     /// The token in force; zero before somebody leads.
@@ -110,33 +89,58 @@ impl Job {
         self.leader.map_or(Token(0), |(_, token)| token)
     }
 
+    /// Its workflows that the log knows: assigned, ended, or providing something.
+    pub fn workflows(&self) -> impl ExactSizeIterator<Item = (&str, &Workflow)> {
+        self.workflows.iter().map(|(name, workflow)| (name.as_str(), workflow))
+    }
+
+    /// A workflow that the log knows.
+    pub fn workflow(&self, name: &str) -> Option<&Workflow> {
+        self.workflows.get(name)
+    }
+
+    /// A segment with all its attempts.
+    pub fn segment(&self, workflow: &str, number: u32) -> Option<&SegmentRecord> {
+        self.workflow(workflow)?.segments.get(&number)
+    }
+
+    pub(super) fn segment_mut(&mut self, workflow: &str, number: u32) -> Option<&mut SegmentRecord> {
+        self.workflows.get_mut(workflow)?.segments.get_mut(&number)
+    }
+
     /// The last attempt of every segment.
-    pub fn segments(&self) -> impl ExactSizeIterator<Item = (&str, u32, &Attempt)> {
-        self.segments.iter().map(|((workflow, number), attempt)| (workflow.as_str(), *number, attempt))
+    pub fn segments(&self) -> impl Iterator<Item = (&str, u32, &Attempt)> {
+        self.workflows.iter().flat_map(|(name, workflow)| {
+            workflow.segments.iter().map(move |(number, record)| (name.as_str(), *number, record.last()))
+        })
     }
 
     /// The last attempt of a segment.
     pub fn attempt(&self, workflow: &str, number: u32) -> Option<&Attempt> {
-        self.segments.get(&(workflow.to_owned(), number))
+        self.segment(workflow, number).map(SegmentRecord::last)
     }
 
     /// Version and values a workflow provides.
     pub fn context(&self, workflow: &str) -> Option<&(u64, Values)> {
-        self.contexts.get(workflow)
+        self.workflow(workflow)?.context.as_ref()
     }
 
     /// How a workflow ended, and why not as planned.
     pub fn workflow_end(&self, workflow: &str) -> Option<&(EndStatus, Option<EndError>)> {
-        self.workflows.get(workflow)
+        self.workflow(workflow)?.end.as_ref()
     }
 
     /// Whether anything runs, here or in a datacenter, or anything of one workflow.
     pub fn is_running(&self, workflow: Option<&str>) -> bool {
-        let concerns = |name: &str| workflow.is_none_or(|workflow| workflow == name);
-        let runs_here = self
-            .segments()
-            .any(|(name, _, attempt)| concerns(name) && attempt.state == AttemptState::Running);
-        runs_here || workflow.is_none() && self.parts().any(|(.., part)| part.state == PartState::Running)
+        match workflow {
+            Some(workflow) => self.workflow(workflow).is_some_and(Workflow::is_running),
+            None => self.tally.running > 0,
+        }
+    }
+
+    /// Attempts of all segments that were lost, and that were refused: both count against the job's retry budget.
+    pub fn retries(&self) -> (u32, u32) {
+        (self.tally.lost, self.tally.refused)
     }
 
     /// Whether the proposer leads the job and the job goes on.
@@ -167,5 +171,51 @@ impl Job {
             Ordering::Equal => Ok(()),
             Ordering::Greater => Err(Refusal::UnknownToken { current }),
         }
+    }
+
+    /// Takes an attempt that was looked at; whether its workflow begins with it.
+    pub(super) fn begin_attempt(&mut self, index: u64, it: &AssignSegment, attempt: Attempt) -> bool {
+        let is_new = self.segment(&it.workflow, it.number).is_none();
+        let workflow = self.workflows.entry(it.workflow.clone()).or_default();
+        let begins = workflow.started.is_none();
+        workflow.started.get_or_insert(index);
+        workflow.add(it.number, it.kind, attempt);
+        self.tally.running += 1;
+        self.tally.segments += u32::from(is_new);
+        begins
+    }
+
+    pub(super) fn end_attempt(&mut self, segment: &Segment, end: End) {
+        self.settle_attempt(segment, AttemptState::Ended(end));
+    }
+
+    pub(super) fn lose_attempt(&mut self, segment: &Segment) {
+        self.settle_attempt(segment, AttemptState::Lost { windows: None });
+    }
+
+    fn settle_attempt(&mut self, segment: &Segment, state: AttemptState) {
+        let Some(workflow) = self.workflows.get_mut(&segment.workflow) else { return };
+        let Some(record) = workflow.segments.get_mut(&segment.number) else { return };
+        let attempt = record.last_mut();
+        if attempt.state == AttemptState::Running {
+            workflow.running -= 1;
+            self.tally.running -= 1;
+        }
+        attempt.state = state;
+        self.tally.lost += u32::from(attempt.is_lost());
+        self.tally.refused += u32::from(attempt.is_refused());
+    }
+
+    /// An end with its texts cut to what there is room for, weighed.
+    pub(super) fn keep_end(&mut self, room: Room, end: End) -> End {
+        let end = End { error: self.keep_error(room, end.error), ..end };
+        self.tally.blob_bytes += end.result.map_or(0, |result| result.length);
+        end
+    }
+
+    pub(super) fn keep_error(&mut self, room: Room, error: Option<EndError>) -> Option<EndError> {
+        let error = error.map(|error| error.fitted(room, self));
+        self.tally.weight += error.as_ref().map_or(0, EndError::texts);
+        error
     }
 }

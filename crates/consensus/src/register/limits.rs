@@ -7,7 +7,8 @@
 //! | open jobs, for a new one           | [`NEW_BYTES_MAX`]        | the job is refused                             |
 //! | open jobs, for what is assigned, provided, changed | [`OPEN_BYTES_MAX`] | refused                             |
 //! | open jobs, for ends of workflows, cancels, reasons | [`CLOSING_BYTES_MAX`] | refused; reasons are left out    |
-//! | ended jobs                         | [`ENDED_BYTES_MAX`]      | the one that ended first is forgotten, counted |
+//! | ended jobs that are not sealed     | [`ENDED_BYTES_MAX`]      | no new job is accepted                         |
+//! | chunks of sealed jobs              | [`CHUNKS_MAX`] × [`CHUNK_HEAD_BYTES`] | no new job is accepted              |
 //! | workers                            | [`WORKERS_MAX`] × [`WORKER_BYTES_MAX`] | refused                          |
 //! | datacenters                        | [`DATACENTERS_MAX`] × [`DATACENTER_BYTES_MAX`] | refused                  |
 
@@ -42,17 +43,30 @@ pub const NEW_BYTES_MAX: usize = 10 << 20;
 pub const OPEN_BYTES_MAX: usize = 18 << 20;
 /// Open jobs weigh at most this: the rest is for what brings them to their end.
 pub const CLOSING_BYTES_MAX: usize = 20 << 20;
-/// Ended jobs weigh at most this.
-pub const ENDED_BYTES_MAX: usize = 32 << 20;
+/// Ended jobs that are not sealed weigh at most this when a new job is accepted, and what is open on top when all of it has
+/// ended.
+pub const ENDED_BYTES_MAX: usize = 16 << 20;
+/// Ended jobs are sealed when they weigh this much. A chunk is at most [`JOB_BYTES_MAX`] larger: 8 MiB.
+pub const CHUNK_BYTES: usize = 6 << 20;
+/// Most chunks of sealed jobs.
+pub const CHUNKS_MAX: usize = 32_768;
+/// Most bytes of all jobs that are not forgotten, with the blobs they refer to: beyond them new jobs are refused, and nothing is
+/// forgotten before its `retain`. 1 h of 500 jobs/s with results of 16 KiB are 31 GB.
+pub const LOGICAL_BYTES_MAX: u64 = 64 << 30;
+/// Most attempts of one segment: more than its retries and the refusals that a job's budget allows.
+pub const ATTEMPTS_MAX: usize = 64;
 /// A snapshot of the register, whatever was decided.
 pub const REGISTER_BYTES_MAX: usize = HEAD_BYTES_MAX
     + CLOSING_BYTES_MAX
     + ENDED_BYTES_MAX
+    + CHUNKS_MAX * CHUNK_HEAD_BYTES
     + WORKERS_MAX * WORKER_BYTES_MAX
     + DATACENTERS_MAX * DATACENTER_BYTES_MAX;
 
 /// A worker in a snapshot, without what is promised of it: jobs carry the weight of that.
-pub(super) const WORKER_BYTES_MAX: usize = 64 + CAPABILITIES_BYTES_MAX;
+pub(super) const WORKER_BYTES_MAX: usize = 96 + CAPABILITIES_BYTES_MAX;
+/// A chunk in a snapshot.
+pub(super) const CHUNK_HEAD_BYTES: usize = 96;
 /// A datacenter in a snapshot.
 pub(super) const DATACENTER_BYTES_MAX: usize = 32 + NAME_BYTES_MAX;
 /// What a snapshot has beside jobs, workers and datacenters.
@@ -103,6 +117,15 @@ pub enum Limit {
     /// The share of the open jobs is used up. Passes when some of them end.
     #[error("open jobs have no more room in the log")]
     OpenBytes,
+    /// See [`ATTEMPTS_MAX`].
+    #[error("a segment has at most {ATTEMPTS_MAX} attempts")]
+    Attempts,
+    /// See [`ENDED_BYTES_MAX`]. Passes when jobs are forgotten.
+    #[error("ended jobs have no more room in the log")]
+    EndedBytes,
+    /// See [`LOGICAL_BYTES_MAX`]. Passes when jobs are forgotten.
+    #[error("jobs that are retained have no more room")]
+    LogicalBytes,
 }
 
 impl Limit {
@@ -114,6 +137,21 @@ impl Limit {
     /// Refused, if the name is too long.
     pub(super) fn name(name: &str) -> Result<(), Refusal> {
         Self::NameBytes.hold(name.len(), NAME_BYTES_MAX)
+    }
+}
+
+/// Sizes that tests make smaller. The same on every replica of a group: applying depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// See [`CHUNK_BYTES`].
+    pub chunk_bytes: usize,
+    /// See [`LOGICAL_BYTES_MAX`].
+    pub logical_bytes_max: u64,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { chunk_bytes: CHUNK_BYTES, logical_bytes_max: LOGICAL_BYTES_MAX }
     }
 }
 

@@ -6,11 +6,12 @@
 //! serves, and refuses the commands of the other.
 //!
 //! ```text
-//! job      accepted ── JobLeader (token) ──► led ── … ──► ended (one status, once) ── JobForget ──► forgotten
+//! job      accepted ── JobLeader (token) ──► led ── … ──► ended (one status, once) ── full chunk ──► sealed ── JobForget ──► forgotten
 //! segment  ── Assign(n) ──► running(n) ── AttemptEnd(n) ──► ended(n) ── Assign(n + 1) ──► running(n + 1) …
 //!                               └── WorkerGone ──► lost(n) ── Assign(n + 1) ──► …
-//! worker   ── WorkerGrant (token) ──► granted ── WorkerGone ──► gone ── WorkerGrant ──► granted …
-//! part     see `part`; changes of load: see `control`
+//! worker   ── WorkerGrant (grant token) ──► granted ── WorkerOwner (owner token) ──► owned ── WorkerOwner ──► owned …
+//!                                              └───────── WorkerGone ──► gone ◄──────────┘   new boot: see `worker`
+//! workflow see `workflow`; part: see `part`; changes of load: see `control`
 //! ```
 //!
 //! | command        | of       | changes something only if                                                           |
@@ -18,9 +19,12 @@
 //! | JobAccept      | both     | key or part is new and there is room, or the gate token rises: see `accept`           |
 //! | JobLeader      | both     | the job has not ended; the token in force (zero: nobody leads) is the one that is replaced |
 //! | WorkerGrant    | managers | the boot is new or the worker was gone; otherwise returns the grant in force         |
-//! | WorkerGone     | managers | it names the grant in force                                                         |
-//! | Assign         | managers | token in force, not cancelled, attempt = last + 1, none runs, grant in force, all cores free |
+//! | WorkerGone     | managers | it names the grant in force, or that of a former boot                               |
+//! | WorkerOwner    | managers | it names the grant in force and the owner token in force (zero: nobody owns it)      |
+//! | Ready          | managers | token in force, workflows neither begun nor cancelled                              |
+//! | Assign         | managers | all of the batch: token and grant in force, not cancelled, attempt = last + 1, none runs, cores free, nobody overtaken: see `assign` |
 //! | AttemptEnd     | managers | token in force, the attempt is the one that runs                                    |
+//! | AttemptWindows | managers | token in force, the attempt is lost                                               |
 //! | Context        | managers | token in force, version = last + 1, at most 64 KiB or a blob                         |
 //! | WorkflowEnd    | managers | token in force, nothing of it runs, not ended                                       |
 //! | Control        | managers | token in force, request new, workflow neither cancelled nor ended, pause and resume in turn |
@@ -29,7 +33,7 @@
 //! | DcState        | gates    | the class is another one                                                            |
 //! | Cancel         | both     | not ended; a mark is never taken back, and repeating is harmless                    |
 //! | JobEnd         | both     | token in force, nothing runs, not ended                                             |
-//! | JobForget      | both     | the job has ended (`retain` ago, by the leader's clock); its cancel marks go with it, not before |
+//! | JobForget      | both     | jobs ended in its range (`retain` ago, by the leader's clock); their cancel marks go with them, not before |
 //! | ClusterVersion | both     | it rises                                                                            |
 //!
 //! `Cancel` is not fenced: any member may propose it, and it only ever forbids. Everything else about a job carries the
@@ -39,12 +43,17 @@
 mod accept;
 mod account;
 mod apply;
+mod assign;
 mod attempt;
+mod blobs;
 mod cancel;
+mod change;
+mod claim;
 mod command;
 mod control;
 mod datacenter;
 mod end;
+mod ended;
 mod job;
 mod limits;
 mod message;
@@ -55,37 +64,48 @@ mod part;
 mod retention;
 #[cfg(test)]
 mod tests;
-mod touched;
+mod time;
 mod version;
 mod weight;
 mod words;
 mod worker;
+mod workflow;
 
+pub use assign::{Assign, AssignSegment};
+pub use attempt::{Attempt, AttemptState};
 pub use cancel::{CANCELS_MAX, CancelRequest};
+pub use claim::Claim;
 pub use command::{
-    Accept, Assign, Body, CONTEXT_BYTES_MAX, Command, CommandError, DatacenterClass, Group, JobId,
-    LoadChange, Origin, PartId, RequestId, Segment, Values,
+    Accept, Body, CONTEXT_BYTES_MAX, Command, CommandError, DatacenterClass, Group, JobId, LoadChange,
+    Origin, PartId, RequestId, Segment, Values,
 };
 pub use control::{CONTROLS_MAX, Control, Steering};
 pub use datacenter::{DATACENTERS_MAX, Datacenter};
 pub use end::{End, EndError, EndStatus};
-pub use job::{Attempt, AttemptState, Job, JobEnd, REASON_BYTES_MAX};
+pub use ended::{Chunk, Sealed, jobs_of_chunk};
+pub use job::{Job, JobEnd, REASON_BYTES_MAX};
 pub use limits::{
-    CAPABILITIES_BYTES_MAX, CLOSING_BYTES_MAX, ENDED_BYTES_MAX, JOB_BYTES_MAX, JOBS_OPEN_MAX, KEY_BYTES_MAX,
-    Limit, NAME_BYTES_MAX, NEW_BYTES_MAX, OPEN_BYTES_MAX, OPTIONS_BYTES_MAX, PARTS_MAX, REGISTER_BYTES_MAX,
-    SEGMENTS_MAX, WORKERS_MAX, WORKFLOWS_MAX,
+    ATTEMPTS_MAX, CAPABILITIES_BYTES_MAX, CHUNK_BYTES, CHUNKS_MAX, CLOSING_BYTES_MAX, ENDED_BYTES_MAX,
+    JOB_BYTES_MAX, JOBS_OPEN_MAX, KEY_BYTES_MAX, LOGICAL_BYTES_MAX, Limit, NAME_BYTES_MAX, NEW_BYTES_MAX,
+    OPEN_BYTES_MAX, OPTIONS_BYTES_MAX, PARTS_MAX, REGISTER_BYTES_MAX, SEGMENTS_MAX, Sizes, WORKERS_MAX,
+    WORKFLOWS_MAX,
 };
 pub use options::{JobOptions, OnIsolation, OnWorkerLoss, RETAIN, Split};
 pub use outcome::{Outcome, Refusal};
 pub use part::{Part, PartState};
 pub use retention::Retention;
+pub use time::{Clocks, Elapsed};
 pub use version::VERSION;
-pub use worker::Worker;
+pub use worker::{FormerGrant, Worker};
+pub use workflow::{Phase, SegmentKind, SegmentRecord, Workflow};
 
 use std::collections::BTreeMap;
 
 use account::Account;
-use hyperscale_types::NodeId;
+use change::Change;
+use claim::Claims;
+use ended::Ended;
+use hyperscale_types::{NodeId, Token};
 
 #[cfg(feature = "bugs")]
 use crate::bugs::Bugs;
@@ -95,13 +115,18 @@ use crate::bugs::Bugs;
 pub struct Register {
     group: Group,
     jobs: BTreeMap<JobId, Job>,
-    keys: BTreeMap<String, JobId>,
     workers: BTreeMap<NodeId, Worker>,
+    /// Grants of earlier boots, by worker and token.
+    former: BTreeMap<(NodeId, Token), FormerGrant>,
     datacenters: BTreeMap<String, Datacenter>,
-    /// Ended jobs that were forgotten before their time, for want of room.
-    forgotten_early: u64,
+    claims: Claims,
+    /// Sealed jobs, and the keys of all.
+    ended: Ended,
     version: u32,
+    sizes: Sizes,
     account: Account,
+    /// What the command that is being applied has changed. Empty between commands.
+    changes: Vec<Change>,
     #[cfg(feature = "bugs")]
     bugs: Bugs,
 }
@@ -123,19 +148,26 @@ impl Register {
         Self { bugs, ..Self::new(group) }
     }
 
-    /// All jobs that are not forgotten.
+    /// The same, with smaller sizes.
+    #[must_use]
+    pub fn with_sizes(mut self, sizes: Sizes) -> Self {
+        self.sizes = sizes;
+        self
+    }
+
+    /// Open jobs, and ended ones that are neither sealed nor forgotten.
     pub fn jobs(&self) -> impl ExactSizeIterator<Item = (&JobId, &Job)> {
         self.jobs.iter()
     }
 
-    /// A job.
+    /// A job that is open, or has ended and is not sealed; see [`Register::sealed`].
     pub fn job(&self, job: JobId) -> Option<&Job> {
         self.jobs.get(&job)
     }
 
     /// The job accepted under this key.
     pub fn job_of_key(&self, key: &str) -> Option<JobId> {
-        self.keys.get(key).copied()
+        self.ended.job_of_key(key)
     }
 
     /// All workers with a grant.
@@ -156,11 +188,6 @@ impl Register {
     /// A datacenter whose class was decided.
     pub fn datacenter(&self, name: &str) -> Option<&Datacenter> {
         self.datacenters.get(name)
-    }
-
-    /// Ended jobs that were forgotten before their `retain` was over, because there was no more room for ended jobs.
-    pub fn forgotten_early(&self) -> u64 {
-        self.forgotten_early
     }
 
     /// What every voter understands, as the log says; zero before it said anything.

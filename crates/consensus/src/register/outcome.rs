@@ -117,6 +117,33 @@ pub enum Refusal {
         /// The one in force.
         current: Option<Token>,
     },
+    /// A batch without attempts.
+    #[error("batch is empty")]
+    EmptyBatch,
+    /// An older claim waits.
+    #[error("would overtake a claim that waits since entry {claim}")]
+    Overtakes {
+        /// The entry of that claim.
+        claim: u64,
+    },
+    /// Segments of a core group name other cores.
+    #[error("the core group has {cores} cores on this worker")]
+    GroupCores {
+        /// So many it has.
+        cores: u32,
+    },
+    /// Not the kind of this segment, or not after what was assigned of the workflow.
+    #[error("segment of this kind cannot be assigned now")]
+    WrongKind,
+    /// Load before set-up has completed.
+    #[error("set-up of the workflow has not completed")]
+    NotSetUp,
+    /// Another manager owns the worker by now, or nobody does.
+    #[error("owner token is not in force: {current} is")]
+    StaleOwner {
+        /// The one in force; zero: none.
+        current: Token,
+    },
     /// A restarted worker is known under a newer boot.
     #[error("a newer boot of this worker is known")]
     OldBoot,
@@ -153,8 +180,8 @@ pub enum Refusal {
     /// The request was made before, for something else.
     #[error("request id was used for another change")]
     RequestConflict,
-    /// A late result of a part that was not given up.
-    #[error("the part was not given up, so its result is not late")]
+    /// Something that is only kept of what was lost: a late result of a part, windows of an attempt.
+    #[error("it was not lost")]
     NotLost,
     /// There is no room for it.
     #[error("{0}")]

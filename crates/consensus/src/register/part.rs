@@ -11,10 +11,12 @@
 
 use hyperscale_types::Token;
 
+use super::change::Change;
 use super::command::{JobId, PartId};
 use super::end::{End, EndStatus};
 use super::job::Job;
 use super::limits::{Limit, PARTS_MAX, Share};
+use super::weight::part_weight;
 use super::{Outcome, Refusal, Register};
 
 /// One try of one datacenter.
@@ -89,12 +91,12 @@ impl Register {
         &mut self,
         index: u64,
         token: Token,
-        job: JobId,
+        id: JobId,
         datacenter: String,
         part: Part,
     ) -> Result<Outcome, Refusal> {
         let room = self.account.room();
-        let job = self.job_mut(job)?;
+        let job = self.job_mut(id)?;
         job.fence(token)?;
         if job.is_wholly_cancelled() {
             return Err(Refusal::Cancelled);
@@ -112,8 +114,11 @@ impl Register {
         }
         Limit::name(&datacenter)?;
         Limit::Parts.hold(job.parts.len() + 1, PARTS_MAX)?;
-        room.check(job, part.weight(&datacenter), Share::Open)?;
-        job.parts.insert((datacenter, Token(index)), part);
+        room.check(job, part_weight(&datacenter), Share::Open)?;
+        job.tally.weight += part_weight(&datacenter);
+        job.tally.running += 1;
+        job.parts.insert((datacenter.clone(), Token(index)), part);
+        self.changes.push(Change::Part(id, datacenter, Token(index)));
         Ok(Outcome::Granted(Token(index)))
     }
 
@@ -128,10 +133,18 @@ impl Register {
         let job = self.job_mut(part.job)?;
         // A datacenter may come back after its job has ended without it.
         if is_late { job.obey(token) } else { job.fence(token) }?;
-        let end = end.fitted(room, job);
-        let known = job.parts.get_mut(&(part.datacenter, part.token)).ok_or(Refusal::Superseded)?;
-        let Some(next) = known.state.after(end, is_late)? else { return Ok(Outcome::Repeated) };
-        known.state = next;
+        let key = (part.datacenter, part.token);
+        let known = job.parts.get(&key).ok_or(Refusal::Superseded)?;
+        if known.state.after(end.clone(), is_late)?.is_none() {
+            return Ok(Outcome::Repeated);
+        }
+        let end = job.keep_end(room, end);
+        let known = job.parts.get_mut(&key).ok_or(Refusal::Superseded)?;
+        job.tally.running -= u32::from(known.state == PartState::Running);
+        if let Some(next) = known.state.after(end, is_late)? {
+            known.state = next;
+        }
+        self.changes.push(Change::Part(part.job, key.0, key.1));
         Ok(Outcome::Done)
     }
 }

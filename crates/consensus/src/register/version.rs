@@ -29,8 +29,11 @@ impl Body {
             | Self::JobLeader { .. }
             | Self::WorkerGrant { .. }
             | Self::WorkerGone { .. }
+            | Self::WorkerOwner { .. }
+            | Self::Ready { .. }
             | Self::Assign(_)
             | Self::AttemptEnd { .. }
+            | Self::AttemptWindows { .. }
             | Self::Context { .. }
             | Self::WorkflowEnd { .. }
             | Self::Cancel { .. }
@@ -93,7 +96,6 @@ mod tests {
 
     use super::*;
     use crate::apply::Machine;
-    use crate::register::JobId;
 
     fn ids(numbers: &[u64]) -> Vec<RaftId> {
         numbers.iter().map(|number| RaftId::new(*number).unwrap()).collect()
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn newer_kind_of_command_is_unreadable_until_its_version_is_committed() {
-        let command = Command { token: Token(0), body: Body::JobForget { job: JobId([1; 16]) } };
+        let command = Command { token: Token(0), body: Body::JobForget { first: 1, last: 2 } };
         let bytes = command.encode();
         for (since, committed, is_read) in
             [(1, 0, true), (2, 0, false), (2, 1, false), (2, 2, true), (2, 3, true)]

@@ -1,10 +1,12 @@
 //! Words of the register and their numbers on the wire. Zero and unknown numbers are errors.
 
+use hyperscale_types::Priority;
 use hyperscale_wire::messages as wire;
 
 use super::command::{CommandError, DatacenterClass};
 use super::end::EndStatus;
 use super::options::{OnIsolation, OnWorkerLoss, Split};
+use super::workflow::SegmentKind;
 
 /// A word of ours that has a number on the wire.
 pub(super) trait Word: Copy + PartialEq + 'static {
@@ -40,4 +42,6 @@ words! {
     OnIsolation, "unknown policy without contact" { Stop, Finish }
     OnWorkerLoss, "unknown policy without a worker" { Resume, Restart, Fail }
     Split, "unknown split" { Replicate, Divide }
+    SegmentKind, "unknown kind of segment" { SetUp, Load, TearDown }
+    Priority, "unknown priority" { Low, Auto, Normal, High, Exclusive }
 }

@@ -107,6 +107,7 @@ fn store(image: &mut Loaded, batch: &Batch) {
     if let Some(state) = batch.hard_state {
         image.hard_state = state;
     }
+    image.raft_id = batch.raft_id.or(image.raft_id);
 }
 
 #[cfg(test)]

@@ -4,16 +4,18 @@
 //! tear the tail, stall and fill up. The core never calls a storage: it hands out [`Batch`]es, and the host says when they
 //! are durable.
 
+mod blobs;
 mod handle;
 mod memory;
 mod redb;
 #[cfg(test)]
 mod tests;
 
+pub use blobs::{BlobStore, FileBlobs};
 pub use memory::{Loss, MemoryDisk};
 pub use redb::{Identity, RedbStorage};
 
-use crate::id::Ticket;
+use crate::id::{RaftId, Ticket};
 use crate::message::{Entry, HardState, Snapshot};
 
 /// A write of a replica.
@@ -21,6 +23,8 @@ use crate::message::{Entry, HardState, Snapshot};
 pub struct Batch {
     /// Handed back when it is durable.
     pub ticket: Ticket,
+    /// The raft id that the directory is bound to from now on. A directory is bound once.
+    pub raft_id: Option<RaftId>,
     /// Term, vote, commit.
     pub hard_state: Option<HardState>,
     /// Entries; whatever is stored at and after the index of the first of them goes.
@@ -44,6 +48,8 @@ pub struct SnapshotWrite {
 /// What a storage held when it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
+    /// The raft id that the directory is bound to, once it is.
+    pub raft_id: Option<RaftId>,
     /// Term, vote, commit.
     pub hard_state: HardState,
     /// The snapshot; index 0 if there is none.
@@ -53,7 +59,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Whether nothing was ever written: the replica may found a group or join one.
+    /// Whether there is no log: the replica may found a group or join one. It may be bound to a raft id already.
     pub fn is_empty(&self) -> bool {
         self.snapshot.index == 0 && self.entries.is_empty() && self.hard_state == HardState::default()
     }
@@ -64,7 +70,8 @@ pub trait LogStorage {
     /// Everything that is stored.
     fn load(&mut self) -> Result<Loaded, StorageError>;
 
-    /// Writes a batch. It need not be durable before [`LogStorage::sync`].
+    /// Takes a batch. It is not durable before [`LogStorage::sync`], which makes all of them durable at once: a host takes
+    /// what waits, then syncs.
     fn write(&mut self, batch: &Batch) -> Result<(), StorageError>;
 
     /// Makes everything written durable.
@@ -74,7 +81,8 @@ pub trait LogStorage {
 /// What a disk could not do.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// No room. The batch does not count; the host writes the same one again, and the replica goes on when there is room.
+    /// No room. A batch that was refused does not count, and the host writes it again; a sync that was refused is asked for
+    /// again, and loses nothing of what was written. The replica goes on when there is room.
     #[error("disk is full")]
     Full,
     /// Does not answer. Try again.

@@ -1,6 +1,7 @@
 //! The disk of a node: one `redb` file per group.
 //!
-//! A batch is one transaction, so a crash leaves all of it or nothing. The identity of the directory – cluster, group, node,
+//! All batches between two syncs are one transaction, so that one sync serves them all and a crash leaves each of them or
+//! nothing. The identity of the directory – cluster, group, node,
 //! directory id – is written first and compared at every start. A full disk is waited out: see `handle`.
 
 use std::path::Path;
@@ -19,7 +20,8 @@ use crate::storage::{Batch, Loaded, LogStorage, StorageError};
 
 const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-const BLOBS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("blobs");
+/// Batches that wait for a sync; one more is synced with them, whether the host asks for it or not.
+const UNSYNCED_MAX: usize = 1024;
 
 const IDENTITY: &str = "identity";
 const RAFT_ID: &str = "raft_id";
@@ -60,6 +62,8 @@ impl Identity {
 pub struct RedbStorage {
     handle: Handle,
     directory: DirectoryId,
+    /// Written and not synced, in order.
+    unsynced: Vec<Batch>,
 }
 
 impl RedbStorage {
@@ -82,7 +86,7 @@ impl RedbStorage {
         fresh: DirectoryId,
     ) -> Result<Self, StorageError> {
         let directory = claim(&database, identity, fresh)?;
-        Ok(Self { handle: Handle::new(database, open_again), directory })
+        Ok(Self { handle: Handle::new(database, open_again), directory, unsynced: Vec::new() })
     }
 
     /// The id of the directory.
@@ -90,58 +94,11 @@ impl RedbStorage {
         self.directory
     }
 
-    /// The raft id that was allocated to this directory, if it was told.
-    pub fn raft_id(&mut self) -> Result<Option<RaftId>, StorageError> {
+    fn raft_id(&mut self) -> Result<Option<RaftId>, StorageError> {
         let bytes = self.meta(RAFT_ID)?;
         let number = bytes.map(|bytes| <[u8; 8]>::try_from(&bytes[..]).map(u64::from_be_bytes));
         let number = number.transpose().map_err(|_| StorageError::Damaged("raft id".to_owned()))?;
         Ok(number.and_then(RaftId::new))
-    }
-
-    /// Remembers the raft id that was allocated. It never changes: a directory is bound once.
-    pub fn bind(&mut self, id: RaftId) -> Result<(), StorageError> {
-        match self.raft_id()? {
-            Some(known) if known == id => return Ok(()),
-            Some(known) => {
-                return Err(StorageError::Foreign {
-                    found: format!("raft id {known}"),
-                    wanted: format!("raft id {id}"),
-                });
-            }
-            None => {}
-        }
-        self.transact(|_, meta| {
-            meta.insert(RAFT_ID, &id.get().to_be_bytes()[..]).map_err(backend)?;
-            Ok(())
-        })
-    }
-
-    /// Stores a blob, synced, under its hash.
-    pub fn put_blob(&mut self, hash: [u8; 32], bytes: &[u8]) -> Result<(), StorageError> {
-        self.handle.with(|database| {
-            let transaction = database.begin_write().map_err(backend)?;
-            transaction.open_table(BLOBS).map_err(backend)?.insert(&hash[..], bytes).map_err(backend)?;
-            transaction.commit().map_err(backend)
-        })
-    }
-
-    /// A blob.
-    pub fn blob(&mut self, hash: [u8; 32]) -> Result<Option<Bytes>, StorageError> {
-        self.handle.with(|database| {
-            let transaction = database.begin_read().map_err(backend)?;
-            let table = transaction.open_table(BLOBS).map_err(backend)?;
-            let found = table.get(&hash[..]).map_err(backend)?;
-            Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
-        })
-    }
-
-    /// Removes a blob that no entry names any more.
-    pub fn remove_blob(&mut self, hash: [u8; 32]) -> Result<(), StorageError> {
-        self.handle.with(|database| {
-            let transaction = database.begin_write().map_err(backend)?;
-            transaction.open_table(BLOBS).map_err(backend)?.remove(&hash[..]).map_err(backend)?;
-            transaction.commit().map_err(backend)
-        })
     }
 
     fn meta(&mut self, name: &str) -> Result<Option<Bytes>, StorageError> {
@@ -174,6 +131,7 @@ type MetaTable<'a> = redb::Table<'a, &'static str, &'static [u8]>;
 
 impl LogStorage for RedbStorage {
     fn load(&mut self) -> Result<Loaded, StorageError> {
+        self.sync()?;
         let hard_state = self.meta(HARD_STATE)?;
         let hard_state =
             hard_state.map(|bytes| decode::<wire::HardState>(&bytes, "hard state")).transpose()?;
@@ -181,6 +139,7 @@ impl LogStorage for RedbStorage {
         let snapshot = snapshot.map(|bytes| decode::<wire::RaftSnapshot>(&bytes, "snapshot")).transpose()?;
         let snapshot = snapshot.map(record::snapshot_in).transpose();
         Ok(Loaded {
+            raft_id: self.raft_id()?,
             hard_state: hard_state.as_ref().map(record::hard_state_in).unwrap_or_default(),
             snapshot: snapshot.map_err(|error| StorageError::Damaged(error.to_string()))?.unwrap_or_default(),
             entries: self.handle.with(entries)?,
@@ -188,32 +147,48 @@ impl LogStorage for RedbStorage {
     }
 
     fn write(&mut self, batch: &Batch) -> Result<(), StorageError> {
-        self.transact(|log, meta| {
-            if let Some(write) = &batch.snapshot {
-                let drop_to = if write.replaces_log { u64::MAX } else { write.drop_to };
-                log.retain_in(..=drop_to, |_, _| false).map_err(backend)?;
-                let bytes = record::snapshot_out(write.snapshot.clone()).encode_to_vec();
-                meta.insert(SNAPSHOT, &bytes[..]).map_err(backend)?;
-            }
-            if let Some(first) = batch.entries.first() {
-                log.retain_in(first.index.., |_, _| false).map_err(backend)?;
-            }
-            for entry in &batch.entries {
-                let bytes = record::entry_out(entry.clone()).encode_to_vec();
-                log.insert(entry.index, &bytes[..]).map_err(backend)?;
-            }
-            if let Some(state) = batch.hard_state {
-                let bytes = record::hard_state_out(state).encode_to_vec();
-                meta.insert(HARD_STATE, &bytes[..]).map_err(backend)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Every transaction is synced when it is committed.
-    fn sync(&mut self) -> Result<(), StorageError> {
+        if self.unsynced.len() >= UNSYNCED_MAX {
+            self.sync()?;
+        }
+        self.unsynced.push(batch.clone());
         Ok(())
     }
+
+    fn sync(&mut self) -> Result<(), StorageError> {
+        if self.unsynced.is_empty() {
+            return Ok(());
+        }
+        let batches = std::mem::take(&mut self.unsynced);
+        let done = self.transact(|log, meta| batches.iter().try_for_each(|batch| put(log, meta, batch)));
+        if done.is_err() {
+            self.unsynced = batches;
+        }
+        done
+    }
+}
+
+fn put(log: &mut LogTable<'_>, meta: &mut MetaTable<'_>, batch: &Batch) -> Result<(), StorageError> {
+    if let Some(id) = batch.raft_id {
+        bind(meta, id)?;
+    }
+    if let Some(write) = &batch.snapshot {
+        let drop_to = if write.replaces_log { u64::MAX } else { write.drop_to };
+        log.retain_in(..=drop_to, |_, _| false).map_err(backend)?;
+        let bytes = record::snapshot_out(write.snapshot.clone()).encode_to_vec();
+        meta.insert(SNAPSHOT, &bytes[..]).map_err(backend)?;
+    }
+    if let Some(first) = batch.entries.first() {
+        log.retain_in(first.index.., |_, _| false).map_err(backend)?;
+    }
+    for entry in &batch.entries {
+        let bytes = record::entry_out(entry.clone()).encode_to_vec();
+        log.insert(entry.index, &bytes[..]).map_err(backend)?;
+    }
+    if let Some(state) = batch.hard_state {
+        let bytes = record::hard_state_out(state).encode_to_vec();
+        meta.insert(HARD_STATE, &bytes[..]).map_err(backend)?;
+    }
+    Ok(())
 }
 
 /// Whose directory it is: ours from now on if it is new, or refused if it is somebody else's.
@@ -221,7 +196,6 @@ fn claim(database: &Database, identity: &Identity, fresh: DirectoryId) -> Result
     let transaction = database.begin_write().map_err(backend)?;
     let directory = {
         transaction.open_table(LOG).map_err(backend)?;
-        transaction.open_table(BLOBS).map_err(backend)?;
         let mut meta = transaction.open_table(META).map_err(backend)?;
         let stored = meta.get(IDENTITY).map_err(backend)?.map(|bytes| bytes.value().to_vec());
         match stored {
@@ -244,6 +218,19 @@ fn claim(database: &Database, identity: &Identity, fresh: DirectoryId) -> Result
     };
     transaction.commit().map_err(backend)?;
     Ok(directory)
+}
+
+/// Binds the directory to a raft id, for ever.
+fn bind(meta: &mut MetaTable<'_>, id: RaftId) -> Result<(), StorageError> {
+    let bytes = id.get().to_be_bytes();
+    let known = meta.insert(RAFT_ID, &bytes[..]).map_err(backend)?.map(|known| known.value().to_vec());
+    match known {
+        Some(known) if known != bytes => Err(StorageError::Foreign {
+            found: "another raft id".to_owned(),
+            wanted: format!("raft id {id}"),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn entries(database: &Database) -> Result<Vec<Entry>, StorageError> {

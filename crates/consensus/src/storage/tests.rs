@@ -28,6 +28,7 @@ enum Fault {
 struct State {
     bytes: Vec<u8>,
     fault: Fault,
+    syncs: usize,
 }
 
 /// A small disk; clones are the same one.
@@ -77,6 +78,7 @@ impl StorageBackend for SmallDisk {
     }
 
     fn sync_data(&self) -> Result<()> {
+        self.state().syncs += 1;
         Ok(())
     }
 
@@ -98,9 +100,12 @@ fn batch(index: u64) -> Batch {
     Batch { entries: vec![Entry { index, term: 1, body }], ..Batch::default() }
 }
 
-/// Writes batches until one fails; returns its index and why.
+/// Writes and syncs batches until that fails; returns the index of the last one and why.
 fn fill(storage: &mut RedbStorage, from: u64) -> (u64, StorageError) {
-    let mut tried = (from..from + 1000).map(|index| (index, storage.write(&batch(index))));
+    let mut tried = (from..from + 1000).map(|index| {
+        storage.write(&batch(index)).unwrap();
+        (index, storage.sync())
+    });
     tried.find_map(|(index, done)| Some((index, done.err()?))).unwrap()
 }
 
@@ -114,15 +119,16 @@ fn full_disk_is_waited_out_and_nothing_that_was_written_is_lost() {
         let disk = SmallDisk::default();
         let mut storage = disk.storage();
         storage.write(&batch(1)).unwrap();
+        storage.sync().unwrap();
         for _ in 0..2 {
             let next = indexes(&mut storage).len() as u64 + 1;
             disk.fail(fault);
             let (failed, error) = fill(&mut storage, next);
             assert!(matches!(error, StorageError::Full), "{fault:?}: {error}");
-            let again = storage.write(&batch(failed));
+            let again = storage.sync();
             assert!(matches!(again, Err(StorageError::Full)), "{fault:?}: still no room: {again:?}");
             disk.fail(Fault::Nothing);
-            storage.write(&batch(failed)).unwrap();
+            storage.sync().unwrap();
             let written: Vec<u64> = (1..=failed).collect();
             assert_eq!(indexes(&mut storage), written, "{fault:?}");
             drop(storage);
@@ -137,8 +143,27 @@ fn broken_device_is_not_written_to_again() {
     let disk = SmallDisk::default();
     let mut storage = disk.storage();
     disk.fail(Fault::Device);
-    let (failed, error) = fill(&mut storage, 1);
+    let (_, error) = fill(&mut storage, 1);
     assert!(matches!(error, StorageError::Backend(_)), "{error}");
     disk.fail(Fault::Nothing);
-    assert!(matches!(storage.write(&batch(failed)), Err(StorageError::Backend(_))));
+    assert!(matches!(storage.sync(), Err(StorageError::Backend(_))));
+}
+
+#[test]
+fn batches_between_two_syncs_are_one_transaction() {
+    let disk = SmallDisk::default();
+    let mut storage = disk.storage();
+    let synced = disk.state().syncs;
+    for index in 1..=50 {
+        storage.write(&batch(index)).unwrap();
+    }
+    assert_eq!(disk.state().syncs, synced, "nothing is durable yet");
+    storage.sync().unwrap();
+    // One for the transaction, and a few for a file that grows.
+    assert!(disk.state().syncs - synced <= 5, "{} for fifty batches", disk.state().syncs - synced);
+    let before = disk.state().syncs;
+    storage.write(&batch(51)).unwrap();
+    storage.sync().unwrap();
+    assert_eq!(disk.state().syncs - before, 1);
+    assert_eq!(indexes(&mut storage).len(), 51);
 }

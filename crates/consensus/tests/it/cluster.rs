@@ -249,6 +249,7 @@ impl Cluster {
                     Action::ReadReady { read, index } => drop(node.reads.insert(read, Ok(index))),
                     Action::ReadFailed { read, error } => drop(node.reads.insert(read, Err(error))),
                     Action::Event(event) => node.events.push(event),
+                    Action::Store { .. } | Action::Fetch(_) => unreachable!("this machine seals nothing"),
                 }
             }
             if !node.is_disk_slow && !node.unsynced.is_empty() {

@@ -407,6 +407,29 @@ fn replica_whose_state_differs_from_the_leaders_stops_loudly() {
 }
 
 #[test]
+fn leader_whose_state_differs_from_a_majority_stops_itself_and_not_its_followers() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    let others: Vec<_> = cluster.ids().into_iter().filter(|id| *id != leader).collect();
+    let index = cluster.group(leader).last_index() + 1;
+    for other in &others {
+        cluster.stop(*other);
+        cluster.start_with(*other, Notes { breaks_at: Some(index), ..Notes::default() });
+    }
+    cluster.run_seconds(1);
+    assert_eq!(cluster.leaders(), [leader]);
+    cluster.propose(leader, "a").unwrap();
+    cluster.run_seconds(2);
+    let halt = cluster.group(leader).halted().cloned();
+    assert!(matches!(halt, Some(Halt::Outvoted { .. })), "{halt:?}");
+    for other in &others {
+        assert_eq!(cluster.group(*other).halted(), None, "the majority goes on");
+    }
+    let next = cluster.elect_other(Some(leader));
+    assert!(cluster.propose(next, "b").is_ok());
+}
+
+#[test]
 fn equal_inputs_give_equal_runs() {
     let run = || {
         let mut cluster = Cluster::new(5);

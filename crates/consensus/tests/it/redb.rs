@@ -1,9 +1,12 @@
 //! The disk of a node: what is written is there after a reopen, all of a batch or nothing, and nobody else's.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use bytes::Bytes;
-use hyperscale_consensus::storage::{Batch, Identity, LogStorage, RedbStorage, SnapshotWrite, StorageError};
+use hyperscale_consensus::storage::{
+    Batch, BlobStore, FileBlobs, Identity, LogStorage, RedbStorage, SnapshotWrite, StorageError,
+};
 use hyperscale_consensus::{
     Action, BlobId, Config, Entry, EntryBody, HardState, LogGroup, ProposalId, RaftGroup, Snapshot, founding,
 };
@@ -79,12 +82,15 @@ fn directory_of_another_cluster_group_or_node_is_refused() {
 fn directory_is_bound_to_one_raft_id_for_ever() {
     let folder = tempfile::tempdir().unwrap();
     let mut storage = open(folder.path());
-    assert_eq!(storage.raft_id().unwrap(), None);
-    storage.bind(id(3)).unwrap();
-    storage.bind(id(3)).unwrap();
-    assert!(matches!(storage.bind(id(4)), Err(StorageError::Foreign { .. })));
+    let bound = |number| Batch { raft_id: Some(id(number)), ..Batch::default() };
+    assert_eq!(storage.load().unwrap().raft_id, None);
+    storage.write(&bound(3)).unwrap();
+    storage.write(&bound(3)).unwrap();
+    storage.sync().unwrap();
+    storage.write(&bound(4)).unwrap();
+    assert!(matches!(storage.sync(), Err(StorageError::Foreign { .. })));
     drop(storage);
-    assert_eq!(open(folder.path()).raft_id().unwrap(), Some(id(3)));
+    assert_eq!(open(folder.path()).load().unwrap().raft_id, Some(id(3)));
 }
 
 #[test]
@@ -92,6 +98,7 @@ fn file_that_was_cut_short_is_refused_and_not_read_as_empty() {
     let folder = tempfile::tempdir().unwrap();
     let mut storage = open(folder.path());
     storage.write(&entries(1..=500, 1)).unwrap();
+    storage.sync().unwrap();
     drop(storage);
     let path = folder.path().join("log.redb");
     let bytes = std::fs::read(&path).unwrap();
@@ -112,14 +119,29 @@ fn file_that_is_no_database_is_refused() {
 fn blobs_are_kept_by_their_hash() {
     let folder = tempfile::tempdir().unwrap();
     let blob = BlobId::of(b"values");
-    let mut storage = open(folder.path());
-    assert_eq!(storage.blob(blob.hash).unwrap(), None);
-    storage.put_blob(blob.hash, b"values").unwrap();
-    drop(storage);
-    let mut storage = open(folder.path());
-    assert!(blob.matches(&storage.blob(blob.hash).unwrap().unwrap()));
-    storage.remove_blob(blob.hash).unwrap();
-    assert_eq!(storage.blob(blob.hash).unwrap(), None);
+    let mut blobs = FileBlobs::open(folder.path()).unwrap();
+    assert_eq!(blobs.get(blob).unwrap(), None);
+    blobs.put(blob, b"values").unwrap();
+    blobs.put(blob, b"values").unwrap();
+    std::fs::write(folder.path().join("new-half"), b"val").unwrap();
+    let mut blobs = FileBlobs::open(folder.path()).unwrap();
+    assert_eq!(blobs.list().unwrap(), BTreeSet::from([blob]), "what was not finished is gone");
+    assert!(blob.matches(&blobs.get(blob).unwrap().unwrap()));
+    blobs.remove(blob).unwrap();
+    blobs.remove(blob).unwrap();
+    assert_eq!((blobs.get(blob).unwrap(), blobs.list().unwrap()), (None, BTreeSet::new()));
+}
+
+#[test]
+fn damaged_blob_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let blob = BlobId::of(b"values");
+    let mut blobs = FileBlobs::open(folder.path()).unwrap();
+    blobs.put(blob, b"values").unwrap();
+    let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(&file, b"valueS").unwrap();
+    assert_eq!(blobs.get(blob).unwrap(), None);
+    assert!(blobs.list().unwrap().is_empty(), "so that it is fetched again");
 }
 
 /// A group of one on a real file.
@@ -133,10 +155,10 @@ impl Host {
     fn start(folder: &Path, config: Config) -> Self {
         let mut storage = open(folder);
         if storage.load().unwrap().is_empty() {
-            storage.write(&founding(&founders(1))).unwrap();
-            storage.bind(id(1)).unwrap();
+            storage.write(&Batch { raft_id: Some(id(1)), ..founding(&founders(1)) }).unwrap();
         }
-        let (loaded, raft_id) = (storage.load().unwrap(), storage.raft_id().unwrap().unwrap());
+        let loaded = storage.load().unwrap();
+        let raft_id = loaded.raft_id.unwrap();
         let group = RaftGroup::open(Now::ZERO, config, raft_id, loaded, Notes::default()).unwrap();
         let mut host = Self { storage, group, now: Now::ZERO };
         while !host.group.is_established() {

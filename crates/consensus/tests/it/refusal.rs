@@ -53,6 +53,29 @@ fn heartbeat_that_commits_beyond_the_log_is_refused() {
 }
 
 #[test]
+fn replica_that_lost_acknowledged_entries_stops_and_neither_votes_nor_acknowledges() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    cluster.run_seconds(1);
+    let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+    let (term, last) = (cluster.group(leader).term(), cluster.group(follower).last_index());
+    let mut old = message(MessageKind::Heartbeat, leader, follower, term - 1);
+    old.commit = last + 1;
+    assert_eq!(cluster.step(follower, old), Err(Refusal::CommitBeyondLog));
+    assert_eq!(cluster.group(follower).halted(), None, "who led before is not believed");
+    let mut heartbeat = message(MessageKind::Heartbeat, leader, follower, term);
+    heartbeat.commit = last + 1;
+    assert_eq!(cluster.step(follower, heartbeat), Err(Refusal::CommitBeyondLog));
+    assert_eq!(cluster.group(follower).halted(), Some(&Halt::LostEntries { committed: last + 1, last }));
+    cluster.sent.clear();
+    let mut vote = message(MessageKind::Vote, leader, follower, term + 1);
+    (vote.index, vote.log_term) = (last + 9, term);
+    assert_eq!(cluster.step(follower, vote), Err(Refusal::Halted));
+    cluster.work(follower);
+    assert_eq!(cluster.sent_by(follower, MessageKind::VoteResponse), 0);
+}
+
+#[test]
 fn strangers_and_misrouted_messages_are_refused() {
     assert_eq!(refused(MessageKind::Heartbeat, |m| m.to = id(9)), Err(Refusal::NotForUs));
     assert_eq!(refused(MessageKind::Heartbeat, |m| m.from = m.to), Err(Refusal::UnknownSender));

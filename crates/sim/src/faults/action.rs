@@ -21,6 +21,11 @@ pub enum Fault {
         /// Which.
         node: usize,
     },
+    /// A second process of a worker is started under the same id; the first one runs on until its lease ends.
+    StartBeside {
+        /// Which.
+        node: usize,
+    },
     /// A node is started again with the new version of the software.
     Upgrade {
         /// Which.
@@ -128,6 +133,7 @@ impl Fault {
             Fault::Crash { node, .. }
             | Fault::Restart { node }
             | Fault::Upgrade { node }
+            | Fault::StartBeside { node }
             | Fault::Replace { node, .. }
             | Fault::LoseDisk { node, .. }
             | Fault::Kill { node }

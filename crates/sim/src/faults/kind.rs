@@ -5,7 +5,7 @@ use fastrand::Rng;
 /// A kind of trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "each is described where it is planned; the names say the rest")]
-pub enum Kind {
+pub enum FaultKind {
     Loss,
     Duplication,
     Reordering,
@@ -30,62 +30,64 @@ pub enum Kind {
     LostWrites,
     TornTail,
     FullDisk,
+    SecondProcess,
 }
 
-impl Kind {
+impl FaultKind {
     /// All of them.
-    pub const ALL: [Kind; 24] = [
-        Kind::Loss,
-        Kind::Duplication,
-        Kind::Reordering,
-        Kind::Delay,
-        Kind::Bandwidth,
-        Kind::Spikes,
-        Kind::Partitions,
-        Kind::SkewedClocks,
-        Kind::ClockJumps,
-        Kind::Pauses,
-        Kind::Sleeps,
-        Kind::SlowCpu,
-        Kind::MinorityCrash,
-        Kind::RollingRestart,
-        Kind::PowerLoss,
-        Kind::KilledWorkers,
-        Kind::Replacement,
-        Kind::Upgrade,
-        Kind::KeyRotation,
-        Kind::Leave,
-        Kind::SyncStalls,
-        Kind::LostWrites,
-        Kind::TornTail,
-        Kind::FullDisk,
+    pub const ALL: [FaultKind; 25] = [
+        FaultKind::Loss,
+        FaultKind::Duplication,
+        FaultKind::Reordering,
+        FaultKind::Delay,
+        FaultKind::Bandwidth,
+        FaultKind::Spikes,
+        FaultKind::Partitions,
+        FaultKind::SkewedClocks,
+        FaultKind::ClockJumps,
+        FaultKind::Pauses,
+        FaultKind::Sleeps,
+        FaultKind::SlowCpu,
+        FaultKind::MinorityCrash,
+        FaultKind::RollingRestart,
+        FaultKind::PowerLoss,
+        FaultKind::KilledWorkers,
+        FaultKind::Replacement,
+        FaultKind::Upgrade,
+        FaultKind::KeyRotation,
+        FaultKind::Leave,
+        FaultKind::SyncStalls,
+        FaultKind::LostWrites,
+        FaultKind::TornTail,
+        FaultKind::FullDisk,
+        FaultKind::SecondProcess,
     ];
 }
 
 /// A subset of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kinds(Vec<Kind>);
+pub struct FaultKinds(Vec<FaultKind>);
 
-impl Kinds {
+impl FaultKinds {
     /// Each kind is in or out by itself; how many are in on average is drawn too, from few to most.
     pub fn draw(rng: &mut Rng) -> Self {
         let share = 0.1 + 0.6 * rng.f64();
-        Self(Kind::ALL.into_iter().filter(|_| rng.f64() < share).collect())
+        Self(FaultKind::ALL.into_iter().filter(|_| rng.f64() < share).collect())
     }
 
     /// This one alone.
     #[cfg(test)]
-    pub(super) fn of(kind: Kind) -> Self {
+    pub(super) fn of(kind: FaultKind) -> Self {
         Self(vec![kind])
     }
 
     /// Whether it is in.
-    pub fn has(&self, kind: Kind) -> bool {
+    pub fn has(&self, kind: FaultKind) -> bool {
         self.0.contains(&kind)
     }
 
     /// All that are in, in a fixed order.
-    pub fn iter(&self) -> impl Iterator<Item = Kind> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = FaultKind> + '_ {
         self.0.iter().copied()
     }
 }

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::{Draw, Fault, Kind, Kinds};
+use super::{Draw, Fault, FaultKind, FaultKinds};
 use crate::network::{Partition, Weather};
 
 /// Cuts of a seed that has any.
 const CUTS: usize = 3;
 
 /// The network of a seed.
-pub(super) fn weather(rng: &mut Rng, kinds: &Kinds) -> Weather {
+pub(super) fn weather(rng: &mut Rng, kinds: &FaultKinds) -> Weather {
     let mut weather = Weather::fair();
     let mut draw = |kind, most: f64| if kinds.has(kind) { most * rng.f64() } else { 0.0 };
-    weather.loss = draw(Kind::Loss, 0.2);
-    weather.duplicate = draw(Kind::Duplication, 0.05);
-    weather.reorder = draw(Kind::Reordering, 0.2);
-    weather.delay += Duration::from_millis(20).mul_f64(draw(Kind::Delay, 1.0));
-    if kinds.has(Kind::Bandwidth) {
+    weather.loss = draw(FaultKind::Loss, 0.2);
+    weather.duplicate = draw(FaultKind::Duplication, 0.05);
+    weather.reorder = draw(FaultKind::Reordering, 0.2);
+    weather.delay += Duration::from_millis(20).mul_f64(draw(FaultKind::Delay, 1.0));
+    if kinds.has(FaultKind::Bandwidth) {
         weather.bytes_per_second = Some(rng.u64(20_000..200_000));
     }
     weather

@@ -3,7 +3,8 @@
 //! Every seed draws its own subset, so that kinds that hide each other also appear alone. The drawn list is fault schedule
 //! F: minorities of voters crash at once, everybody restarts once in turn, a voter set loses its power, links are cut three
 //! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced, upgraded or come back
-//! without their disk, the shared secret changes, disks stall, fill up, and lose or tear what was not synced.
+//! without their disk, a second process is started under one
+//! id, the shared secret changes, disks stall, fill up, and lose or tear what was not synced.
 
 mod action;
 mod disks;
@@ -18,7 +19,7 @@ use fastrand::Rng;
 use hyperscale_types::Role;
 
 pub use action::Fault;
-pub use kind::{Kind, Kinds};
+pub use kind::{FaultKind, FaultKinds};
 
 use crate::moment::Moment;
 use crate::network::Weather;
@@ -31,7 +32,7 @@ const FROM: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug)]
 pub struct FaultPlan {
     /// The subset that was drawn.
-    pub kinds: Kinds,
+    pub kinds: FaultKinds,
     /// The network from the start.
     pub weather: Weather,
     /// What happens when.
@@ -50,7 +51,7 @@ pub(crate) struct Draw<'a> {
 impl FaultPlan {
     /// Draws a plan for a safety phase of that length.
     pub fn draw(rng: &mut Rng, shape: &Shape, safety: Duration) -> Self {
-        let kinds = Kinds::draw(rng);
+        let kinds = FaultKinds::draw(rng);
         let weather = links::weather(rng, &kinds);
         let roles = shape.nodes();
         let mut draw = Draw { rng, roles, until: safety, cuts: 0, schedule: Vec::new() };
@@ -65,27 +66,32 @@ impl FaultPlan {
 }
 
 impl Draw<'_> {
-    fn plan(&mut self, kind: Kind) {
+    fn plan(&mut self, kind: FaultKind) {
         match kind {
-            Kind::Loss | Kind::Duplication | Kind::Reordering | Kind::Delay | Kind::Bandwidth => {}
-            Kind::Spikes => self.spikes(),
-            Kind::Partitions => self.partitions(),
-            Kind::SkewedClocks => {}
-            Kind::ClockJumps => self.clock_jumps(),
-            Kind::Pauses => self.pauses(),
-            Kind::Sleeps => self.sleeps(),
-            Kind::SlowCpu => self.slow_cpu(),
-            Kind::MinorityCrash => self.minority_crash(),
-            Kind::RollingRestart => self.rolling_restart(),
-            Kind::PowerLoss => self.power_loss(),
-            Kind::KilledWorkers => self.killed_workers(),
-            Kind::Replacement => self.replacement(),
-            Kind::Upgrade => self.upgrade(),
-            Kind::KeyRotation => self.key_rotation(),
-            Kind::Leave => self.leave(),
-            Kind::SyncStalls => self.sync_stalls(),
-            Kind::LostWrites | Kind::TornTail => self.power_fails_while_writing(),
-            Kind::FullDisk => self.full_disk(),
+            FaultKind::Loss
+            | FaultKind::Duplication
+            | FaultKind::Reordering
+            | FaultKind::Delay
+            | FaultKind::Bandwidth => {}
+            FaultKind::Spikes => self.spikes(),
+            FaultKind::Partitions => self.partitions(),
+            FaultKind::SkewedClocks => {}
+            FaultKind::ClockJumps => self.clock_jumps(),
+            FaultKind::Pauses => self.pauses(),
+            FaultKind::Sleeps => self.sleeps(),
+            FaultKind::SlowCpu => self.slow_cpu(),
+            FaultKind::MinorityCrash => self.minority_crash(),
+            FaultKind::RollingRestart => self.rolling_restart(),
+            FaultKind::PowerLoss => self.power_loss(),
+            FaultKind::KilledWorkers => self.killed_workers(),
+            FaultKind::Replacement => self.replacement(),
+            FaultKind::Upgrade => self.upgrade(),
+            FaultKind::KeyRotation => self.key_rotation(),
+            FaultKind::Leave => self.leave(),
+            FaultKind::SyncStalls => self.sync_stalls(),
+            FaultKind::LostWrites | FaultKind::TornTail => self.power_fails_while_writing(),
+            FaultKind::FullDisk => self.full_disk(),
+            FaultKind::SecondProcess => self.second_process(),
         }
     }
 
@@ -157,14 +163,14 @@ mod tests {
     #[test]
     fn every_kind_appears_and_is_left_out_in_some_seed() {
         let plans: Vec<FaultPlan> = (0..200).map(plan).collect();
-        for kind in Kind::ALL {
+        for kind in FaultKind::ALL {
             let with = plans.iter().filter(|plan| plan.kinds.has(kind)).count();
             assert!(with > 10 && with < 190, "{kind:?}: {with}");
         }
     }
 
     /// What a kind plans by itself.
-    fn planned(kind: Kind, seed: u64, shape: &Shape) -> Vec<(Moment, Fault)> {
+    fn planned(kind: FaultKind, seed: u64, shape: &Shape) -> Vec<(Moment, Fault)> {
         let (rng, roles, until) = (&mut Rng::with_seed(seed), shape.nodes(), Duration::from_mins(3));
         let mut draw = Draw { rng, roles, until, cuts: 0, schedule: Vec::new() };
         draw.plan(kind);
@@ -174,13 +180,16 @@ mod tests {
     #[test]
     fn every_kind_troubles_something_whenever_it_is_drawn() {
         let shape = Shape { datacenters: 1, managers: 3, gates: 3, workers: 5 };
-        for (kind, seed) in Kind::ALL.into_iter().flat_map(|kind| (0..50).map(move |seed| (kind, seed))) {
-            let weather = links::weather(&mut Rng::with_seed(seed), &Kinds::of(kind));
+        for (kind, seed) in FaultKind::ALL.into_iter().flat_map(|kind| (0..50).map(move |seed| (kind, seed)))
+        {
+            let weather = links::weather(&mut Rng::with_seed(seed), &FaultKinds::of(kind));
             let is_felt = match kind {
-                Kind::Loss | Kind::Duplication | Kind::Reordering | Kind::Delay | Kind::Bandwidth => {
-                    weather != Weather::fair()
-                }
-                Kind::SkewedClocks => true,
+                FaultKind::Loss
+                | FaultKind::Duplication
+                | FaultKind::Reordering
+                | FaultKind::Delay
+                | FaultKind::Bandwidth => weather != Weather::fair(),
+                FaultKind::SkewedClocks => true,
                 _ => !planned(kind, seed, &shape).is_empty(),
             };
             assert!(is_felt, "{kind:?} with seed {seed}");
@@ -190,7 +199,7 @@ mod tests {
     #[test]
     fn every_cut_keeps_somebody_from_somebody() {
         let shape = Shape { datacenters: 1, managers: 3, gates: 0, workers: 0 };
-        let cuts = (0..200).flat_map(|seed| planned(Kind::Partitions, seed, &shape));
+        let cuts = (0..200).flat_map(|seed| planned(FaultKind::Partitions, seed, &shape));
         for (_, fault) in cuts {
             let Fault::Cut { links, .. } = fault else { continue };
             let mut pairs = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
@@ -203,7 +212,7 @@ mod tests {
         let shape = Shape { datacenters: 2, managers: 3, gates: 3, workers: 5 };
         for seed in 0..50 {
             let mut left = Vec::new();
-            for (_, mut fault) in planned(Kind::Leave, seed, &shape) {
+            for (_, mut fault) in planned(FaultKind::Leave, seed, &shape) {
                 left.extend(fault.victim().map(|node| *node));
             }
             assert!(left.iter().all(|node| shape.nodes()[*node].0 == Role::Worker));
@@ -213,7 +222,7 @@ mod tests {
 
     #[test]
     fn rolling_restarts_reach_everybody_within_the_phase() {
-        for kind in [Kind::RollingRestart, Kind::Upgrade, Kind::KeyRotation] {
+        for kind in [FaultKind::RollingRestart, FaultKind::Upgrade, FaultKind::KeyRotation] {
             let shape = Shape { datacenters: 2, managers: 5, gates: 3, workers: 20 };
             let schedule = planned(kind, 1, &shape);
             let is_back = |fault: &Fault| matches!(fault, Fault::Restart { .. } | Fault::Upgrade { .. });

@@ -109,6 +109,15 @@ impl Draw<'_> {
         self.one_after_the_other(from, |node| Fault::Upgrade { node });
     }
 
+    /// A few workers are started a second time while their first process runs on.
+    pub(super) fn second_process(&mut self) {
+        let (workers, count) = (self.workers(), self.rng.usize(1..=4));
+        for node in self.some_of(workers, count) {
+            let at = self.moment();
+            self.add(at, Fault::StartBeside { node });
+        }
+    }
+
     /// Some workers go and say so.
     pub(super) fn leave(&mut self) {
         let (workers, count) = (self.workers(), self.rng.usize(1..=3));

@@ -11,7 +11,7 @@ use crate::moment::Moment;
 use crate::world::{Fact, Truth, World, cluster_name};
 
 /// What came from earlier trouble has passed by then.
-const STILL_FOR_S: u64 = 90;
+const CALM_FOR_S: u64 = 90;
 /// Whoever has run for so long has been asked by everybody.
 const RUNS_FOR: Duration = Duration::from_secs(30);
 /// Clusters that became suspected within this time fell silent together; a little less than the core's own window, which it
@@ -118,8 +118,7 @@ impl CrossJudgement {
                 "gives {name} up, one of {together} that fell silent together, without a hold"
             ));
         }
-        // Where datagrams are lost, seven probes or answers in a row are, once in a thousand seeds.
-        if answers(seen, cluster) && seen.truth.is_still(seen.at, STILL_FOR_S) {
+        if answers(seen, cluster) && seen.truth.is_calm(seen.at, CALM_FOR_S) {
             return Err(format!("gives {} up though it answers", cluster.0));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Worker updates are accepted only if they are newer, and only from the owner: under one grant the owner never changes.
+//! Worker updates are accepted only if they are newer, and only from the owner: under one owner token the owner never changes.
 
 use std::collections::BTreeMap;
 
@@ -29,9 +29,10 @@ impl Invariant for WorkerVersions {
                     let (worker, newer) = (update.worker, update.version);
                     return Err(format!("worker {worker} went from {version:?} to {newer:?}"));
                 }
-                let same_grant = (version.boot, version.grant) == (update.version.boot, update.version.grant);
-                if same_grant && owner != update.owner {
-                    return Err(format!("worker {} changed its owner under one grant", update.worker));
+                let same_token =
+                    (version.boot, version.owner_token) == (update.version.boot, update.version.owner_token);
+                if same_token && owner != update.owner {
+                    return Err(format!("worker {} changed its owner under one token", update.worker));
                 }
             }
             _ => {}

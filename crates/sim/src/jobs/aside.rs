@@ -9,8 +9,8 @@ use hyperscale_consensus::register::{
 };
 use hyperscale_types::{Now, Token};
 
-use super::desk::Purpose;
-use super::office::{Office, Order};
+use super::manager::{ManagerDriver, group_of};
+use super::requests::Purpose;
 
 /// One of so many looks at a job makes a command.
 const ONE_OF: u8 = 12;
@@ -21,23 +21,23 @@ const DATACENTERS: [&str; 2] = ["east", "west"];
 const CLASSES: [DatacenterClass; 4] =
     [DatacenterClass::Unhealthy, DatacenterClass::Degraded, DatacenterClass::Busy, DatacenterClass::Healthy];
 
-impl Office {
+impl ManagerDriver {
     /// Commands for some of the jobs that are led here.
-    pub(super) fn make_asides(&mut self, now: Now, out: &mut Vec<Order>) {
-        let open = self.group.machine().register().jobs().filter(|(_, job)| job.end.is_none());
+    pub(super) fn make_asides(&mut self, now: Now) {
+        let open = group_of(&self.replica).machine().register().jobs().filter(|(_, job)| job.end.is_none());
         let led = open.filter_map(|(id, job)| job.leader.filter(|it| it.0 == self.me).map(|it| (*id, it.1)));
         for (job, token) in led.collect::<Vec<_>>() {
             if self.rng.u8(..ONE_OF) == 0
                 && let Some(body) = self.aside(job)
             {
                 let token = if is_fenced(&body) { token } else { Token(0) };
-                self.ask(now, Purpose::Other, token, body, out);
+                self.ask(now, Purpose::Other, token, body);
             }
         }
     }
 
     fn aside(&mut self, id: JobId) -> Option<Body> {
-        let register = self.group.machine().register();
+        let register = group_of(&self.replica).machine().register();
         let job = register.job(id)?;
         Some(match register.group() {
             _ if self.rng.u8(..8) == 0 => Body::ClusterVersion { version: VERSION },

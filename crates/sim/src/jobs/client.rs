@@ -35,7 +35,7 @@ pub enum Repeat {
 
 /// One job that a client wants done.
 #[derive(Clone, Debug)]
-pub struct Errand {
+pub struct ClientJob {
     /// In which cluster.
     pub cluster: u8,
     /// When it is ordered.
@@ -56,15 +56,15 @@ pub struct Errand {
     pub repeats: Vec<Repeat>,
 }
 
-/// All errands of a world.
+/// All jobs of a world.
 #[derive(Debug, Default)]
 pub struct Clients {
     /// One by one.
-    pub errands: Vec<Errand>,
+    pub client_jobs: Vec<ClientJob>,
 }
 
 impl Clients {
-    /// Draws so many errands in a cluster, within a span.
+    /// Draws so many jobs in a cluster, within a span.
     pub fn draw(
         &mut self,
         rng: &mut Rng,
@@ -77,13 +77,13 @@ impl Clients {
             let at = within.0.plus(within.1.mul_f64(rng.f64()));
             let later = Duration::from_secs_f64(12.0 * rng.f64().powi(2));
             let cancels_at = (rng.u8(..CANCELLED) == 0).then(|| at.plus(later));
-            let key = format!("client-{}", self.errands.len());
+            let key = format!("client-{}", self.client_jobs.len());
             let wanted = plan::draw(rng, has_workers);
             let mut repeats = Repeat::ALL.to_vec();
             repeats.retain(|_| rng.u8(..REPEATED) == 0);
             let open = (None, false, None);
             let (accepted, cancelled, ended) = open;
-            self.errands.push(Errand {
+            self.client_jobs.push(ClientJob {
                 cluster,
                 at,
                 wanted,
@@ -101,16 +101,16 @@ impl Clients {
 impl Repeat {
     const ALL: [Repeat; 4] = [Repeat::Submit, Repeat::Cancel, Repeat::SubmitEnded, Repeat::CancelEnded];
 
-    fn is_due(self, errand: &Errand) -> bool {
+    fn is_due(self, client_job: &ClientJob) -> bool {
         match self {
-            Repeat::Submit => errand.ended.is_none(),
-            Repeat::Cancel => errand.ended.is_none() && errand.cancelled,
-            Repeat::SubmitEnded | Repeat::CancelEnded => errand.ended.is_some(),
+            Repeat::Submit => client_job.ended.is_none(),
+            Repeat::Cancel => client_job.ended.is_none() && client_job.cancelled,
+            Repeat::SubmitEnded | Repeat::CancelEnded => client_job.ended.is_some(),
         }
     }
 }
 
-impl Errand {
+impl ClientJob {
     /// What the client wants now; nothing once it knows the end and has said everything.
     pub fn wish(&mut self, now: Moment) -> Option<Wish> {
         let Some(job) = self.accepted else { return Some(self.submit()) };
@@ -143,36 +143,42 @@ mod tests {
     use super::*;
     use hyperscale_consensus::register::{End, EndStatus};
 
-    fn errands(count: usize) -> Vec<Errand> {
+    fn client_jobs(count: usize) -> Vec<ClientJob> {
         let mut clients = Clients::default();
         let within = (Moment::ZERO, Duration::from_mins(1));
         clients.draw(&mut Rng::with_seed(1), 0, count, within, true);
-        clients.errands
+        clients.client_jobs
     }
 
     #[test]
     fn every_repetition_is_drawn_for_some_and_not_for_others() {
-        let errands = errands(60);
+        let client_jobs = client_jobs(60);
         for repeat in Repeat::ALL {
-            let with = errands.iter().filter(|errand| errand.repeats.contains(&repeat)).count();
+            let with = client_jobs.iter().filter(|client_job| client_job.repeats.contains(&repeat)).count();
             assert!((5..30).contains(&with), "{repeat:?}: {with}");
         }
     }
 
     #[test]
     fn answered_client_says_everything_again_once_and_then_is_content() {
-        let mut errand = errands(1).remove(0);
-        let job = errand.wanted;
-        let (submit, cancel) = (errand.submit(), Wish::Cancel(job));
-        (errand.repeats, errand.cancels_at) = (Repeat::ALL.to_vec(), Some(Moment::ZERO));
-        let wish = |errand: &mut Errand| errand.wish(Moment::seconds(1));
-        assert_eq!(wish(&mut errand), Some(submit.clone()), "it was not answered yet");
-        errand.accepted = Some(job);
-        assert_eq!([wish(&mut errand), wish(&mut errand)], [Some(submit.clone()), Some(cancel.clone())]);
-        errand.cancelled = true;
-        assert_eq!([wish(&mut errand), wish(&mut errand)], [Some(cancel.clone()), Some(Wish::Status(job))]);
-        errand.ended = Some(JobEnd { index: 9, how: End::new(EndStatus::Cancelled, None) });
-        assert_eq!([wish(&mut errand), wish(&mut errand)], [Some(submit), Some(cancel)]);
-        assert_eq!(wish(&mut errand), None);
+        let mut client_job = client_jobs(1).remove(0);
+        let job = client_job.wanted;
+        let (submit, cancel) = (client_job.submit(), Wish::Cancel(job));
+        (client_job.repeats, client_job.cancels_at) = (Repeat::ALL.to_vec(), Some(Moment::ZERO));
+        let wish = |client_job: &mut ClientJob| client_job.wish(Moment::seconds(1));
+        assert_eq!(wish(&mut client_job), Some(submit.clone()), "it was not answered yet");
+        client_job.accepted = Some(job);
+        assert_eq!(
+            [wish(&mut client_job), wish(&mut client_job)],
+            [Some(submit.clone()), Some(cancel.clone())]
+        );
+        client_job.cancelled = true;
+        assert_eq!(
+            [wish(&mut client_job), wish(&mut client_job)],
+            [Some(cancel.clone()), Some(Wish::Status(job))]
+        );
+        client_job.ended = Some(JobEnd { index: 9, how: End::new(EndStatus::Cancelled, None) });
+        assert_eq!([wish(&mut client_job), wish(&mut client_job)], [Some(submit), Some(cancel)]);
+        assert_eq!(wish(&mut client_job), None);
     }
 }

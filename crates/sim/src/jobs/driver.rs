@@ -2,10 +2,13 @@
 //!
 //! | the log says                    | step                                                              |
 //! | ------------------------------- | ----------------------------------------------------------------- |
-//! | segment has no attempt, or a lost or refused one | assign the next attempt to a worker with free cores |
+//! | nothing of the job was assigned | set-up if it has one, else all load at once, or a claim if there are not enough cores |
+//! | set-up completed                | all load                                                          |
+//! | attempt lost or refused         | assign the next one to another worker                             |
 //! | attempt runs                    | dispatch until its worker answers, under every token anew         |
 //! | attempt runs, SWIM says its worker is dead | assign the next one: impatient, and refused until the lease is over |
 //! | job cancelled, attempt runs     | tell its worker to stop                                           |
+//! | nothing runs, cancelled or not  | tear-down if there was a set-up                                    |
 //! | nothing left to do              | end its parts, then the job                                       |
 //!
 //! The replica may be behind and the manager may have been replaced: the register refuses what is wrong.
@@ -14,14 +17,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyperscale_consensus::register::{
-    Assign, Attempt, AttemptState, Body, End, EndStatus, Job, JobId, Register, Segment,
+    Assign, AssignSegment, Attempt, AttemptState, Body, EndStatus, Job, JobId, Register, Segment,
+    SegmentKind, Worker,
 };
-use hyperscale_types::{NodeId, Now, Token};
+use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::aside;
-use super::desk::Purpose;
-use super::office::{Office, Order};
+use super::manager::{ManagerAction, ManagerDriver, group_of};
 use super::plan;
+use super::requests::Purpose;
 use crate::log::Letter;
 use crate::log::letter::Dispatch;
 
@@ -103,29 +107,58 @@ impl Driver {
     }
 
     fn steps(&self, id: JobId, job: &Job, led_for: Duration, has_workers: bool) -> Vec<Step> {
+        let gave_up = !has_workers && led_for >= QUEUE_TIMEOUT;
         if job.is_wholly_cancelled() {
-            let mut steps: Vec<Step> =
-                running(job).map(|(segment, it)| Step::Stop { segment, attempt: it }).collect();
-            if steps.is_empty() {
-                steps.push(Step::End(EndStatus::Cancelled));
-            }
-            return steps;
+            let stops = running(job).filter(|(segment, _)| *segment != plan::TEAR_DOWN);
+            let stops: Vec<Step> = stops.map(|(segment, it)| Step::Stop { segment, attempt: it }).collect();
+            return if stops.is_empty() {
+                self.finish(id, job, EndStatus::Cancelled, gave_up)
+            } else {
+                stops
+            };
         }
-        let (mut steps, mut failed) = (Vec::new(), !has_workers && led_for >= QUEUE_TIMEOUT);
+        let mut failed = gave_up;
+        if plan::has_set_up(id) {
+            match self.step(plan::SET_UP, job.attempt(plan::WORKFLOW, plan::SET_UP)) {
+                Ok(steps) if steps.is_empty() => {}
+                Ok(steps) if !gave_up => return steps,
+                Ok(_) | Err(()) => failed = true,
+            }
+        }
+        let mut steps = Vec::new();
         for segment in 0..plan::segments(id) {
             match self.step(segment, job.attempt(plan::WORKFLOW, segment)) {
                 Ok(step) => steps.extend(step),
                 Err(()) => failed = true,
             }
         }
-        if failed && running(job).next().is_none() {
-            return vec![Step::End(EndStatus::Failed)];
+        if failed {
+            // What runs is still dispatched, or it would never end.
+            steps.retain(|step| !matches!(step, Step::Assign { attempt: 1, .. }));
+        }
+        let is_idle = running(job).all(|(segment, _)| segment == plan::TEAR_DOWN);
+        if failed && is_idle {
+            return self.finish(id, job, EndStatus::Failed, gave_up);
         }
         let is_over = plan::segments(id) > 0 || led_for >= plan::length(id);
-        if steps.is_empty() && running(job).next().is_none() && is_over {
-            steps.push(Step::End(EndStatus::Completed));
+        if steps.is_empty() && is_idle && is_over {
+            return self.finish(id, job, EndStatus::Completed, gave_up);
         }
         steps
+    }
+
+    /// Tear-down if there is one to be made, then the end.
+    fn finish(&self, id: JobId, job: &Job, status: EndStatus, gave_up: bool) -> Vec<Step> {
+        let has_begun = job.workflow(plan::WORKFLOW).is_some_and(|workflow| workflow.started.is_some());
+        let last = job.attempt(plan::WORKFLOW, plan::TEAR_DOWN);
+        let is_running = last.is_some_and(|last| last.state == AttemptState::Running);
+        if plan::has_set_up(id) && has_begun && (!gave_up || is_running) {
+            let steps = self.step(plan::TEAR_DOWN, last).unwrap_or_default();
+            if !steps.is_empty() {
+                return steps;
+            }
+        }
+        vec![Step::End(status)]
     }
 
     /// The next step of a segment, none, or that there is no hope.
@@ -136,16 +169,18 @@ impl Driver {
             AttemptState::Ended(end) if end.status == EndStatus::Completed => Ok(Vec::new()),
             AttemptState::Running if self.dead.contains(&it.worker) => Ok(vec![again]),
             AttemptState::Running => Ok(vec![Step::Dispatch { segment, attempt: it.clone() }]),
-            AttemptState::Lost | AttemptState::Ended(..) if it.number < plan::ATTEMPTS_MAX => Ok(vec![again]),
-            AttemptState::Lost | AttemptState::Ended(..) => Err(()),
+            AttemptState::Lost { .. } | AttemptState::Ended(..) if it.number < plan::ATTEMPTS_MAX => {
+                Ok(vec![again])
+            }
+            AttemptState::Lost { .. } | AttemptState::Ended(..) => Err(()),
         }
     }
 }
 
-impl Office {
+impl ManagerDriver {
     /// One step of every job that is led here, as far as this replica knows.
-    pub(super) fn drive(&mut self, now: Now, out: &mut Vec<Order>) {
-        let register = self.group.machine().register();
+    pub(super) fn drive(&mut self, now: Now, out: &mut Vec<ManagerAction>) {
+        let register = group_of(&self.replica).machine().register();
         let mut led = Vec::new();
         for (id, job) in register.jobs().filter(|(_, job)| job.end.is_none()) {
             let Some((_, token)) = job.leader.filter(|(leader, _)| *leader == self.me) else { continue };
@@ -153,81 +188,127 @@ impl Office {
             led.push((*id, token, self.driver.steps(*id, job, led_for, register.workers().len() > 0)));
         }
         for (job, token, steps) in led {
-            for step in steps {
+            let (assigns, others): (Vec<Step>, Vec<Step>) =
+                steps.into_iter().partition(|step| matches!(step, Step::Assign { .. }));
+            self.assign_all(now, job, token, &assigns);
+            for step in others {
                 self.take_step(now, job, token, step, out);
             }
         }
     }
 
-    fn take_step(&mut self, now: Now, job: JobId, token: Token, step: Step, out: &mut Vec<Order>) {
+    fn take_step(&mut self, now: Now, job: JobId, token: Token, step: Step, out: &mut Vec<ManagerAction>) {
         match step {
-            Step::Assign { segment, attempt, avoid } => {
-                self.assign(now, job, token, segment, attempt, avoid, out);
-            }
+            Step::Assign { .. } => {}
             Step::Dispatch { segment, attempt } => self.dispatch(now, job, token, segment, &attempt, out),
             Step::Stop { segment, attempt: it } => {
                 let (segment, attempt) = (plan::segment(job, segment), it.number);
                 if self.driver.may_ask(now, job, segment.number) {
-                    out.push(Order::Send { to: it.worker, letter: Letter::Stop { segment, attempt, token } });
+                    let letter = Letter::Stop { segment, attempt, token, grant: it.grant };
+                    out.push(ManagerAction::Send { to: it.worker, letter });
                 }
             }
             Step::End(status) if self.driver.may_ask(now, job, WHOLE_JOB) => {
-                let known = self.group.machine().register().job(job);
+                let known = group_of(&self.replica).machine().register().job(job);
                 let part = known.and_then(|known| aside::end_of_part(job, known));
-                let result = Some(plan::result(&plan::segment(job, WHOLE_JOB), 1));
-                let end = part.unwrap_or(Body::JobEnd { job, end: End::new(status, result) });
-                self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, end, out);
+                if let Some(end) = part {
+                    self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, end);
+                } else {
+                    let result = plan::result(&plan::segment(job, WHOLE_JOB), 1);
+                    self.store(now, Purpose::StoreJobResult { job, token, status }, result);
+                }
             }
             Step::End(_) => {}
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a step taken apart")]
-    fn assign(
-        &mut self,
-        now: Now,
-        job: JobId,
-        token: Token,
-        segment: u32,
-        attempt: u32,
-        avoid: Option<NodeId>,
-        out: &mut Vec<Order>,
-    ) {
-        let cores = plan::cores(job);
-        let Some((worker, boot, grant)) = self.choose(cores, avoid) else { return };
-        if !self.driver.may_ask(now, job, segment) {
-            return;
+    /// Assigns all segments at once if they begin together, and waits with a claim for cores that are not free. What could
+    /// not be placed even on idle workers, and what is tried again, is assigned one by one.
+    fn assign_all(&mut self, now: Now, job: JobId, token: Token, steps: &[Step]) {
+        let Some(Step::Assign { segment: first, .. }) = steps.first() else { return };
+        let begins = |step: &Step| matches!(step, Step::Assign { attempt: 1, .. });
+        if steps.iter().all(begins) && self.place(job, steps, true).is_some() {
+            if !self.driver.may_ask(now, job, *first) {
+                return;
+            }
+            let body = self.place(job, steps, false).unwrap_or_else(|| Body::Ready {
+                job,
+                workflows: BTreeSet::from([plan::WORKFLOW.to_owned()]),
+                priority: plan::priority(job),
+                least_cores: plan::cores(job) * plan::segments(job),
+            });
+            return self.ask(now, Purpose::Step { job, place: *first }, token, body);
         }
-        let body = Body::Assign(Assign {
-            segment: plan::segment(job, segment),
-            attempt,
-            worker,
-            boot,
-            grant,
-            cores,
-            vus: cores,
-            elapsed_ms: 0,
-            iterations_left: None,
-        });
-        self.ask(now, Purpose::Step { job, place: segment }, token, body, out);
+        for step in steps {
+            let Step::Assign { segment, .. } = step else { continue };
+            if let Some(body) = self.place(job, std::slice::from_ref(step), false)
+                && self.driver.may_ask(now, job, *segment)
+            {
+                self.ask(now, Purpose::Step { job, place: *segment }, token, body);
+            }
+        }
     }
 
-    /// The better of two random workers with free cores; the one that lost the last attempt only if there is no other.
+    /// A batch with workers for all of these, if there are enough cores: free ones, or with `idle` any.
+    fn place(&mut self, job: JobId, steps: &[Step], idle: bool) -> Option<Body> {
+        let mut taken: BTreeMap<NodeId, u32> = BTreeMap::new();
+        let mut segments = Vec::new();
+        for step in steps {
+            let Step::Assign { segment, attempt, avoid } = step else { continue };
+            let (kind, cores) = (plan::kind(*segment), plan::cores_of(job, *segment));
+            let group = if kind == SegmentKind::Load { plan::group(job) } else { 0 };
+            // Segments of a core group share the cores of the first one on their worker.
+            let shares = taken.keys().next().copied().filter(|_| group > 0 && self.rng.bool());
+            let (worker, boot, grant) = match shares {
+                Some(worker) => group_of(&self.replica)
+                    .machine()
+                    .register()
+                    .worker(worker)
+                    .map(|it| (worker, it.boot, it.grant))?,
+                None => self.choose(cores, *avoid, &taken, idle)?,
+            };
+            if shares.is_none() {
+                *taken.entry(worker).or_default() += cores;
+            }
+            segments.push(AssignSegment {
+                workflow: plan::WORKFLOW.to_owned(),
+                number: *segment,
+                kind,
+                attempt: *attempt,
+                worker,
+                boot,
+                grant,
+                group,
+                cores,
+                vus: cores,
+                elapsed_ms: 0,
+                iterations_left: None,
+            });
+        }
+        Some(Body::Assign(Assign { job, segments }))
+    }
+
+    /// The better of two random workers with enough cores; the one that lost the last attempt only if there is no other.
     fn choose(
         &mut self,
         cores: u32,
         avoid: Option<NodeId>,
-    ) -> Option<(NodeId, hyperscale_types::BootEpoch, Token)> {
-        let register: &Register = self.group.machine().register();
-        let is_fit = |(id, worker): &(&NodeId, &hyperscale_consensus::register::Worker)| {
-            worker.free() >= cores && !self.driver.dead.contains(id)
+        taken: &BTreeMap<NodeId, u32>,
+        idle: bool,
+    ) -> Option<(NodeId, BootEpoch, Token)> {
+        let register: &Register = group_of(&self.replica).machine().register();
+        let free = |id: &NodeId, worker: &Worker| {
+            let free = if idle { worker.cores } else { worker.free() };
+            free.saturating_sub(taken.get(id).copied().unwrap_or(0))
         };
+        let is_fit =
+            |(id, worker): &(&NodeId, &Worker)| free(id, worker) >= cores && !self.driver.dead.contains(id);
         let mut fit: Vec<_> = register.workers().filter(is_fit).collect();
         if fit.iter().any(|(id, _)| Some(**id) != avoid) {
             fit.retain(|(id, _)| Some(**id) != avoid);
         }
         let two = [self.rng.usize(..fit.len().max(1)), self.rng.usize(..fit.len().max(1))];
-        let best = two.into_iter().filter_map(|at| fit.get(at)).max_by_key(|(_, worker)| worker.free());
+        let best = two.into_iter().filter_map(|at| fit.get(at)).max_by_key(|(id, worker)| free(id, worker));
         best.map(|(id, worker)| (**id, worker.boot, worker.grant))
     }
 
@@ -238,7 +319,7 @@ impl Office {
         token: Token,
         segment: u32,
         it: &Attempt,
-        out: &mut Vec<Order>,
+        out: &mut Vec<ManagerAction>,
     ) {
         let segment = plan::segment(job, segment);
         if self.driver.may_send(now, segment.clone(), it.number, token) {
@@ -247,10 +328,11 @@ impl Office {
                 attempt: it.number,
                 token,
                 grant: it.grant,
-                cores: it.cores,
+                // A group has its cores once; the worker's own table of groups comes with the role cores.
+                cores: if it.group > 0 { 0 } else { it.cores },
                 length: plan::length(job),
             });
-            out.push(Order::Send { to: it.worker, letter });
+            out.push(ManagerAction::Send { to: it.worker, letter });
         }
     }
 }

@@ -5,26 +5,26 @@
 //! stands here is a driver: each step follows from the log, is repeated until the log shows it, and may be proposed by
 //! somebody who has been replaced long ago. The register has to cope with that, and the judges look whether it does.
 //!
-//! | file     | whose part it is                                                                              |
-//! | -------- | --------------------------------------------------------------------------------------------- |
-//! | `office` | a manager: its replica, and what it answers                                                   |
-//! | `desk`   | a manager's requests to the cluster leader, and the leader's proposals for others             |
-//! | `leases` | a manager forwards renewals, the cluster leader grants them                                   |
-//! | `chair`  | the cluster leader ends leases and gives the jobs of silent managers to others                |
-//! | `driver` | a job leader assigns, dispatches, cancels and ends                                            |
-//! | `worker` | holds a lease, runs attempts, reports their ends until somebody confirms                      |
-//! | `client` | what is ordered, and what clients were told                                                   |
-//! | `plan`   | what a job consists of, all of it in its id                                                   |
+//! | file            | whose part it is                                                                       |
+//! | --------------- | -------------------------------------------------------------------------------------- |
+//! | `manager`       | a manager: its replica, and what it answers                                            |
+//! | `requests`      | what a manager asked of its replica, and what for                                      |
+//! | `leases`        | a manager forwards renewals, the cluster leader grants them                            |
+//! | `leader_duties` | the cluster leader ends leases and gives the jobs of silent managers to others         |
+//! | `driver`        | a job leader assigns, dispatches, cancels and ends                                     |
+//! | `worker`        | holds a lease, runs attempts, reports their ends until somebody confirms               |
+//! | `client`        | what is ordered, and what clients were told                                            |
+//! | `plan`          | what a job consists of, all of it in its id                                            |
 
 mod aside;
-mod chair;
 pub mod client;
-mod desk;
 mod driver;
+mod leader_duties;
 mod leases;
-mod office;
+mod manager;
 pub mod plan;
+mod requests;
 mod worker;
 
-pub use office::{Answer, Office, Order, Staff};
-pub use worker::{Deed, Worker};
+pub use manager::{Answer, ManagerAction, ManagerDriver, ManagerOptions};
+pub use worker::{Worker, WorkerAction};

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use fastrand::Rng;
-use hyperscale_consensus::BlobId;
-use hyperscale_consensus::register::{JobId, Segment};
+use hyperscale_consensus::register::{JobId, Segment, SegmentKind};
+use hyperscale_types::Priority;
 
 /// The one workflow of a job.
 pub const WORKFLOW: &str = "load";
@@ -23,7 +24,41 @@ pub fn draw(rng: &mut Rng, has_workers: bool) -> JobId {
     JobId(id)
 }
 
-/// Segments of a job.
+/// The segment that prepares a job.
+pub const SET_UP: u32 = 100;
+/// The segment that cleans up after it.
+pub const TEAR_DOWN: u32 = 101;
+
+/// Whether a job has a set-up and a tear-down.
+pub fn has_set_up(job: JobId) -> bool {
+    segments(job) > 0 && job.0[4].is_multiple_of(3)
+}
+
+/// What a segment does.
+pub fn kind(segment: u32) -> SegmentKind {
+    match segment {
+        SET_UP => SegmentKind::SetUp,
+        TEAR_DOWN => SegmentKind::TearDown,
+        _ => SegmentKind::Load,
+    }
+}
+
+/// Cores of a segment.
+pub fn cores_of(job: JobId, segment: u32) -> u32 {
+    if kind(segment) == SegmentKind::Load { cores(job) } else { 1 }
+}
+
+/// The core group that its load shares; zero: each segment has its own cores.
+pub fn group(job: JobId) -> u32 {
+    u32::from(job.0[5].is_multiple_of(4))
+}
+
+/// How it waits for cores.
+pub fn priority(job: JobId) -> Priority {
+    if job.0[6].is_multiple_of(3) { Priority::High } else { Priority::Auto }
+}
+
+/// Load segments of a job.
 pub fn segments(job: JobId) -> u32 {
     u32::from(job.0[0])
 }
@@ -49,10 +84,7 @@ pub fn segment(job: JobId, number: u32) -> Segment {
 }
 
 /// The result of an attempt: another one for every attempt, so that a stranger's is recognised.
-pub fn result(segment: &Segment, attempt: u32) -> BlobId {
-    let mut hash = [0; 32];
-    hash[..16].copy_from_slice(&segment.job.0);
-    hash[16..20].copy_from_slice(&segment.number.to_be_bytes());
-    hash[20..24].copy_from_slice(&attempt.to_be_bytes());
-    BlobId { hash, length: 24 }
+pub fn result(segment: &Segment, attempt: u32) -> Bytes {
+    let numbers = [segment.number.to_be_bytes(), attempt.to_be_bytes()].concat();
+    [&segment.job.0[..], &numbers].concat().into()
 }

@@ -23,13 +23,14 @@ use crate::moment::Moment;
 
 /// A manager that does not answer within this time is left for the next one.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// A manager is lost for a worker after so many requests without an answer.
+const LOST_AFTER: u32 = 2;
 /// The end of an attempt is told again after this time.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
 
 /// What a worker did, for the world and for the judges.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "deeds are followed at once")]
-pub enum Deed {
+pub enum WorkerAction {
     /// It sends a letter.
     Send {
         /// To whom.
@@ -86,10 +87,14 @@ pub struct Worker {
     me: NodeId,
     boot: BootEpoch,
     lease: Option<Holder>,
-    /// When it last asked for a grant or a renewal that is not answered yet.
-    asked: Option<Now>,
+    /// When, and whom, it last asked for a grant or a renewal that is not answered yet.
+    asked: Option<(Now, NodeId)>,
     /// Which of the managers it talks to.
     turn: usize,
+    /// The manager it registered with, which is to own it.
+    registered: Option<NodeId>,
+    /// Requests to that manager without an answer since its last one.
+    silences: u32,
     tried: BTreeMap<Segment, Tried>,
     tokens: TokenBook<u8, JobId>,
     /// Who brought the highest token of a job.
@@ -106,6 +111,8 @@ impl Worker {
             lease: None,
             asked: None,
             turn,
+            registered: None,
+            silences: 0,
             tried: BTreeMap::new(),
             tokens: TokenBook::with_bugs(bugs.clone()),
             leaders: BTreeMap::new(),
@@ -119,7 +126,7 @@ impl Worker {
     }
 
     /// What is to be done from time to time, load included. `managers` are those it knows of.
-    pub fn duty(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
+    pub fn duty(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) {
         if managers.is_empty() {
             return;
         }
@@ -128,22 +135,33 @@ impl Worker {
         self.tell(now, managers, out);
     }
 
-    fn keep_lease(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
-        let wants = self.lease.as_ref().is_none_or(|lease| now >= lease.renew_at());
-        let is_silent = self.asked.is_some_and(|asked| now.since(asked) >= PATIENCE);
-        if !wants || self.asked.is_some() && !is_silent {
+    fn keep_lease(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) {
+        let is_silent = self.asked.is_some_and(|(asked, _)| now.since(asked) >= PATIENCE);
+        if self.asked.is_some() && !is_silent {
             return;
         }
         self.turn += usize::from(is_silent);
-        self.asked = Some(now);
-        let letter = match &self.lease {
-            None => Letter::Register { boot: self.boot, cores: CORES, sent: now },
-            Some(lease) => Letter::Renew { grant: lease.token(), sent: now },
-        };
-        out.push(Deed::Send { to: managers[self.turn % managers.len()], letter });
+        let was_asked = self.asked.filter(|_| is_silent).map(|(_, manager)| manager);
+        self.silences += u32::from(was_asked.is_some() && was_asked == self.registered);
+        // Its own manager first, unless that one is silent or gone.
+        let own =
+            self.registered.filter(|own| !is_silent && self.silences < LOST_AFTER && managers.contains(own));
+        let to = own.unwrap_or(managers[self.turn % managers.len()]);
+        let renews = self.lease.as_ref().filter(|lease| now >= lease.renew_at());
+        let renewal = renews.map(|lease| Letter::Renew { grant: lease.token(), sent: now });
+        // A worker that lost its manager goes to another one under the grant it has. One late answer is no loss: managers
+        // gather renewals for a second.
+        let is_lost =
+            self.silences >= LOST_AFTER || self.registered.is_none_or(|own| !managers.contains(&own));
+        let moves = self.lease.is_none() || is_lost && self.registered != Some(to);
+        let registration = moves.then_some(Letter::Register { boot: self.boot, cores: CORES, sent: now });
+        for letter in renewal.into_iter().chain(registration) {
+            self.asked = Some((now, to));
+            out.push(WorkerAction::Send { to, letter });
+        }
     }
 
-    fn work(&mut self, now: Now, out: &mut Vec<Deed>) {
+    fn work(&mut self, now: Now, out: &mut Vec<WorkerAction>) {
         let is_usable = self.is_usable(now);
         for (segment, it) in &mut self.tried {
             let State::Running { ends } = it.state else { continue };
@@ -152,13 +170,17 @@ impl Worker {
             } else if now >= ends {
                 it.state = ended(EndStatus::Completed);
             } else {
-                out.push(Deed::Load { segment: segment.clone(), attempt: it.attempt, grant: it.grant });
+                out.push(WorkerAction::Load {
+                    segment: segment.clone(),
+                    attempt: it.attempt,
+                    grant: it.grant,
+                });
             }
         }
     }
 
     /// Ends are told to the job's leader, or to whoever listens.
-    fn tell(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<Deed>) {
+    fn tell(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) {
         for (segment, it) in &mut self.tried {
             let State::Ended { status, told, confirmed: false } = &mut it.state else { continue };
             if now.since(*told) < TELL_AGAIN {
@@ -170,27 +192,38 @@ impl Worker {
             self.turn += usize::from(!first);
             let to = leader.unwrap_or(managers[self.turn % managers.len()]);
             let (segment, attempt, status) = (segment.clone(), it.attempt, *status);
-            out.push(Deed::Send { to, letter: Letter::Ended { worker: self.me, segment, attempt, status } });
+            out.push(WorkerAction::Send {
+                to,
+                letter: Letter::Ended { worker: self.me, segment, attempt, status },
+            });
         }
     }
 
     /// A letter from a manager.
-    pub fn letter(&mut self, now: Now, from: NodeId, letter: Letter, out: &mut Vec<Deed>) {
+    pub fn letter(&mut self, now: Now, from: NodeId, letter: Letter, out: &mut Vec<WorkerAction>) {
         match letter {
-            Letter::Registered { grant, lease, sent } => self.registered(now, grant, lease, sent),
-            Letter::Renewed { sent, answer, arrived } => self.renewed(now, sent, answer, arrived, out),
+            Letter::Registered { grant, lease, sent } => self.registered(now, from, grant, lease, sent),
+            Letter::Renewed { sent, answer, arrived } => {
+                self.renewed(now, from, (sent, answer, arrived), out);
+            }
             Letter::Dispatch(dispatch) => self.dispatch(now, from, dispatch, out),
-            Letter::Stop { segment, attempt, token } => self.stop(from, segment, attempt, token, out),
+            Letter::Stop { segment, attempt, token, grant } => {
+                self.stop(from, segment, attempt, (token, grant), out);
+            }
             Letter::Confirmed { segment, attempt } => self.confirmed(&segment, attempt),
             _ => {}
         }
     }
 
-    fn registered(&mut self, now: Now, grant: Token, lease: Option<Duration>, sent: Now) {
-        if self.lease.as_ref().is_some_and(|held| held.token() >= grant) {
+    fn registered(&mut self, now: Now, from: NodeId, grant: Token, lease: Option<Duration>, sent: Now) {
+        let held = self.lease.as_ref().map(Holder::token);
+        if held.is_some_and(|held| held > grant) {
             return;
         }
-        self.asked = None;
+        (self.asked, self.registered, self.silences) = (None, Some(from), 0);
+        if held == Some(grant) {
+            return;
+        }
         self.stop_all();
         // Without a lease the grant was in force before: how long is known once it is renewed.
         let holder = Holder::new(grant, lease.unwrap_or_default(), sent.min(now));
@@ -200,20 +233,22 @@ impl Worker {
     fn renewed(
         &mut self,
         now: Now,
-        sent: Now,
-        answer: Result<Duration, LeaseError>,
-        arrived: Moment,
-        out: &mut Vec<Deed>,
+        from: NodeId,
+        (sent, answer, arrived): (Now, Result<Duration, LeaseError>, Moment),
+        out: &mut Vec<WorkerAction>,
     ) {
         let Some(lease) = &mut self.lease else { return };
         self.asked = None;
+        if self.registered == Some(from) {
+            self.silences = 0;
+        }
         match answer {
             Ok(ttl) => {
                 let before = lease.usable_until();
                 lease.renewed(sent, ttl, now);
                 // A late answer to an older renewal changes nothing.
                 if lease.usable_until() > before {
-                    out.push(Deed::Renewed { until: lease.usable_until(), lease: ttl, arrived });
+                    out.push(WorkerAction::Renewed { until: lease.usable_until(), lease: ttl, arrived });
                 }
             }
             // The right is gone, or about to go: what runs stops, and a new grant is asked for.
@@ -225,11 +260,17 @@ impl Worker {
         }
     }
 
-    fn dispatch(&mut self, now: Now, from: NodeId, it: Dispatch, out: &mut Vec<Deed>) {
+    fn dispatch(&mut self, now: Now, from: NodeId, it: Dispatch, out: &mut Vec<WorkerAction>) {
         if !self.obeys(from, it.segment.job, it.token, out) {
             return;
         }
         let known = self.tried.get(&it.segment).copied().filter(|known| known.attempt >= it.attempt);
+        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == it.grant);
+        if known.is_none() && !is_granted {
+            // Of a former process under this id, which may still run it, or of a grant that is on its way here: not this
+            // process' to refuse. What it does not take in time ends with its lease.
+            return;
+        }
         let taken = match known {
             Some(known) if known.attempt > it.attempt => return,
             Some(known) => !matches!(known.state, State::Refused),
@@ -242,21 +283,33 @@ impl Worker {
             (*told, *confirmed) = (Now::ZERO, false);
         }
         let letter = Letter::Dispatched { segment: it.segment, attempt: it.attempt, taken };
-        out.push(Deed::Send { to: from, letter });
+        out.push(WorkerAction::Send { to: from, letter });
     }
 
     /// Starts an attempt, or decides never to.
     fn take_up(&mut self, now: Now, it: &Dispatch) -> bool {
-        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == it.grant);
-        let takes = is_granted && self.is_usable(now) && self.busy() + it.cores <= CORES;
+        let takes = self.is_usable(now) && self.busy() + it.cores <= CORES;
         let state = if takes { State::Running { ends: now.plus(it.length) } } else { State::Refused };
         let tried = Tried { attempt: it.attempt, grant: it.grant, cores: it.cores, state };
         self.tried.insert(it.segment.clone(), tried);
         takes
     }
 
-    fn stop(&mut self, from: NodeId, segment: Segment, attempt: u32, token: Token, out: &mut Vec<Deed>) {
+    fn stop(
+        &mut self,
+        from: NodeId,
+        segment: Segment,
+        attempt: u32,
+        (token, grant): (Token, Token),
+        out: &mut Vec<WorkerAction>,
+    ) {
         if !self.obeys(from, segment.job, token, out) {
+            return;
+        }
+        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == grant);
+        let is_known = self.tried.get(&segment).is_some_and(|tried| tried.attempt >= attempt);
+        if !is_granted && !is_known {
+            // Another process under this id may run it: only that one, or the end of its lease, stops it.
             return;
         }
         let tried = self.tried.entry(segment).or_insert(Tried {
@@ -276,11 +329,11 @@ impl Worker {
         }
     }
 
-    fn obeys(&mut self, from: NodeId, job: JobId, token: Token, out: &mut Vec<Deed>) -> bool {
+    fn obeys(&mut self, from: NodeId, job: JobId, token: Token, out: &mut Vec<WorkerAction>) -> bool {
         let obeys = self.tokens.admit(0, job, token, Bearer::Member).is_ok();
         if obeys {
             self.leaders.insert(job, from);
-            out.push(Deed::Obeyed { job, token });
+            out.push(WorkerAction::Obeyed { job, token });
         }
         obeys
     }
@@ -297,6 +350,17 @@ impl Worker {
         for it in self.tried.values_mut().filter(|it| matches!(it.state, State::Running { .. })) {
             it.state = ended(EndStatus::Lost);
         }
+    }
+
+    /// Its process is one of two under one id now, the older one: it hears nothing any more and runs on until its lease ends.
+    /// What it still does, and whether there will be more.
+    pub fn outlive(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) -> bool {
+        let is_usable = self.is_usable(now);
+        self.work(now, out);
+        if !managers.is_empty() {
+            self.tell(now, managers, out);
+        }
+        is_usable
     }
 
     fn busy(&self) -> u32 {

@@ -122,6 +122,17 @@ impl Disk {
         Ok(self.syncing.take())
     }
 
+    /// How long a write beside the log waits: for the end of a stall, for room, and for its sync.
+    pub fn delay(&self, now: Moment, rng: &mut Rng) -> Duration {
+        let trouble = self.stalled_until.max(self.full_until).since(now);
+        trouble + network::log_normal(rng, SYNC, SYNC_SIGMA)
+    }
+
+    /// Whether nothing can be written now.
+    pub fn is_troubled(&self, now: Moment) -> bool {
+        now < self.stalled_until.max(self.full_until)
+    }
+
     /// Syncs do not return until then.
     pub fn stall(&mut self, until: Moment) {
         self.stalled_until = self.stalled_until.max(until);

@@ -1,29 +1,28 @@
-//! A node's replica over its lives.
-//!
-//! ```text
-//! Off ─start─► Asking ─every founder is empty─► Running ─crash─► Off
-//!   └─has a log──────────────────────────────────► ▲
-//!                └─has been added by an operator───┘
-//! ```
+//! A node's replica over its lives: off, or the production replica of this life with its host.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use hyperscale_consensus::{Bootstrap, DirectoryId, RaftId};
+use bytes::Bytes;
+use hyperscale_consensus::{BlobId, DirectoryId, RaftId};
+use hyperscale_types::Now;
 
 use super::disk::Disk;
-use crate::jobs::Office;
+use crate::jobs::ManagerDriver;
 
 /// What a manager or a gate keeps of the log, whether it runs or not.
 #[derive(Debug)]
 pub struct Host {
     /// Its data directory.
     pub directory: DirectoryId,
-    /// Its id in the group, once it has one; kept beside the log.
-    pub raft_id: Option<RaftId>,
     /// Its disk.
     pub disk: Disk,
-    /// How far it has come in this life.
+    /// Blobs on its disk, synced.
+    pub blobs: BTreeMap<BlobId, Bytes>,
+    /// Whether it runs.
     pub stage: Stage,
+    /// The time of its replica's timer.
+    pub timer: Option<Now>,
     /// Disks it lost, with the ids it had: what others counted on was on them.
     lost: Vec<(RaftId, Disk)>,
 }
@@ -32,47 +31,45 @@ pub struct Host {
 pub enum Stage {
     /// Its process does not run.
     Off,
-    /// It asks its peers what it is.
-    Asking(Box<Bootstrap>),
-    /// It takes part.
-    Running(Box<Office>),
+    /// Its process runs; the replica says how far it has come.
+    Running(Box<ManagerDriver>),
 }
 
 impl Host {
     /// A host that never ran.
     pub fn new(directory: DirectoryId) -> Self {
-        let (raft_id, disk, lost) = (None, Disk::default(), Vec::new());
-        Self { directory, raft_id, disk, stage: Stage::Off, lost }
+        let (disk, lost) = (Disk::default(), Vec::new());
+        Self { directory, disk, blobs: BTreeMap::new(), stage: Stage::Off, timer: None, lost }
     }
 
     /// Its disk is replaced by an empty one, with this directory.
     pub fn lose_disk(&mut self, directory: DirectoryId) {
         let disk = std::mem::take(&mut self.disk);
-        self.lost.extend(self.raft_id.take().map(|id| (id, disk)));
+        self.lost.extend(disk.durable().raft_id.map(|id| (id, disk)));
+        self.blobs.clear();
         self.directory = directory;
     }
 
     /// Its disks, those it lost too, with the ids they were used under.
     pub fn disks(&self) -> impl Iterator<Item = (RaftId, &Disk)> {
-        let present = self.raft_id.map(|id| (id, &self.disk));
+        let present = self.disk.durable().raft_id.map(|id| (id, &self.disk));
         self.lost.iter().map(|(id, disk)| (*id, disk)).chain(present)
     }
 
-    /// What it runs, if it does.
-    pub fn office(&self) -> Option<&Office> {
+    /// What it runs, once its replica takes part.
+    pub fn manager(&self) -> Option<&ManagerDriver> {
         match &self.stage {
-            Stage::Running(office) => Some(office),
-            Stage::Off | Stage::Asking(_) => None,
+            Stage::Running(manager) if manager.replica.group().is_some() => Some(manager),
+            Stage::Running(_) | Stage::Off => None,
         }
     }
 }
 
 impl fmt::Debug for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Stage::Off => "Off",
-            Stage::Asking(_) => "Asking",
-            Stage::Running(_) => "Running",
-        })
+        match self {
+            Stage::Off => f.write_str("Off"),
+            Stage::Running(manager) => manager.replica.fmt(f),
+        }
     }
 }

@@ -6,9 +6,10 @@
 use std::time::Duration;
 
 use hyperscale_consensus::lease::{Claim, LeaseError};
-use hyperscale_consensus::register::{Command, EndStatus, JobId, Outcome, Segment};
-use hyperscale_consensus::{Message, MessageKind, Report};
+use hyperscale_consensus::register::{EndStatus, JobId, Segment};
+use hyperscale_consensus::replica::ReplicaMessage;
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
+use hyperscale_wire::class::Lane;
 
 use crate::moment::Moment;
 
@@ -19,25 +20,7 @@ const LETTER_BYTES: usize = 120;
 #[derive(Clone, Debug)]
 pub enum Letter {
     /// Between replicas.
-    Raft(Message),
-    /// A node that starts asks what another one is.
-    Ask,
-    /// The answer.
-    Report(Report),
-    /// To the cluster leader: propose this.
-    Propose {
-        /// The asker's number for it.
-        request: u64,
-        /// What.
-        command: Command,
-    },
-    /// What became of it: place and outcome, or nothing that is known.
-    Proposed {
-        /// The asker's number for it.
-        request: u64,
-        /// The outcome.
-        outcome: Option<(u64, Outcome)>,
-    },
+    Replica(ReplicaMessage),
     /// To the cluster leader: this manager is there and leads its jobs.
     Here,
     /// From a new cluster leader: who is there?
@@ -111,6 +94,8 @@ pub enum Letter {
         attempt: u32,
         /// The job leader's token.
         token: Token,
+        /// The grant it was assigned under.
+        grant: Token,
     },
     /// A worker's attempt ended. Repeated until it is confirmed.
     Ended {
@@ -154,8 +139,8 @@ pub struct Dispatch {
 /// What a client wants. Repeated until it is answered.
 #[derive(Clone, Debug)]
 pub struct ClientLetter {
-    /// The client's errand it is about.
-    pub errand: usize,
+    /// The client's job it is about.
+    pub client_job: usize,
     /// What.
     pub wish: Wish,
 }
@@ -177,15 +162,18 @@ pub enum Wish {
 }
 
 impl Letter {
-    /// Whether it takes the connection for large things.
-    pub fn is_bulk(&self) -> bool {
-        matches!(self, Letter::Raft(message) if message.kind == MessageKind::Snapshot)
+    /// The connection it takes.
+    pub fn lane(&self) -> Lane {
+        match self {
+            Letter::Replica(message) => message.lane(),
+            _ => Lane::Control,
+        }
     }
 
     /// About what it takes on the wire.
     pub fn bytes(&self) -> usize {
         let carried = match self {
-            Letter::Raft(message) => {
+            Letter::Replica(ReplicaMessage::Raft(message)) => {
                 let entries: usize = message.entries.iter().map(|entry| entry.body.size()).sum();
                 entries + message.snapshot.as_ref().map_or(0, |snapshot| snapshot.state.len())
             }
@@ -199,13 +187,7 @@ impl Letter {
     /// Something of the content, for the trace.
     pub fn fingerprint(&self) -> u64 {
         match self {
-            Letter::Raft(message) => {
-                1 + 32 * (message.kind as u64) + (message.index << 10) + (message.term << 40)
-            }
-            Letter::Ask => 2,
-            Letter::Report(_) => 3,
-            Letter::Propose { request, .. } => 4 + 32 * request,
-            Letter::Proposed { request, .. } => 5 + 32 * request,
+            Letter::Replica(message) => fingerprint(message).wrapping_mul(32),
             Letter::Here => 6,
             Letter::RollCall => 7,
             Letter::Register { sent, .. } => 8 + 32 * sent.0,
@@ -219,7 +201,25 @@ impl Letter {
             Letter::Stop { attempt, .. } => 16 + 32 * u64::from(*attempt),
             Letter::Ended { attempt, .. } => 17 + 32 * u64::from(*attempt),
             Letter::Confirmed { attempt, .. } => 18 + 32 * u64::from(*attempt),
-            Letter::Client(letter) => 19 + 32 * letter.errand as u64,
+            Letter::Client(letter) => 19 + 32 * letter.client_job as u64,
         }
+    }
+}
+
+fn fingerprint(message: &ReplicaMessage) -> u64 {
+    match message {
+        ReplicaMessage::Raft(message) => {
+            1 + 32 * (message.kind as u64) + (message.index << 10) + (message.term << 40)
+        }
+        ReplicaMessage::BootstrapQuery { .. } => 2,
+        ReplicaMessage::BootstrapReport(_) => 3,
+        ReplicaMessage::Propose { number, .. } => 4 + 32 * number,
+        ReplicaMessage::Proposed { number, .. } => 5 + 32 * number,
+        ReplicaMessage::ReadIndex { number } => 6 + 32 * number,
+        ReplicaMessage::ReadIndexAnswer { number, .. } => 7 + 32 * number,
+        ReplicaMessage::BlobPut { blob, .. } => 8 + 32 * u64::from(blob.hash[0]),
+        ReplicaMessage::BlobStored { blob } => 9 + 32 * u64::from(blob.hash[0]),
+        ReplicaMessage::BlobGet { blob } => 10 + 32 * u64::from(blob.hash[0]),
+        ReplicaMessage::BlobData { blob, .. } => 11 + 32 * u64::from(blob.hash[0]),
     }
 }

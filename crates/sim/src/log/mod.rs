@@ -7,7 +7,7 @@
 //! | `journal` | the production register as the machine, with a note of every command it applied   |
 //! | `letter`  | everything that nodes of this world say to each other                              |
 //!
-//! The group, the register, leases, tokens and the bootstrap are the production code. What stands here decides nothing.
+//! The replica, the register, leases and tokens are the production code. What stands here decides nothing.
 
 pub mod disk;
 pub mod host;

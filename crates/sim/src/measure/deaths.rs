@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyperscale_swim::Lifeguard;
 
-use super::watch::Kind;
+use super::watch::TransitionKind;
 use super::{Bound, Row, settled};
 
 /// Deaths per node-hour that heavy loss may cost. Our own limit: beyond 10 % of loss nothing has to be promised; the
@@ -24,8 +24,8 @@ fn row(count: usize, hours: u64, loss: f64) -> Row {
     let (mut deaths, mut suspicions) = (0, 0);
     for _ in 0..hours * 3600 / PIECE.as_secs() {
         world.run(PIECE);
-        deaths += watch.all(|it| it.kind == Kind::Died).len();
-        suspicions += watch.all(|it| it.kind == Kind::Suspected).len();
+        deaths += watch.all(|it| it.kind == TransitionKind::Died).len();
+        suspicions += watch.all(|it| it.kind == TransitionKind::Suspected).len();
         watch.clear();
     }
     let node_hours = count as u64 * hours;

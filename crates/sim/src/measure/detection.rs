@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyperscale_swim::Lifeguard;
 
-use super::watch::Kind;
+use super::watch::TransitionKind;
 use super::{Bound, Row, percentile, seconds, settled, with_missing};
 use crate::process::Crash;
 use crate::world::id_of;
@@ -91,9 +91,9 @@ fn crashes(seed: u64, series: &Series, first: &mut Vec<f64>, dead: &mut Vec<f64>
     for (victim, at) in crashed {
         let (about, all) = (id_of(victim), seconds(world.kernel.now(), at));
         let noted = watch.all(|it| it.about == about && it.at >= at);
-        let suspected = noted.iter().find(|it| it.kind == Kind::Suspected);
+        let suspected = noted.iter().find(|it| it.kind == TransitionKind::Suspected);
         first.push(suspected.map_or(all, |it| seconds(it.at, at)));
-        let died = noted.iter().filter(|it| it.kind == Kind::Died && survives(it.observer));
+        let died = noted.iter().filter(|it| it.kind == TransitionKind::Died && survives(it.observer));
         let died: Vec<f64> = died.map(|it| seconds(it.at, at)).collect();
         dead.extend(with_missing(died, survivors, all));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyperscale_swim::{Config, Lifeguard};
 use hyperscale_types::Role;
 
-use super::watch::Kind;
+use super::watch::TransitionKind;
 use super::{Bound, Row, percentile, seconds, settled, with_missing};
 use crate::world::id_of;
 
@@ -25,7 +25,7 @@ fn rows(count: usize, news: usize) -> Vec<Row> {
         watch.clear();
         let newcomer = id_of(world.add(Role::Worker, 0, Duration::ZERO));
         world.run(SPAN);
-        let heard = watch.all(|it| it.kind == Kind::Joined && it.about == newcomer);
+        let heard = watch.all(|it| it.kind == TransitionKind::Joined && it.about == newcomer);
         let first = heard.first().map_or(world.kernel.now(), |it| it.at);
         let rounds = heard.iter().map(|it| seconds(it.at, first) / round()).collect();
         let rounds = with_missing(rounds, world.nodes.len() - 1, SPAN.as_secs_f64() / round());

@@ -57,9 +57,9 @@ mod tests {
         let mut world = full(20, 4, span);
         world.run(span * 2);
         assert!(world.judges.is_thorough() && world.judges.violation().is_none());
-        let office = world.nodes[0].host.as_ref().and_then(|host| host.office()).unwrap();
-        let register = office.group.machine().register();
+        let manager = world.nodes[0].host.as_ref().and_then(|host| host.manager()).unwrap();
+        let register = manager.group().machine().register();
         assert_eq!(register.workers().count(), 15);
-        assert!(world.clients.errands.iter().all(|errand| errand.ended.is_some()));
+        assert!(world.clients.client_jobs.iter().all(|client_job| client_job.ended.is_some()));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use hyperscale_swim::Lifeguard;
 
-use super::watch::Kind;
+use super::watch::TransitionKind;
 use super::{Bound, Row, settled};
 use crate::faults::Fault;
 use crate::world::index_of;
@@ -66,8 +66,8 @@ fn starve(seed: u64, rounds: u64, lifeguard: Lifeguard) -> (u32, u32) {
         world.run(ROUND);
         let healthy = |index: usize| !victims.contains(&index);
         let noted = watch.all(|it| healthy(it.observer) && healthy(index_of(it.about)));
-        deaths += noted.iter().filter(|it| it.kind == Kind::Died).count() as u32;
-        suspicions += noted.iter().filter(|it| it.kind == Kind::Suspected).count() as u32;
+        deaths += noted.iter().filter(|it| it.kind == TransitionKind::Died).count() as u32;
+        suspicions += noted.iter().filter(|it| it.kind == TransitionKind::Suspected).count() as u32;
         watch.clear();
     }
     (deaths, suspicions)

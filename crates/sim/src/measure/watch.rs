@@ -11,7 +11,7 @@ use crate::moment::Moment;
 
 /// What is taken down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TransitionKind {
     Joined,
     Suspected,
     Died,
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 pub(super) struct Noted {
     pub(super) at: Moment,
     pub(super) observer: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: TransitionKind,
     pub(super) about: NodeId,
 }
 
@@ -48,9 +48,9 @@ impl Invariant for Watch {
 
     fn see(&mut self, seen: &Seen<'_>) -> Verdict {
         let (kind, about) = match &seen.what {
-            What::Event(Event::Joined { peer, .. }) => (Kind::Joined, peer.node),
-            What::Event(Event::Suspected { node, .. }) => (Kind::Suspected, *node),
-            What::Event(Event::Died { node, .. }) => (Kind::Died, *node),
+            What::Event(Event::Joined { peer, .. }) => (TransitionKind::Joined, peer.node),
+            What::Event(Event::Suspected { node, .. }) => (TransitionKind::Suspected, *node),
+            What::Event(Event::Died { node, .. }) => (TransitionKind::Died, *node),
             _ => return Ok(()),
         };
         self.0.borrow_mut().push(Noted { at: seen.at, observer: seen.node, kind, about });

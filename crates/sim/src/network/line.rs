@@ -11,7 +11,7 @@ const STREAM_QUEUE: Duration = Duration::from_secs(30);
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     Datagram,
     Stream,
 }
@@ -29,13 +29,13 @@ impl Line {
         now: Moment,
         bytes: usize,
         rate: Option<u64>,
-        kind: Kind,
+        kind: LineKind,
     ) -> Option<Moment> {
         let Some(rate) = rate else { return Some(now) };
         let start = self.free_at.max(now);
         let patience = match kind {
-            Kind::Datagram => DATAGRAM_QUEUE,
-            Kind::Stream => STREAM_QUEUE,
+            LineKind::Datagram => DATAGRAM_QUEUE,
+            LineKind::Stream => STREAM_QUEUE,
         };
         if start.since(now) > patience {
             return None;

@@ -83,7 +83,7 @@ impl Network {
 
     /// When a datagram arrives: not at all, once or twice.
     pub fn datagram(&mut self, now: Moment, from: usize, to: usize, bytes: usize) -> [Option<Moment>; 2] {
-        let sent = self.lines[from].send(now, bytes, self.weather.bytes_per_second, line::Kind::Datagram);
+        let sent = self.lines[from].send(now, bytes, self.weather.bytes_per_second, line::LineKind::Datagram);
         let Some(sent) = sent else { return [None; 2] };
         if !self.reaches(now, from, to) || self.rng.f64() < self.weather.loss {
             return [None; 2];
@@ -104,7 +104,8 @@ impl Network {
         to: usize,
         bytes: usize,
     ) -> Option<Moment> {
-        let sent = self.lines[from].send(now, bytes, self.weather.bytes_per_second, line::Kind::Stream)?;
+        let sent =
+            self.lines[from].send(now, bytes, self.weather.bytes_per_second, line::LineKind::Stream)?;
         if !self.reaches(now, from, to) || !self.reaches(now, to, from) {
             return None;
         }

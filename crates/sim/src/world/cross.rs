@@ -6,7 +6,7 @@
 use hyperscale_codec::gossip;
 use hyperscale_swim::federation::{
     Aggregate, ClusterName, CrossMessage, CrossSender, DatacenterLoad, Federation, FederationAction,
-    FederationCommand, FederationConfig, FederationInput, FederationTimer,
+    FederationCommand, FederationConfig, FederationInput, FederationTimer, MANAGERS_MAX,
 };
 use hyperscale_swim::{GateLoad, LoadLevel, Phase};
 use hyperscale_types::{BootEpoch, NodeId, Role};
@@ -14,6 +14,7 @@ use hyperscale_types::{BootEpoch, NodeId, Role};
 use super::node::{address_of, id_of, index_at};
 use super::{Happening, World};
 use crate::invariants::What;
+use crate::network::Connection;
 
 /// What a message between clusters takes on the wire, about.
 const CROSS_BYTES: usize = 150;
@@ -65,6 +66,12 @@ impl World {
         }
     }
 
+    pub(super) fn cross_stream(&mut self, to: usize, message: CrossMessage) {
+        if self.truth.nodes[to].process.is_up() {
+            self.cross(to, FederationInput::Stream(message));
+        }
+    }
+
     pub(super) fn cross_timer(&mut self, node: usize, boot: BootEpoch, timer: FederationTimer) {
         if self.is_life(node, boot) {
             self.cross(node, FederationInput::Timer(timer));
@@ -85,7 +92,7 @@ impl World {
     }
 
     fn aggregate(&self, index: usize) -> Aggregate {
-        let swim = &self.nodes[index].swim;
+        let (swim, cluster) = (&self.nodes[index].swim, self.truth.nodes[index].cluster);
         let workers = u32::try_from(swim.workers().count()).unwrap_or(u32::MAX);
         match self.truth.nodes[index].role {
             Role::Gate => Aggregate::Gates(GateLoad {
@@ -99,6 +106,13 @@ impl World {
                 term: 1,
                 leader: None,
                 managers_alive: 1,
+                managers_total: u32::try_from(self.truth.voters(cluster).count()).unwrap_or(u32::MAX),
+                managers: self
+                    .truth
+                    .voters(cluster)
+                    .map(|it| (id_of(it), address_of(it)))
+                    .take(MANAGERS_MAX)
+                    .collect(),
                 workers_total: workers,
                 workers_healthy: workers,
                 workers_degraded: 0,
@@ -123,6 +137,11 @@ impl World {
                         self.send_cross(index, to, node, message);
                     }
                 }
+                FederationAction::SendStream { to, message, .. } => {
+                    if let Some(to) = index_at(to).filter(|to| *to < self.nodes.len()) {
+                        self.stream_cross(index, to, message);
+                    }
+                }
                 FederationAction::SetTimer { at, timer } => {
                     let boot = self.truth.nodes[index].process.boot;
                     let moment = self.nodes[index].clock.moment_of(at);
@@ -145,5 +164,14 @@ impl World {
         }
         let times = self.network.datagram(self.kernel.now(), from, to, CROSS_BYTES);
         self.arrives(times, Box::new(message), |message| Happening::Cross { from, to, message });
+    }
+
+    /// A message between clusters goes over a connection, if there can be one.
+    fn stream_cross(&mut self, from: usize, to: usize, message: CrossMessage) {
+        let now = self.kernel.now();
+        let arrives = self.network.stream(now, Connection::Gossip, from, to, CROSS_BYTES);
+        if let Some(at) = arrives.filter(|_| self.truth.nodes[to].process.is_up()) {
+            self.kernel.at(at, Happening::CrossStream { from, to, message: Box::new(message) });
+        }
     }
 }

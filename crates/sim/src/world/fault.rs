@@ -28,7 +28,10 @@ impl World {
         match fault {
             Fault::Crash { node, how } => self.crash(node, how),
             Fault::Restart { node } => self.restart(node),
+            Fault::StartBeside { node } => self.start_beside(node),
             Fault::Upgrade { node } => {
+                // Another fault may have started it again meanwhile, with the old build.
+                self.crash(node, Crash::Process);
                 self.truth.nodes[node].process.version = Version::New;
                 self.restart(node);
             }

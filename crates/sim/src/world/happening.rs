@@ -1,5 +1,7 @@
 //! Everything that can happen in the simulated world.
 
+use bytes::Bytes;
+use hyperscale_consensus::BlobId;
 use hyperscale_swim::federation::{CrossBody, CrossMessage, FederationTimer};
 use hyperscale_swim::{Command, Datagram, Message, StreamMessage, Timer};
 use hyperscale_types::{BootEpoch, Now};
@@ -8,6 +10,7 @@ use crate::cpu::Arrival;
 use crate::faults::Fault;
 use crate::jobs::Answer;
 use crate::log::Letter;
+use crate::world::links::BytePlace;
 
 /// One event.
 #[derive(Debug)]
@@ -42,6 +45,15 @@ pub enum Happening {
         /// At whom.
         to: usize,
         /// What.
+        message: Box<CrossMessage>,
+    },
+    /// A message between clusters arrives on a connection.
+    CrossStream {
+        /// The node that sent it.
+        from: usize,
+        /// The node it reaches.
+        to: usize,
+        /// What it says.
         message: Box<CrossMessage>,
     },
     /// A message arrives on a stream.
@@ -111,12 +123,14 @@ pub enum Happening {
         /// Whose connections.
         by: usize,
     },
-    /// The clock of a replica ticks.
+    /// The timer of a replica is due.
     Tick {
         /// Whose.
         node: usize,
         /// Of which life.
         boot: BootEpoch,
+        /// When, on the node's clock.
+        at: Now,
     },
     /// A manager or worker looks at what is to be done.
     Duty {
@@ -132,22 +146,46 @@ pub enum Happening {
         /// In which life.
         boot: BootEpoch,
     },
-    /// A node that starts asks its peers again.
-    Asking {
-        /// Who.
+    /// A blob has had the time it needs to reach the disk.
+    BlobSynced {
+        /// Whose disk.
         node: usize,
         /// In which life.
         boot: BootEpoch,
+        /// The blob.
+        blob: BlobId,
+        /// Its bytes.
+        bytes: Bytes,
     },
-    /// A client looks at its errand.
+    /// A node gets the present build.
+    Update {
+        /// Whose process starts anew with it.
+        node: usize,
+        /// If it is still in this life.
+        boot: BootEpoch,
+    },
+    /// Bytes of a connection arrive.
+    Bytes {
+        /// From whom.
+        from: usize,
+        /// At whom.
+        to: usize,
+        /// In which life they were written to.
+        boot: BootEpoch,
+        /// Which connection, and their place in it.
+        place: BytePlace,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// A client looks at its job.
     Client {
         /// Which.
-        errand: usize,
+        client_job: usize,
     },
     /// A client is answered.
     Answered {
-        /// About which errand.
-        errand: usize,
+        /// About which job.
+        client_job: usize,
         /// What.
         answer: Answer,
     },
@@ -179,18 +217,19 @@ impl Happening {
             Happening::Datagram { to, .. } | Happening::Sealed { to, .. } | Happening::Cross { to, .. } => {
                 gossip(*to, Arrival::Datagram)
             }
-            Happening::Stream { to, .. } => gossip(*to, Arrival::Stream),
-            Happening::Letter { to, .. } => control(*to, Arrival::Stream),
+            Happening::Stream { to, .. } | Happening::CrossStream { to, .. } => gossip(*to, Arrival::Stream),
+            Happening::Letter { to, .. } | Happening::Bytes { to, .. } => control(*to, Arrival::Stream),
             Happening::HungUp { node, .. } => control(*node, Arrival::Stream),
             Happening::Timer { node, .. }
             | Happening::CrossTimer { node, .. }
             | Happening::Command { node, .. }
             | Happening::State { node, .. } => gossip(*node, Arrival::Own),
-            Happening::Tick { node, .. } | Happening::Duty { node, .. } | Happening::Disk { node, .. } => {
-                control(*node, Arrival::Own)
-            }
+            Happening::Tick { node, .. }
+            | Happening::Duty { node, .. }
+            | Happening::Disk { node, .. }
+            | Happening::BlobSynced { node, .. } => control(*node, Arrival::Own),
             Happening::Start { .. }
-            | Happening::Asking { .. }
+            | Happening::Update { .. }
             | Happening::Client { .. }
             | Happening::Answered { .. }
             | Happening::Operator
@@ -231,10 +270,16 @@ impl Happening {
             Happening::Tick { node, .. } => [11, *node as u64, 0],
             Happening::Duty { node, .. } => [12, *node as u64, 0],
             Happening::Disk { node, .. } => [13, *node as u64, 0],
-            Happening::Asking { node, .. } => [14, *node as u64, 0],
-            Happening::Client { errand } => [15, *errand as u64, 0],
-            Happening::Answered { errand, .. } => [16, *errand as u64, 0],
+            Happening::BlobSynced { node, blob, .. } => [22, *node as u64, u64::from(blob.hash[0])],
+            Happening::Update { node, .. } => [14, *node as u64, 0],
+            Happening::Bytes { from, to, place, bytes, .. } => {
+                let tag = bytes.last_chunk().map_or(0, |tag| u64::from_be_bytes(*tag));
+                [0x15 | (*from as u64) << 8, *to as u64 | place.number << 20, tag]
+            }
+            Happening::Client { client_job } => [15, *client_job as u64, 0],
+            Happening::Answered { client_job, .. } => [16, *client_job as u64, 0],
             Happening::Operator => [17, 0, 0],
+            Happening::CrossStream { from, to, .. } => [0x17 | (*from as u64) << 8, *to as u64, 0],
             Happening::Cross { from, to, message } => {
                 let seq = match message.body {
                     CrossBody::XProbe { seq, .. } => u64::from(seq),

@@ -49,6 +49,7 @@ impl World {
             wire: None,
             host,
             worker: None,
+            outlived: None,
             transitions_seen: 0,
         });
         self.truth.nodes.push(Fact { role, cluster, process, since: self.kernel.now(), leaving: false });
@@ -67,7 +68,7 @@ impl World {
         let (boot, role, cluster) = (fact.process.boot, fact.role, fact.cluster);
         self.recorder.note(now, index, || format!("starts, boot {boot}"));
         let swim = self.core(index, role, boot);
-        let wire = self.new_wire(index, boot);
+        let wire = self.new_wire(index);
         let node = &mut self.nodes[index];
         node.wire = wire;
         (node.swim, node.cpu, node.control, node.transitions_seen) =
@@ -80,11 +81,22 @@ impl World {
         self.start_log(index, boot);
     }
 
+    /// Starts a second process of a worker under the same id. The first one runs on, and hears nothing any more: what is sent
+    /// to the node reaches the second one.
+    pub(super) fn start_beside(&mut self, index: usize) {
+        let first = self.truth.nodes[index].process.boot;
+        let Some(worker) = self.nodes[index].worker.take() else { return };
+        self.crash(index, Crash::Machine);
+        self.nodes[index].outlived = Some((first, worker));
+        self.start(index);
+    }
+
     /// Ends a process; it may be started again.
     pub fn crash(&mut self, index: usize, how: Crash) {
         if self.truth.nodes[index].process.crash(how) {
             self.recorder.note(self.kernel.now(), index, || format!("crashes ({how:?})"));
             self.show(index, What::Ended);
+            self.nodes[index].outlived = None;
             self.crash_log(index, how);
             if how == Crash::Process {
                 self.hang_up(index);

@@ -95,10 +95,8 @@ impl World {
                 self.recorder.note(self.kernel.now(), from, || format!("► {event:?}"));
                 self.show(from, What::Event(&event));
                 self.gossip(from, &event);
-                match event {
-                    Event::Departed => self.end(from, Crash::Process),
-                    Event::Inherited(update) => self.inherit(from, &update),
-                    _ => {}
+                if let Event::Departed = event {
+                    self.end(from, Crash::Process);
                 }
             }
         }

@@ -7,6 +7,7 @@ mod cross;
 mod fault;
 mod happening;
 mod life;
+mod links;
 mod log;
 mod membership;
 pub mod node;
@@ -90,6 +91,8 @@ pub struct World {
     registry: Registry,
     actions: Vec<Action>,
     sealing: Option<wire::Sealing>,
+    /// Connections that were opened, in sealed worlds.
+    links_opened: u64,
     log: Option<log::LogWorld>,
 }
 
@@ -109,6 +112,7 @@ impl World {
             registry: Registry::default(),
             actions: Vec::new(),
             sealing: None,
+            links_opened: 0,
             clients: Clients::default(),
             log: None,
             setup,
@@ -146,15 +150,20 @@ impl World {
             Happening::Command { node, boot, command } => self.command(node, boot, command),
             Happening::State { node, boot } => self.new_state(node, boot),
             Happening::Cross { to, message, .. } => self.cross_message(to, *message),
+            Happening::CrossStream { to, message, .. } => self.cross_stream(to, *message),
             Happening::CrossTimer { node, boot, timer, .. } => self.cross_timer(node, boot, timer),
             Happening::Letter { from, to, boot, letter } => self.letter(from, to, boot, *letter),
             Happening::HungUp { node, boot, by } => self.hung_up(node, boot, by),
-            Happening::Tick { node, boot } => self.log_tick(node, boot),
+            Happening::Tick { node, boot, at } => self.log_tick(node, boot, at),
             Happening::Duty { node, boot } => self.duty(node, boot),
             Happening::Disk { node, boot } => self.disk(node, boot),
-            Happening::Asking { node, boot } => self.asking(node, boot),
-            Happening::Client { errand } => self.client(errand),
-            Happening::Answered { errand, answer } => self.answered(errand, answer),
+            Happening::BlobSynced { node, boot, blob, bytes } => self.blob_synced(node, boot, blob, bytes),
+            Happening::Update { node, boot } => self.updated(node, boot),
+            Happening::Bytes { from, to, boot, place, bytes } => {
+                self.link_bytes(from, to, boot, place, bytes);
+            }
+            Happening::Client { client_job } => self.client(client_job),
+            Happening::Answered { client_job, answer } => self.answered(client_job, answer),
             Happening::Operator => self.operator_round(),
             Happening::Registry => self.registry_round(),
             Happening::Fault(fault) => self.fault(fault),

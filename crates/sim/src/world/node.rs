@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use hyperscale_swim::federation::Federation;
 use hyperscale_swim::{Peer, Swim};
-use hyperscale_types::{NodeId, Role};
+use hyperscale_types::{BootEpoch, NodeId, Role};
 
 use super::wire::Wire;
 use crate::clock::Clock;
@@ -35,6 +35,8 @@ pub struct Node {
     pub host: Option<Box<Host>>,
     /// Its work in this life, if it is a worker in a world with logs.
     pub worker: Option<Box<Worker>>,
+    /// The worker of an earlier life that runs on beside the present one: a second process was started under the same id.
+    pub(super) outlived: Option<(BootEpoch, Box<Worker>)>,
     /// Transitions of the core that the judges have seen.
     pub(super) transitions_seen: u64,
 }

@@ -1,38 +1,31 @@
-//! Workers register with managers, as far as membership sees it: who owns which worker, under which grant.
+//! What managers tell membership about workers: what their replicas have applied, and nothing else.
 //!
-//! Grants come from one counter here, as they come from one log in production. A worker whose owner restarted or is gone
-//! looks for another; an owner notices the death of its worker after its lease.
+//! | the replica says                         | membership knows                   | the manager tells                 |
+//! | ---------------------------------------- | ---------------------------------- | --------------------------------- |
+//! | this manager owns the worker             | nothing, or an older token          | registered, under the owner token |
+//! | this manager owns the worker             | it                                 | now and then its free cores       |
+//! | the grant of this boot has ended         | registered, owned by this manager  | dead, or left                     |
+//! | the grant of this boot has ended         | registered, owned by another       | that it is over                   |
+//!
+//! A replica that is behind says nothing of tokens that it has not applied yet.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hyperscale_swim::{Command, WorkerMembership, WorkerReport, WorkerStanding, WorkerUpdate, WorkerVersion};
-use hyperscale_types::{BootEpoch, Role, Token};
+use hyperscale_consensus::register::Worker;
+use hyperscale_swim::{Command, WorkerMembership, WorkerReport, WorkerUpdate};
+use hyperscale_types::{NodeId, Role};
 
 use super::node::{address_of, id_of, index_of};
 use super::{Happening, World};
-use crate::moment::Moment;
 
-/// How often workers and owners look.
+/// How often managers compare.
 pub(super) const ROUND: Duration = Duration::from_secs(1);
-/// How long an owner waits for a worker that is gone.
-const LEASE: Duration = Duration::from_secs(15);
+/// One of so many looks at a worker is told though nothing but its free cores may have changed.
+const CAPACITY_ONE_OF: u8 = 6;
 
-/// Who owns a worker.
-#[derive(Clone, Copy, Debug)]
-struct Ownership {
-    owner: usize,
-    owner_boot: BootEpoch,
-    worker_boot: BootEpoch,
-    grant: Token,
-    gone_since: Option<Moment>,
-}
-
-/// All workers that registered.
+/// How the managers of a world tell.
 #[derive(Debug, Default)]
 pub(super) struct Registry {
-    owners: BTreeMap<usize, Ownership>,
-    grants: u64,
     /// Owners say only what has to be said.
     pub(super) is_silent: bool,
 }
@@ -40,106 +33,83 @@ pub(super) struct Registry {
 impl World {
     pub(super) fn registry_round(&mut self) {
         self.kernel.after(ROUND, Happening::Registry);
-        for worker in 0..self.truth.nodes.len() {
-            if self.truth.nodes[worker].role == Role::Worker {
-                self.attend(worker);
+        for manager in 0..self.truth.nodes.len() {
+            if self.truth.nodes[manager].role == Role::Manager && self.truth.stays(manager) {
+                self.tell_of_workers(manager);
             }
         }
     }
 
-    fn attend(&mut self, worker: usize) {
-        let known = self.registry.owners.get(&worker).copied();
-        let lives = self.truth.stays(worker);
-        match known {
-            None if lives => self.register(worker),
-            Some(it) if lives && !self.still_holds(worker, it) => self.register(worker),
+    fn tell_of_workers(&mut self, manager: usize) {
+        let (boot, at) = (self.truth.nodes[manager].process.boot, self.kernel.now());
+        for command in self.news_of_workers(manager) {
+            self.kernel.at(at, Happening::Command { node: manager, boot, command });
+        }
+    }
+
+    fn news_of_workers(&mut self, manager: usize) -> Vec<Command> {
+        let Some(driver) = self.nodes[manager].host.as_deref().and_then(|host| host.manager()) else {
+            return Vec::new();
+        };
+        let (register, me) = (driver.group().machine().register(), id_of(manager));
+        let (applied, swim) = (driver.group().applied().0, &self.nodes[manager].swim);
+        let mut news = Vec::new();
+        for (worker, it) in register.workers() {
+            let Some((_, token)) = it.owner.filter(|(owner, _)| *owner == me) else { continue };
+            let is_told = swim.worker(*worker).is_some_and(|view| {
+                let version = view.update.version;
+                (version.boot, version.owner_token) == (it.boot, token)
+                    && view.update.membership == WorkerMembership::Registered
+            });
             // Silent once everything is healed: then only comparing views can repair what was lost.
-            Some(it) if lives && !self.registry.is_silent && self.rng.u8(..) < 40 => {
-                self.report(worker, it, WorkerMembership::Registered);
+            if !is_told || !self.registry.is_silent && self.rng.u8(..CAPACITY_ONE_OF) == 0 {
+                news.push(Command::Worker(registered(*worker, it)));
             }
-            Some(_) if lives => {}
-            Some(it) => self.mourn(worker, it),
-            None => {}
         }
-    }
-
-    fn still_holds(&self, worker: usize, it: Ownership) -> bool {
-        let boot = self.truth.nodes[worker].process.boot;
-        boot == it.worker_boot && self.truth.lives(id_of(it.owner), it.owner_boot)
-    }
-
-    fn register(&mut self, worker: usize) {
-        if let Some(ownership) = self.grant(worker) {
-            self.registry.owners.insert(worker, ownership);
-            self.report(worker, ownership, WorkerMembership::Registered);
+        for view in swim.workers() {
+            let (update, version) = (view.update, view.update.version);
+            let has_grant = register.worker(update.worker).is_some_and(|it| it.boot == version.boot);
+            if version.owner_token.0 > applied
+                || has_grant
+                || update.membership != WorkerMembership::Registered
+            {
+                continue;
+            }
+            news.push(if update.owner == me {
+                let is_leaving = self.truth.nodes[index_of(update.worker)].leaving;
+                Command::Worker(ended(update, is_leaving))
+            } else {
+                Command::WorkerOver { worker: update.worker, boot: version.boot }
+            });
         }
+        news
     }
+}
 
-    /// Any manager that runs becomes the owner.
-    fn grant(&mut self, worker: usize) -> Option<Ownership> {
-        let cluster = self.truth.nodes[worker].cluster;
-        let managers: Vec<usize> = self.truth.members_with(cluster, Role::Manager).collect();
-        let owner = *managers.get(self.rng.usize(..managers.len().max(1)))?;
-        self.registry.grants += 1;
-        Some(Ownership {
-            owner,
-            owner_boot: self.truth.nodes[owner].process.boot,
-            worker_boot: self.truth.nodes[worker].process.boot,
-            grant: Token(self.registry.grants),
-            gone_since: None,
-        })
+fn registered(worker: NodeId, it: &Worker) -> WorkerReport {
+    WorkerReport {
+        worker,
+        boot: it.boot,
+        owner_token: it.owner_token(),
+        addr: address_of(index_of(worker)),
+        api_addr: None,
+        membership: WorkerMembership::Registered,
+        cores_total: it.cores as u16,
+        cores_available: it.free() as u16,
+        datacenter: "dc".into(),
     }
+}
 
-    fn mourn(&mut self, worker: usize, it: Ownership) {
-        let now = self.kernel.now();
-        let since = it.gone_since.unwrap_or(now);
-        if now.since(since) < LEASE {
-            let waiting = Ownership { gone_since: Some(since), ..it };
-            self.registry.owners.insert(worker, waiting);
-            return;
-        }
-        let owner_lives = self.truth.lives(id_of(it.owner), it.owner_boot);
-        let (speaker, ending) = match (owner_lives, self.truth.nodes[worker].leaving) {
-            (true, true) => (Some(it), WorkerMembership::Left),
-            (true, false) => (Some(it), WorkerMembership::Dead),
-            // Both are gone: somebody else has to say so, under a grant of its own.
-            (false, _) => (self.grant(worker), WorkerMembership::Evicted),
-        };
-        let Some(speaker) = speaker else { return };
-        let told = self.nodes[speaker.owner].swim.worker(id_of(worker));
-        if told.is_some_and(|view| view.standing == WorkerStanding::Gone) {
-            self.registry.owners.remove(&worker);
-            return;
-        }
-        // Said again in the next round: the owner may end before it hears of it.
-        let gone_since = Some(since);
-        self.registry.owners.insert(worker, Ownership { gone_since, ..speaker });
-        self.report(worker, speaker, ending);
-    }
-
-    /// A manager hears that it owned a worker in an earlier life. Grants end with the life they were given in, so it says
-    /// that it does not own it any more; the worker registers anew if it lives.
-    pub(super) fn inherit(&mut self, owner: usize, update: &WorkerUpdate) {
-        let (owner_boot, worker) = (self.truth.nodes[owner].process.boot, index_of(update.worker));
-        let WorkerVersion { boot: worker_boot, grant, .. } = update.version;
-        let disowned = Ownership { owner, owner_boot, worker_boot, grant, gone_since: None };
-        self.report(worker, disowned, WorkerMembership::Evicted);
-    }
-
-    fn report(&mut self, worker: usize, it: Ownership, membership: WorkerMembership) {
-        let report = WorkerReport {
-            worker: id_of(worker),
-            boot: it.worker_boot,
-            grant: it.grant,
-            addr: address_of(worker),
-            api_addr: None,
-            membership,
-            cores_total: 8,
-            cores_available: self.rng.u16(0..=8),
-            datacenter: "dc".into(),
-        };
-        let command = Command::Worker(report);
-        let at = self.kernel.now().plus(Duration::from_millis(1));
-        self.kernel.at(at, Happening::Command { node: it.owner, boot: it.owner_boot, command });
+fn ended(update: &WorkerUpdate, is_leaving: bool) -> WorkerReport {
+    WorkerReport {
+        worker: update.worker,
+        boot: update.version.boot,
+        owner_token: update.version.owner_token,
+        addr: update.addr,
+        api_addr: update.api_addr,
+        membership: if is_leaving { WorkerMembership::Left } else { WorkerMembership::Dead },
+        cores_total: update.cores_total,
+        cores_available: 0,
+        datacenter: update.datacenter.clone(),
     }
 }

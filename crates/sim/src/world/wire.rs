@@ -3,29 +3,34 @@
 //! Datagrams travel as bytes: duplicates meet the replay window, a restarted node has to answer challenges before it
 //! changes anything, and the shared secret changes – whoever starts after that uses the new one and accepts the old one too,
 //! until that is retired. Upgraded nodes are of the next version of the protocol and write in the one that all read.
-//! Messages on streams are encoded and read back; sealing them is the business of the connection.
+//! Messages of membership on streams are encoded and read back; those between replicas travel on real connections (`links`).
 //!
 //! A message that the wire cannot carry or read breaks the promise `wire`.
+
+use std::collections::BTreeMap;
 
 use hyperscale_codec::gossip::{self, Heard};
 use hyperscale_codec::{Versions, stream};
 use hyperscale_swim::StreamMessage;
-use hyperscale_types::{BootEpoch, NodeId};
+use hyperscale_types::NodeId;
 use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::datagram::{BootId, Datagrams, Received};
 use hyperscale_wire::domain::Domain;
 use hyperscale_wire::entropy::SeededEntropy;
-use hyperscale_wire::hello::{PROTOCOL_MAX, PROTOCOL_MIN};
-use hyperscale_wire::secret::{Secret, Secrets};
+use hyperscale_wire::hello::{Local, PROTOCOL_MAX, PROTOCOL_MIN};
+use hyperscale_wire::link::Keys;
+use hyperscale_wire::messages::{self, NodeRef};
+use hyperscale_wire::secret::{Secret, SecretChoice, Secrets};
 
+use super::links::{End, EndKey};
 use super::node::{id_of, index_of};
-use super::{Happening, World};
+use super::{Fact, Happening, World};
 use crate::moment::Moment;
 use crate::process::Version;
 
 /// The secret after the change.
 const NEW_SECRET: &str = "hex:8f1c2d3b4a5968778695a4b3c2d1e0f00112a3344c5566d788f9aabbccddee0e";
-const PROMISE: &str = "wire";
+pub(super) const PROMISE: &str = "wire";
 
 /// How a world seals.
 #[derive(Clone, Copy, Debug)]
@@ -52,21 +57,41 @@ enum Stage {
 pub struct Wire {
     /// Seals and opens, as in production.
     pub datagrams: Datagrams,
-    entropy: SeededEntropy,
+    pub(super) entropy: SeededEntropy,
+    pub(super) keys: Keys,
+    /// What it says of itself in a hello.
+    pub(super) local: Local,
+    /// The secret that a peer understood last, where it was not the current one.
+    pub(super) choices: BTreeMap<NodeId, SecretChoice>,
+    /// Its ends of connections.
+    pub(super) ends: BTreeMap<EndKey, End>,
 }
 
 impl Wire {
-    fn new(index: usize, boot: BootEpoch, seed: u64, secrets: Secrets) -> Self {
+    fn new(index: usize, fact: &Fact, seed: u64, secrets: Secrets) -> Self {
+        let boot = fact.process.boot;
         let mut entropy = SeededEntropy::new(seed ^ (index as u64) << 32 ^ boot.0);
         let domain = Domain::new("sim", "").expect("it is a name");
+        let (node_id, role) = (id_of(index).get(), messages::Role::from(fact.role).into());
+        let node = NodeRef { node_id, boot_epoch: boot.0, role, ..NodeRef::default() };
+        let versions = (PROTOCOL_MIN, newest_version(fact.process.version));
+        let local =
+            Local { domain: domain.clone(), node, versions, features: Vec::new(), build: "sim".to_owned() };
+        let keys = Keys { domain: domain.clone(), secrets: secrets.clone() };
         let boot = BootId::draw(&mut entropy);
-        Self { datagrams: Datagrams::new(id_of(index), boot, domain, secrets), entropy }
+        let datagrams = Datagrams::new(id_of(index), boot, domain, secrets);
+        Self { datagrams, entropy, keys, local, choices: BTreeMap::new(), ends: BTreeMap::new() }
     }
+}
+
+/// The newest version of the protocol that a build speaks.
+fn newest_version(build: Version) -> u32 {
+    PROTOCOL_MAX + u32::from(build == Version::New)
 }
 
 /// Old and new builds run mixed while nodes are upgraded; the new ones write what the old ones read.
 fn versions_of(build: Version) -> Versions {
-    let newest = PROTOCOL_MAX + u32::from(build == Version::New);
+    let newest = newest_version(build);
     let versions = Versions::new(PROTOCOL_MIN, newest).and_then(|versions| versions.writing(PROTOCOL_MAX));
     versions.expect("the next build reads what this one writes")
 }
@@ -98,7 +123,7 @@ impl World {
     }
 
     /// The wire of a node that starts now.
-    pub(super) fn new_wire(&self, index: usize, boot: BootEpoch) -> Option<Box<Wire>> {
+    pub(super) fn new_wire(&self, index: usize) -> Option<Box<Wire>> {
         let Sealing { seed, stage, .. } = self.sealing?;
         let old = Secret::development();
         let new = || Secret::parse(NEW_SECRET, "sim").expect("it is a good secret");
@@ -107,7 +132,7 @@ impl World {
             Stage::Both => Secrets { current: new(), previous: Some(old) },
             Stage::New => Secrets { current: new(), previous: None },
         };
-        Some(Box::new(Wire::new(index, boot, seed, secrets)))
+        Some(Box::new(Wire::new(index, &self.truth.nodes[index], seed, secrets)))
     }
 
     /// Sends a payload as a sealed datagram; false if this world does not seal.

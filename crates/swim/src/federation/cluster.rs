@@ -10,7 +10,7 @@ use super::config::FederationConfig;
 use super::io::{Aggregate, ClusterName, CrossSender};
 use crate::claim::Incarnation;
 
-/// Probes of one cluster that may still be answered: the oldest falls out, and its answer counts as not asked for. An
+/// Probes per member of a cluster that may still be answered: the oldest falls out, and its answer counts as not asked for. An
 /// answer that takes so many periods says nothing about now.
 const ASKED_MAX: usize = 8;
 
@@ -99,11 +99,16 @@ impl Cluster {
         self.silent_since
     }
 
+    /// How many members it has.
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
     /// The member whose turn it is to be asked, with this number.
     pub(super) fn ask_next(&mut self, seq: u32) -> Option<ClusterMember> {
         let member = *self.members.get(self.next % self.members.len().max(1))?;
         self.next = self.next.wrapping_add(1);
-        if self.asked.len() >= ASKED_MAX {
+        if self.asked.len() >= ASKED_MAX * self.members.len() {
             self.asked.pop_front();
         }
         self.asked.push_back((seq, member));

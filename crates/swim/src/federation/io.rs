@@ -83,6 +83,9 @@ impl Aggregate {
     }
 }
 
+/// Managers that one answer names; a group has fewer voters.
+pub const MANAGERS_MAX: usize = 16;
+
 /// A datacenter in one look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatacenterLoad {
@@ -92,6 +95,10 @@ pub struct DatacenterLoad {
     pub leader: Option<NodeId>,
     /// Managers that live.
     pub managers_alive: u32,
+    /// Voters of its log, whether they live or not.
+    pub managers_total: u32,
+    /// Where its managers are, at most [`MANAGERS_MAX`] of them: whom to probe and to write to from now on.
+    pub managers: Vec<(NodeId, SocketAddr)>,
     /// Workers it knows.
     pub workers_total: u32,
     /// Workers that may get work.
@@ -111,8 +118,10 @@ pub struct DatacenterLoad {
 /// Something the federation core has to deal with.
 #[derive(Clone, Debug)]
 pub enum FederationInput {
-    /// A message arrived.
+    /// A message arrived as a datagram.
     Message(CrossMessage),
+    /// A message arrived on a connection; its answer goes the same way.
+    Stream(CrossMessage),
     /// A timer has come.
     Timer(FederationTimer),
     /// The host wants something.
@@ -141,6 +150,16 @@ pub enum FederationCommand {
 /// Something the host has to do.
 #[derive(Clone, Debug)]
 pub enum FederationAction {
+    /// Send a message over a connection, opened for it if there is none: a cluster that does not answer datagrams may still
+    /// be there.
+    SendStream {
+        /// Where to connect to.
+        to: SocketAddr,
+        /// The node there, if its id is known.
+        node: Option<NodeId>,
+        /// What to say.
+        message: CrossMessage,
+    },
     /// Send a message as a datagram.
     Send {
         /// To whom; the node may be unknown.

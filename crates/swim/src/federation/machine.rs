@@ -75,7 +75,8 @@ impl Federation {
     /// Deals with one input; what is to be done is appended to `out`.
     pub fn handle(&mut self, now: Now, input: FederationInput, out: &mut Vec<FederationAction>) {
         match input {
-            FederationInput::Message(message) => self.message(now, message, out),
+            FederationInput::Message(message) => self.message(now, message, false, out),
+            FederationInput::Stream(message) => self.message(now, message, true, out),
             FederationInput::Timer(timer) => self.tick(now, timer, out),
             FederationInput::Command(command) => self.command(now, command, out),
         }
@@ -157,17 +158,23 @@ impl Federation {
         }
     }
 
+    /// A cluster that answers is asked at one member in turn, one that does not at all of them, by datagram and by stream: it
+    /// is given up only if nobody there can be reached in any way.
     fn probe_all(&mut self, out: &mut Vec<FederationAction>) {
         for cluster in self.clusters.values_mut() {
-            let seq = self.seq.wrapping_add(1);
-            let Some((to, node)) = cluster.ask_next(seq) else { continue };
-            self.seq = seq;
-            let body = CrossBody::XProbe { seq, target: node };
-            out.push(FederationAction::Send {
-                to,
-                node,
-                message: CrossMessage { from: self.me.clone(), body },
-            });
+            let is_silent = cluster.reachability != Reachability::Reachable;
+            let probes = if is_silent { cluster.len() } else { 1 };
+            for _ in 0..probes {
+                let seq = self.seq.wrapping_add(1);
+                let Some((to, node)) = cluster.ask_next(seq) else { break };
+                self.seq = seq;
+                let message =
+                    CrossMessage { from: self.me.clone(), body: CrossBody::XProbe { seq, target: node } };
+                if is_silent {
+                    out.push(FederationAction::SendStream { to, node, message: message.clone() });
+                }
+                out.push(FederationAction::Send { to, node, message });
+            }
         }
     }
 
@@ -213,7 +220,7 @@ impl Federation {
         }
     }
 
-    fn message(&mut self, now: Now, message: CrossMessage, out: &mut Vec<FederationAction>) {
+    fn message(&mut self, now: Now, message: CrossMessage, is_stream: bool, out: &mut Vec<FederationAction>) {
         let CrossMessage { from, body } = message;
         match body {
             CrossBody::XProbe { seq, target } => {
@@ -223,7 +230,12 @@ impl Federation {
                 }
                 let body = CrossBody::XAck { seq, aggregate: self.aggregate.clone() };
                 let message = CrossMessage { from: self.me.clone(), body };
-                out.push(FederationAction::Send { to: from.addr, node: Some(from.node), message });
+                let (to, node) = (from.addr, Some(from.node));
+                out.push(if is_stream {
+                    FederationAction::SendStream { to, node, message }
+                } else {
+                    FederationAction::Send { to, node, message }
+                });
             }
             CrossBody::XAck { seq, aggregate } => self.answered(now, &from, seq, aggregate.as_ref(), out),
         }

@@ -31,6 +31,6 @@ pub use cluster::{ClusterView, Reachability};
 pub use config::{FederationConfig, FederationConfigError};
 pub use io::{
     Aggregate, ClusterName, CrossBody, CrossMessage, CrossSender, DatacenterLoad, FederationAction,
-    FederationCommand, FederationEvent, FederationInput, FederationTimer,
+    FederationCommand, FederationEvent, FederationInput, FederationTimer, MANAGERS_MAX,
 };
 pub use machine::{CLUSTER_MEMBERS_MAX, CLUSTERS_MAX, Federation, FederationCounters};

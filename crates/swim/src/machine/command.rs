@@ -18,6 +18,7 @@ impl Swim {
             Command::ConnectionFailed { node, boot } => self.connection_failed(turn, node, boot),
             Command::RuntimeLag(lag) => self.lagged(turn, lag),
             Command::Worker(report) => self.report_worker(turn, report),
+            Command::WorkerOver { worker, boot } => self.worker_over(turn, worker, boot),
         }
     }
 

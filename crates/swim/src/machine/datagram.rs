@@ -7,7 +7,7 @@ use crate::audit::Cause;
 use crate::claim::{Claim, Status};
 use crate::embedded::{Embedded, supersedes};
 use crate::io::{Destination, Event};
-use crate::message::{Datagram, Message, Sender};
+use crate::message::{Datagram, MemberUpdate, Message, Peer, Sender};
 use crate::table::Slot;
 
 impl Swim {
@@ -53,6 +53,15 @@ impl Swim {
             let stored = self.members.get(slot).claim();
             if from.boot < stored.boot {
                 self.counters.stale_boots += 1;
+                // A former life does not mind; one that lives under a boot that somebody made up a higher one of has to
+                // know it, to come back above that.
+                let to = Destination { node, addr: from.peer.addr };
+                let peer = Peer { addr: from.peer.addr, ..self.members.get(slot).peer };
+                self.tell(turn, to, MemberUpdate { peer, claim: stored, accuser: self.me.peer().node });
+                return false;
+            }
+            if from.boot > stored.boot && !self.is_plausible(&from.alive(), Cause::Contact) {
+                self.counters.boots_refused += 1;
                 return false;
             }
             // The common case, kept short: nothing new about somebody well known.

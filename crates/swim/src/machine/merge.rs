@@ -23,6 +23,13 @@ use crate::table::Slot;
 /// Accusations told to their subjects per period, each subject once; more are withheld and counted.
 pub(super) const TOLD_PER_PERIOD_MAX: usize = 64;
 
+/// How far a boot that others tell of may be above the one that is known: milliseconds of 34 years.
+pub(super) const BOOT_STEP_BY_HEARSAY: u64 = 1 << 40;
+/// How far the boot of a node that speaks itself may be above it.
+pub(super) const BOOT_STEP_BY_CONTACT: u64 = 1 << 48;
+/// Boots are counted, or are milliseconds of a clock; the first one that is heard of a node is below this and a step.
+pub(super) const BOOT_FIRST_MAX: u64 = 1 << 48;
+
 impl Swim {
     /// Merges one update that was heard from `witness`.
     pub(super) fn merge(
@@ -36,10 +43,25 @@ impl Swim {
             self.about_me(turn, update.claim);
             return;
         }
+        if !self.is_plausible(update, cause) {
+            self.counters.boots_refused += 1;
+            return;
+        }
         match self.members.find(update.peer.node) {
             Some(slot) => self.merge_known(turn, slot, update, cause, witness),
             None => self.merge_unknown(turn, update, cause, witness),
         }
+    }
+
+    /// Whether a boot may be believed. The highest boot of a node that was ever heard of is what it has to exceed to be heard
+    /// again: one that is made up must leave it room. What the node says itself may be further ahead than hearsay, so that
+    /// it can exceed what was made up.
+    pub(super) fn is_plausible(&self, update: &MemberUpdate, cause: Cause) -> bool {
+        let node = update.peer.node;
+        let member = self.members.find(node).map(|slot| self.members.get(slot).claim());
+        let known = member.or_else(|| self.tombs.get(node)).map(|claim| claim.boot.0);
+        let step = if cause == Cause::Contact { BOOT_STEP_BY_CONTACT } else { BOOT_STEP_BY_HEARSAY };
+        update.claim.boot.0 <= known.unwrap_or(BOOT_FIRST_MAX).saturating_add(step)
     }
 
     /// This node itself accuses a member of its table.
@@ -59,7 +81,7 @@ impl Swim {
             && claim <= buried
             && !(spoke && buried.status.is_live() && claim.identity() >= buried.identity())
         {
-            if claim.status == Status::Alive && !buried.status.is_live() {
+            if claim.status == Status::Alive && (!buried.status.is_live() || claim.boot < buried.boot) {
                 let to = Destination { node: peer.node, addr: peer.addr };
                 self.tell(turn, to, MemberUpdate { peer, claim: buried, accuser: self.me.peer().node });
             }

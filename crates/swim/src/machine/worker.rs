@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hyperscale_types::{NodeId, Now, Role};
+use hyperscale_types::{BootEpoch, NodeId, Now, Role};
 
 use super::{Swim, Turn};
 use crate::io::{Endpoint, Event};
@@ -34,6 +34,13 @@ impl Swim {
             }
             Merged::Foreign { owner } => turn.event(Event::NotOwner { worker: update.worker, owner }),
             Merged::Full => self.counters.workers_refused += 1,
+        }
+    }
+
+    /// The log ended the grant of a worker's life: what its owner said of it is over, whatever it says next.
+    pub(super) fn worker_over(&mut self, turn: &mut Turn<'_>, worker: NodeId, boot: BootEpoch) {
+        if let Some(update) = self.workers.end(turn.now, worker, boot) {
+            turn.event(Event::WorkerChanged(update));
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyperscale_types::{NodeId, Now};
+use hyperscale_types::{BootEpoch, NodeId, Now};
 
 use super::queue::WorkerQueue;
 use super::{Intake, WorkerMembership, WorkerReport, WorkerUpdate, WorkerVersion};
@@ -24,7 +24,7 @@ pub(crate) enum Merged {
     News { told_at_once: bool },
     /// Not newer.
     Known,
-    /// Under the same grant by another owner: not its to say.
+    /// Under the same owner token by another owner: not its to say.
     Foreign { owner: NodeId },
     /// No room for another worker.
     Full,
@@ -94,15 +94,16 @@ impl WorkerBook {
 
     /// The update that an owner's report becomes.
     pub(crate) fn draft(&self, owner: NodeId, report: WorkerReport) -> WorkerUpdate {
-        let same_grant =
-            |version: &WorkerVersion| version.boot == report.boot && version.grant == report.grant;
+        let same_token = |version: &WorkerVersion| {
+            version.boot == report.boot && version.owner_token == report.owner_token
+        };
         let known = self.get(report.worker).or_else(|| self.graves.get(&report.worker));
-        let last = known.map(|update| update.version).filter(same_grant);
+        let last = known.map(|update| update.version).filter(same_token);
         let counter = last.map_or(1, |version| version.counter.saturating_add(1));
         WorkerUpdate {
             worker: report.worker,
             owner,
-            version: WorkerVersion { boot: report.boot, grant: report.grant, counter },
+            version: WorkerVersion { boot: report.boot, owner_token: report.owner_token, counter },
             addr: report.addr,
             api_addr: report.api_addr,
             membership: report.membership,
@@ -119,9 +120,9 @@ impl WorkerBook {
         }
         let known = self.get(update.worker);
         if let Some(known) = known {
-            let same_grant =
-                known.version.boot == update.version.boot && known.version.grant == update.version.grant;
-            if same_grant && known.owner != update.owner {
+            let same_token = known.version.boot == update.version.boot
+                && known.version.owner_token == update.version.owner_token;
+            if same_token && known.owner != update.owner {
                 return Merged::Foreign { owner: known.owner };
             }
             if update.version <= known.version {
@@ -131,11 +132,22 @@ impl WorkerBook {
             return Merged::Full;
         }
         let told_at_once = self.get(update.worker).is_none_or(|known| {
-            let before = (known.membership, known.owner, known.version.boot, known.version.grant);
-            before != (update.membership, update.owner, update.version.boot, update.version.grant)
+            let before = (known.membership, known.owner, known.version.boot, known.version.owner_token);
+            before != (update.membership, update.owner, update.version.boot, update.version.owner_token)
         });
         self.store(now, update);
         Merged::News { told_at_once }
+    }
+
+    /// Marks a registered worker evicted whose grant ended by the log, as the last word under its owner token: all managers
+    /// come to the same update without hearing of each other. Nothing, if a newer life or no registration is known.
+    pub(crate) fn end(&mut self, now: Now, worker: NodeId, boot: BootEpoch) -> Option<Arc<WorkerUpdate>> {
+        let known = self.get(worker).filter(|known| known.version.boot <= boot && !is_gone(known))?;
+        let version = WorkerVersion { counter: u64::MAX, ..known.version };
+        let membership = WorkerMembership::Evicted;
+        let update = Arc::new(WorkerUpdate { version, membership, ..(**known).clone() });
+        self.store(now, &update);
+        Some(update)
     }
 
     /// Takes updates for a datagram, at most `space` bytes of them; how many bytes, and whether more wait.

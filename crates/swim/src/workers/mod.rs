@@ -1,7 +1,7 @@
 //! Worker state between managers: who owns which worker, and what it has.
 //!
 //! Every worker registers with one manager, its owner; only the owner speaks about it. Updates are ordered across owners
-//! by `(worker boot, owner's grant token, counter)`, so a new owner's first update is always newer than anything an old
+//! by `(worker boot, owner token of the log, counter)`, so a new owner's first update is always newer than anything an old
 //! owner may still say. This is a view for counting and placement; assignments go through the log.
 
 mod book;

@@ -11,8 +11,8 @@ use crate::digest::fingerprint;
 pub struct WorkerVersion {
     /// The worker's life.
     pub boot: BootEpoch,
-    /// The grant under which its owner speaks.
-    pub grant: Token,
+    /// The token of the committed `WorkerOwner` under which its owner speaks. Not that of the lease.
+    pub owner_token: Token,
     /// Raised by the owner with every update.
     pub counter: u64,
 }
@@ -56,7 +56,7 @@ pub struct WorkerUpdate {
 impl WorkerUpdate {
     pub(crate) fn fingerprint(&self) -> u64 {
         let version = self.version;
-        fingerprint(&[self.worker.get(), version.boot.0, version.grant.0, version.counter])
+        fingerprint(&[self.worker.get(), version.boot.0, version.owner_token.0, version.counter])
     }
 }
 
@@ -67,8 +67,8 @@ pub struct WorkerReport {
     pub worker: NodeId,
     /// The worker's life.
     pub boot: BootEpoch,
-    /// The grant under which this manager owns it.
-    pub grant: Token,
+    /// The token of the committed `WorkerOwner` by which this manager owns it.
+    pub owner_token: Token,
     /// Address of its datagrams and streams.
     pub addr: SocketAddr,
     /// Address of its HTTP API.
@@ -108,20 +108,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn version(boot: u64, grant: u64, counter: u64) -> WorkerVersion {
-        WorkerVersion { boot: BootEpoch(boot), grant: Token(grant), counter }
+    fn version(boot: u64, owner_token: u64, counter: u64) -> WorkerVersion {
+        WorkerVersion { boot: BootEpoch(boot), owner_token: Token(owner_token), counter }
     }
 
     proptest! {
         #[test]
         fn first_update_of_a_new_owner_is_newer_than_all_of_the_old(old in 0u64.., newer in 1u64..1000, counter: u64) {
-            let grant = old.min(u64::MAX - 1000);
-            prop_assert!(version(1, grant + newer, 1) > version(1, grant, counter));
+            let token = old.min(u64::MAX - 1000);
+            prop_assert!(version(1, token + newer, 1) > version(1, token, counter));
         }
     }
 
     #[test]
-    fn restarted_worker_is_newer_under_any_grant() {
+    fn restarted_worker_is_newer_under_any_owner() {
         assert!(version(2, 1, 1) > version(1, 99, 99));
     }
 }

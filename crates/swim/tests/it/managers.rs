@@ -10,11 +10,11 @@ use crate::net::{Net, Weather, node_id};
 const SECOND: Duration = Duration::from_secs(1);
 const MANAGERS: usize = 5;
 
-fn report(net: &Net, worker: usize, grant: u64) -> WorkerReport {
+fn report(net: &Net, worker: usize, token: u64) -> WorkerReport {
     WorkerReport {
         worker: node_id(worker),
         boot: BootEpoch(1),
-        grant: Token(grant),
+        owner_token: Token(token),
         addr: net.swim(worker).peer().addr,
         api_addr: None,
         membership: WorkerMembership::Registered,
@@ -31,8 +31,8 @@ fn settled(seed: u64, weather: Weather) -> Net {
     net
 }
 
-fn register(net: &mut Net, owner: usize, worker: usize, grant: u64) {
-    let report = report(net, worker, grant);
+fn register(net: &mut Net, owner: usize, worker: usize, token: u64) {
+    let report = report(net, worker, token);
     net.command(owner, Command::Worker(report));
 }
 

@@ -16,7 +16,7 @@ use hyperscale_types::{BootEpoch, NodeId, Role};
 use crate::class::Lane;
 use crate::counters::{Counters, Refusal};
 use crate::domain::Domain;
-use crate::identity::Identity;
+use crate::identity::CertificateIdentity;
 use crate::kind::Kind;
 use crate::limits::{FEATURES_MAX, WORD_MAX};
 use crate::messages::{self, Error, ErrorCode, ErrorDetails, Hello, VersionRange};
@@ -53,6 +53,8 @@ pub struct Peer {
     pub role: Role,
     /// Highest version that both speak.
     pub version: u32,
+    /// Highest version that the peer speaks.
+    pub newest: u32,
     /// What both can do.
     pub features: Vec<String>,
 }
@@ -135,7 +137,7 @@ impl HelloError {
 #[derive(Debug)]
 pub struct Admission {
     lane: Lane,
-    proven: Option<Identity>,
+    proven: Option<CertificateIdentity>,
     state: State,
 }
 
@@ -147,7 +149,7 @@ enum State {
 
 impl Admission {
     /// For a fresh connection; `proven` is what the peer's certificate says, in certificate mode.
-    pub const fn new(lane: Lane, proven: Option<Identity>) -> Self {
+    pub const fn new(lane: Lane, proven: Option<CertificateIdentity>) -> Self {
         Self { lane, proven, state: State::Greeting }
     }
 
@@ -245,14 +247,15 @@ impl Admission {
         if hello.features.len() > FEATURES_MAX || hello.features.iter().any(long) || long(&hello.build) {
             return Err(HelloError::Invalid("features or build are too long"));
         }
-        let claimed = Identity { cluster: hello.cluster.clone(), role, node: id };
+        let claimed = CertificateIdentity { cluster: hello.cluster.clone(), role, node: id };
         if self.proven.as_ref().is_some_and(|proven| *proven != claimed) {
             return Err(HelloError::Invalid("the certificate is of another cluster, node or role"));
         }
-        let version = agree(local.versions, hello.version.unwrap_or_default())?;
+        let theirs = hello.version.unwrap_or_default();
+        let version = agree(local.versions, theirs)?;
         let features =
             local.features.iter().filter(|feature| hello.features.contains(feature)).cloned().collect();
-        Ok(Peer { node: id, boot: BootEpoch(node.boot_epoch), role, version, features })
+        Ok(Peer { node: id, boot: BootEpoch(node.boot_epoch), role, version, newest: theirs.max, features })
     }
 }
 

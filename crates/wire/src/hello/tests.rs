@@ -36,6 +36,7 @@ fn the_highest_common_version_and_the_common_features_are_agreed_on() {
         boot: BootEpoch(5),
         role: Role::Worker,
         version: 3,
+        newest: 9,
         features: vec!["blobs".to_owned()],
     };
     assert_eq!(*peer, expected);
@@ -97,7 +98,8 @@ fn a_hello_for_somebody_or_something_else_is_refused() {
 
 #[test]
 fn a_workers_certificate_cannot_be_used_as_a_manager() {
-    let proven = |role| Identity { cluster: "default".to_owned(), role, node: NodeId::new(2).unwrap() };
+    let proven =
+        |role| CertificateIdentity { cluster: "default".to_owned(), role, node: NodeId::new(2).unwrap() };
     let manager = local(1, Role::Manager);
     let claims_manager = hello_of(&local(2, Role::Manager));
     let mut admission = Admission::new(Lane::Control, Some(proven(Role::Worker)));

@@ -1,8 +1,8 @@
 //! Golden bytes: what version 1 wrote must be read for ever, and is still written the same.
 //!
 //! `tests/golden/v1/PLANE/MESSAGE.hex`. `HYPERSCALE_GOLDEN=write cargo test -p hyperscale-wire golden` writes files that are
-//! missing; it never changes one. There is one version yet. The first message that grows fails here: then its old file has
-//! to move beside a new folder, and be decoded only.
+//! missing; it never changes one. There is one version yet, and it may change until the first release: then delete the file and
+//! write it again. From then on a message that grows fails here: its old file moves beside a new folder, and is decoded only.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -93,7 +93,10 @@ fn command_name(command: &Command) -> &'static str {
         Body::JobLeader(_) => "job_leader",
         Body::WorkerGrant(_) => "worker_grant",
         Body::WorkerGone(_) => "worker_gone",
+        Body::WorkerOwner(_) => "worker_owner",
         Body::Assign(_) => "assign",
+        Body::Ready(_) => "ready",
+        Body::AttemptWindows(_) => "attempt_windows",
         Body::AttemptEnd(_) => "attempt_end",
         Body::Context(_) => "context",
         Body::WorkflowEnd(_) => "workflow_end",

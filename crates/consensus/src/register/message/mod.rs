@@ -1,8 +1,11 @@
 //! Commands as the messages of `proto/log.proto`, and back. What is missing or unknown is an error, never a default.
 
 mod accept;
+mod assign;
+mod outcome;
 
 use accept::{accept_in, accept_out};
+use assign::{assign_in, assign_out};
 use bytes::Bytes;
 use hyperscale_types::{BootEpoch, NodeId, Token};
 use hyperscale_wire::messages as wire;
@@ -10,10 +13,9 @@ use hyperscale_wire::messages::command::Body as WireBody;
 use hyperscale_wire::messages::job_control::Change as WireChange;
 use prost::Message;
 
-use super::command::{
-    Assign, Body, Command, CommandError, JobId, LoadChange, PartId, RequestId, Segment, Values,
-};
+use super::command::{Body, Command, CommandError, JobId, LoadChange, PartId, RequestId, Segment, Values};
 use super::end::{End, EndError};
+use super::time::Elapsed;
 use super::words::{word_in, word_out};
 use crate::blob::BlobId;
 
@@ -37,45 +39,33 @@ impl Command {
 fn body_out(body: &Body) -> WireBody {
     match body {
         Body::JobAccept(accept) => WireBody::JobAccept(accept_out(accept)),
-        Body::JobLeader { job, leader } => WireBody::JobLeader(wire::JobLeader {
+        Body::JobLeader { job, leader, elapsed, reason } => WireBody::JobLeader(wire::JobLeader {
             job_id: id_out(job.0),
             leader: leader.get(),
-            ..Default::default()
+            reason: reason.clone(),
+            elapsed_ms: elapsed.job_ms,
+            workflows: elapsed.workflows_ms.iter().map(clock_out).collect(),
         }),
-        Body::WorkerGrant { worker, boot, cores, lease_ms, capabilities } => {
-            WireBody::WorkerGrant(wire::WorkerGrant {
-                worker: Some(wire::NodeRef {
-                    node_id: worker.get(),
-                    boot_epoch: boot.0,
-                    role: wire::Role::Worker.into(),
-                    ..Default::default()
-                }),
-                lease_ms: *lease_ms,
-                cores_total: *cores,
-                capabilities: capabilities.iter().cloned().collect(),
-            })
-        }
-        Body::WorkerGone { worker, grant } => WireBody::WorkerGone(wire::WorkerGone {
-            worker: worker.get(),
-            grant_token: grant.0,
-            ..Default::default()
+        Body::WorkerGrant { .. } | Body::WorkerGone { .. } | Body::WorkerOwner { .. } => worker_out(body),
+        Body::Ready { job, workflows, priority, least_cores } => WireBody::Ready(wire::Ready {
+            job_id: id_out(job.0),
+            workflows: workflows.iter().cloned().collect(),
+            priority: word_out(*priority),
+            least_cores: *least_cores,
         }),
-        Body::Assign(assign) => WireBody::Assign(wire::Assign {
-            attempt: Some(attempt_out(&assign.segment, assign.attempt)),
-            worker: assign.worker.get(),
-            worker_boot: assign.boot.0,
-            grant_token: assign.grant.0,
-            cores: assign.cores,
-            vus: assign.vus,
-            elapsed_ms: assign.elapsed_ms,
-            iterations_left: assign.iterations_left,
-        }),
+        Body::Assign(assign) => WireBody::Assign(assign_out(assign)),
         Body::AttemptEnd { segment, attempt, end } => WireBody::AttemptEnd(wire::AttemptEnd {
             attempt: Some(attempt_out(segment, *attempt)),
             status: word_out(end.status),
             result: end.result.map(blob_out),
             error: end.error.as_ref().map(error_out),
         }),
+        Body::AttemptWindows { segment, attempt, windows } => {
+            WireBody::AttemptWindows(wire::AttemptWindows {
+                attempt: Some(attempt_out(segment, *attempt)),
+                windows: Some(blob_out(*windows)),
+            })
+        }
         Body::Context { job, workflow, version, values } => WireBody::Context(wire::ContextValues {
             job_id: id_out(job.0),
             workflow: workflow.clone(),
@@ -126,7 +116,9 @@ fn body_out(body: &Body) -> WireBody {
             result: end.result.map(blob_out),
             error: end.error.as_ref().map(error_out),
         }),
-        Body::JobForget { job } => WireBody::JobForget(wire::JobForget { job_id: id_out(job.0) }),
+        Body::JobForget { first, last } => {
+            WireBody::JobForget(wire::JobForget { first: *first, last: *last })
+        }
         Body::ClusterVersion { version } => {
             WireBody::ClusterVersion(wire::ClusterVersion { version: *version, ..Default::default() })
         }
@@ -136,39 +128,42 @@ fn body_out(body: &Body) -> WireBody {
 fn body_in(body: WireBody) -> Read<Body> {
     Ok(match body {
         WireBody::JobAccept(accept) => Body::JobAccept(Box::new(accept_in(accept)?)),
-        WireBody::JobLeader(leader) => {
-            Body::JobLeader { job: job_in(&leader.job_id)?, leader: node_in(leader.leader)? }
-        }
-        WireBody::WorkerGrant(grant) => {
-            let worker = grant.worker.ok_or(CommandError("no worker"))?;
-            Body::WorkerGrant {
-                worker: node_in(worker.node_id)?,
-                boot: BootEpoch(worker.boot_epoch),
-                cores: grant.cores_total,
-                lease_ms: grant.lease_ms,
-                capabilities: grant.capabilities.into_iter().collect(),
-            }
-        }
-        WireBody::WorkerGone(gone) => {
-            Body::WorkerGone { worker: node_in(gone.worker)?, grant: Token(gone.grant_token) }
-        }
-        WireBody::Assign(assign) => {
-            let (segment, attempt) = attempt_in(assign.attempt)?;
-            Body::Assign(Assign {
-                segment,
-                attempt,
-                worker: node_in(assign.worker)?,
-                boot: BootEpoch(assign.worker_boot),
-                grant: Token(assign.grant_token),
-                cores: assign.cores,
-                vus: assign.vus,
-                elapsed_ms: assign.elapsed_ms,
-                iterations_left: assign.iterations_left,
-            })
-        }
+        WireBody::JobLeader(leader) => Body::JobLeader {
+            job: job_in(&leader.job_id)?,
+            leader: node_in(leader.leader)?,
+            elapsed: Elapsed {
+                job_ms: leader.elapsed_ms,
+                workflows_ms: leader.workflows.into_iter().map(|it| (it.workflow, it.elapsed_ms)).collect(),
+            },
+            reason: leader.reason,
+        },
+        WireBody::WorkerGrant(grant) => grant_in(grant)?,
+        WireBody::WorkerGone(gone) => Body::WorkerGone {
+            worker: node_in(gone.worker)?,
+            grant: Token(gone.grant_token),
+            reason: gone.reason,
+        },
+        WireBody::WorkerOwner(it) => Body::WorkerOwner {
+            worker: node_in(it.worker)?,
+            grant: Token(it.grant_token),
+            owner: node_in(it.owner)?,
+            replaces: Token(it.replaces_token),
+        },
+        WireBody::Ready(ready) => Body::Ready {
+            job: job_in(&ready.job_id)?,
+            workflows: ready.workflows.into_iter().collect(),
+            priority: word_in(ready.priority)?,
+            least_cores: ready.least_cores,
+        },
+        WireBody::Assign(assign) => Body::Assign(assign_in(assign)?),
         WireBody::AttemptEnd(end) => {
             let (segment, attempt) = attempt_in(end.attempt)?;
             Body::AttemptEnd { segment, attempt, end: end_in(end.status, end.result.as_ref(), end.error)? }
+        }
+        WireBody::AttemptWindows(windows) => {
+            let (segment, attempt) = attempt_in(windows.attempt)?;
+            let windows = blob_in(&windows.windows.ok_or(CommandError("no windows"))?)?;
+            Body::AttemptWindows { segment, attempt, windows }
         }
         WireBody::Context(context) => Body::Context {
             job: job_in(&context.job_id)?,
@@ -196,7 +191,7 @@ fn body_in(body: WireBody) -> Read<Body> {
             job: job_in(&end.job_id)?,
             end: end_in(end.status, end.result.as_ref(), end.error)?,
         },
-        WireBody::JobForget(forget) => Body::JobForget { job: job_in(&forget.job_id)? },
+        WireBody::JobForget(forget) => Body::JobForget { first: forget.first, last: forget.last },
         WireBody::ClusterVersion(version) => Body::ClusterVersion { version: version.version },
         WireBody::Control(control) => Body::Control {
             job: job_in(&control.job_id)?,
@@ -220,6 +215,51 @@ fn body_in(body: WireBody) -> Read<Body> {
             class: word_in(state.class)?,
             proposer: node_in(state.proposer)?,
         },
+    })
+}
+
+fn clock_out((workflow, elapsed_ms): (&String, &u64)) -> wire::WorkflowClock {
+    wire::WorkflowClock { workflow: workflow.clone(), elapsed_ms: *elapsed_ms }
+}
+
+fn worker_out(body: &Body) -> WireBody {
+    match body {
+        Body::WorkerGrant { worker, boot, cores, lease_ms, capabilities } => {
+            WireBody::WorkerGrant(wire::WorkerGrant {
+                worker: Some(wire::NodeRef {
+                    node_id: worker.get(),
+                    boot_epoch: boot.0,
+                    role: wire::Role::Worker.into(),
+                    ..Default::default()
+                }),
+                lease_ms: *lease_ms,
+                cores_total: *cores,
+                capabilities: capabilities.iter().cloned().collect(),
+            })
+        }
+        Body::WorkerGone { worker, grant, reason } => WireBody::WorkerGone(wire::WorkerGone {
+            worker: worker.get(),
+            grant_token: grant.0,
+            reason: reason.clone(),
+        }),
+        Body::WorkerOwner { worker, grant, owner, replaces } => WireBody::WorkerOwner(wire::WorkerOwner {
+            worker: worker.get(),
+            grant_token: grant.0,
+            owner: owner.get(),
+            replaces_token: replaces.0,
+        }),
+        _ => unreachable!("called for the commands about workers"),
+    }
+}
+
+fn grant_in(grant: wire::WorkerGrant) -> Read<Body> {
+    let worker = grant.worker.ok_or(CommandError("no worker"))?;
+    Ok(Body::WorkerGrant {
+        worker: node_in(worker.node_id)?,
+        boot: BootEpoch(worker.boot_epoch),
+        cores: grant.cores_total,
+        lease_ms: grant.lease_ms,
+        capabilities: grant.capabilities.into_iter().collect(),
     })
 }
 

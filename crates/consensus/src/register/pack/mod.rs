@@ -7,18 +7,23 @@
 mod primitive;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use hyperscale_types::{BootEpoch, Token};
+use hyperscale_types::{BootEpoch, Priority, Token};
 
 use super::Register;
+use super::attempt::{Attempt, AttemptState};
 use super::cancel::{CancelRequest, Cancelled};
+use super::claim::{Claim, Claims};
 use super::command::{DatacenterClass, Group, JobId, LoadChange, Origin, RequestId, Segment, Values};
 use super::control::Control;
 use super::datacenter::Datacenter;
 use super::end::{End, EndError, EndStatus};
-use super::job::{Attempt, AttemptState, Job, JobEnd};
+use super::ended::{Chunk, Ended};
+use super::job::{Job, JobEnd};
 use super::options::{JobOptions, OnIsolation, OnWorkerLoss, Split};
 use super::part::{Part, PartState};
-use super::worker::Worker;
+use super::weight::Tally;
+use super::worker::{FormerGrant, Promises, Worker};
+use super::workflow::{SegmentKind, SegmentRecord, Workflow};
 use crate::apply::{Effects, RestoreError};
 use crate::blob::BlobId;
 
@@ -29,17 +34,18 @@ pub(super) fn write(register: &Register) -> Bytes {
     FORMAT.put(&mut out);
     register.group.put(&mut out);
     register.jobs.put(&mut out);
-    register.keys.put(&mut out);
     register.workers.put(&mut out);
+    register.former.put(&mut out);
     register.datacenters.put(&mut out);
-    register.forgotten_early.put(&mut out);
+    register.claims.by_job.put(&mut out);
+    register.ended.chunks().put(&mut out);
     register.version.put(&mut out);
     out.freeze()
 }
 
 /// Empty bytes are an empty register.
 pub(super) fn read(register: &mut Register, mut bytes: Bytes) -> Result<(), RestoreError> {
-    let mut read = Register::new(register.group);
+    let mut read = Register::new(register.group).with_sizes(register.sizes);
     #[cfg(feature = "bugs")]
     read.bugs.clone_from(&register.bugs);
     if !bytes.is_empty() {
@@ -63,11 +69,13 @@ pub(super) fn read(register: &mut Register, mut bytes: Bytes) -> Result<(), Rest
 fn read_fields(register: &mut Register, bytes: &mut Bytes) -> Option<()> {
     register.group = Pack::take(bytes)?;
     register.jobs = Pack::take(bytes)?;
-    register.keys = Pack::take(bytes)?;
     register.workers = Pack::take(bytes)?;
+    register.former = Pack::take(bytes)?;
     register.datacenters = Pack::take(bytes)?;
-    register.forgotten_early = Pack::take(bytes)?;
+    register.claims = Claims::new(Pack::take(bytes)?);
+    register.ended = Ended::new(Pack::take(bytes)?);
     register.version = Pack::take(bytes)?;
+    register.bind_all();
     register.recount();
     Some(())
 }
@@ -133,9 +141,6 @@ macro_rules! fields {
 }
 
 fields! {
-    Job {
-        key, plan, options, origin, caller, leader, end, cancelled, segments, contexts, workflows, controls, parts,
-    }
     JobOptions {
         on_isolation, on_worker_loss, timeout_ms, queue_timeout_ms, max_retries, retry_budget, spread, datacenters,
         datacenter_count, prefer, fallback, datacenter_retries, split, callback, priority, retain_ms, share_ppm,
@@ -146,8 +151,11 @@ fields! {
     EndError { code, message, subject }
     Cancelled { whole, workflows, requests }
     CancelRequest { reason, caller }
-    Attempt { number, worker, grant, cores, vus, elapsed_ms, iterations_left, state }
-    Worker { boot, grant, lease_ms, cores, capabilities, promised }
+    Attempt { number, worker, grant, group, cores, vus, elapsed_ms, iterations_left, state }
+    SegmentRecord { kind, attempts }
+    Claim { index, priority, least_cores, workflows }
+    Chunk { blob, first, last, jobs, retain_ms, logical_bytes, replaced }
+    FormerGrant { boot, lease_ms, promised }
     Segment { job, workflow, number }
     BlobId { hash, length }
     Control { workflow, change, request, index }
@@ -191,17 +199,61 @@ words! {
         Completed = 1, Partial = 2, Failed = 3, Cancelled = 4, TimedOut = 5, Skipped = 6, Lost = 7, Refused = 8,
     }
     Group { Managers = 1, Gates = 2 }
+    SegmentKind { SetUp = 1, Load = 2, TearDown = 3 }
+    Priority { Low = 1, Auto = 2, Normal = 3, High = 4, Exclusive = 5 }
     OnIsolation { Stop = 1, Finish = 2 }
     OnWorkerLoss { Resume = 1, Restart = 2, Fail = 3 }
     Split { Replicate = 1, Divide = 2 }
     DatacenterClass { Unhealthy = 1, Degraded = 2, Busy = 3, Healthy = 4 }
 }
 
+/// A structure whose large parts are reported to the hash one by one: its head, then those. What follows from the rest is
+/// counted again when it is read.
+macro_rules! heads {
+    ($($type:ident { $($field:ident),+ ; $($part:ident),+ } else { $($derived:ident),* } $recount:expr)+) => {$(
+        impl $type {
+            /// Without its large parts.
+            pub(super) fn put_head(&self, out: &mut impl Sink) {
+                $(self.$field.put(out);)+
+            }
+        }
+
+        impl Pack for $type {
+            fn put(&self, out: &mut impl Sink) {
+                self.put_head(out);
+                $(self.$part.put(out);)+
+            }
+            fn take(bytes: &mut Bytes) -> Option<Self> {
+                let mut taken = Self {
+                    $($field: Pack::take(bytes)?,)+
+                    $($part: Pack::take(bytes)?,)+
+                    $($derived: Default::default(),)*
+                };
+                let recount: fn(&mut Self) = $recount;
+                recount(&mut taken);
+                Some(taken)
+            }
+        }
+    )+};
+}
+
+heads! {
+    Job {
+        key, plan, options, origin, caller, accepted, leader, elapsed_ms, end ;
+        cancelled, workflows, controls, parts
+    } else { tally } |job| job.tally = Tally::of(job)
+    Workflow { started, elapsed_ms, context, end ; segments } else { set_ups, running, latest } Workflow::recount
+    Worker { boot, grant, owner, lease_ms, cores, capabilities, held_back ; promised } else { } |_| {}
+}
+
 impl Pack for AttemptState {
     fn put(&self, out: &mut impl Sink) {
         match self {
             Self::Running => 1u8.put(out),
-            Self::Lost => 2u8.put(out),
+            Self::Lost { windows } => {
+                2u8.put(out);
+                windows.put(out);
+            }
             Self::Ended(end) => {
                 3u8.put(out);
                 end.put(out);
@@ -211,10 +263,19 @@ impl Pack for AttemptState {
     fn take(bytes: &mut Bytes) -> Option<Self> {
         Some(match u8::take(bytes)? {
             1 => Self::Running,
-            2 => Self::Lost,
+            2 => Self::Lost { windows: Pack::take(bytes)? },
             3 => Self::Ended(Pack::take(bytes)?),
             _ => return None,
         })
+    }
+}
+
+impl Pack for Promises {
+    fn put(&self, out: &mut impl Sink) {
+        self.segments.put(out);
+    }
+    fn take(bytes: &mut Bytes) -> Option<Self> {
+        Pack::take(bytes).map(Self::new)
     }
 }
 

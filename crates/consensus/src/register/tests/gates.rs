@@ -40,7 +40,7 @@ fn state(log: &Log, datacenter: &str) -> PartState {
 fn each_group_refuses_the_commands_of_the_other() {
     let of_managers = [
         grant(9, 1),
-        Body::WorkerGone { worker: node(9), grant: Token(1) },
+        worker_gone(9, Token(1)),
         assign(0, 1, Token(1), 1),
         attempt_end(0, 1),
         context(1, Values::Inline(Bytes::new())),
@@ -59,11 +59,11 @@ fn each_group_refuses_the_commands_of_the_other() {
     ];
     let of_both = [
         accept(1, "key", b"plan"),
-        Body::JobLeader { job: job(1), leader: node(1) },
+        job_leader(1, 1),
         cancel(&["load"], 1),
         Body::ClusterVersion { version: 1 },
         job_end(EndStatus::Cancelled),
-        Body::JobForget { job: job(1) },
+        Body::JobForget { first: 5, last: 5 },
     ];
     let wrong = Outcome::Refused(Refusal::WrongGroup);
     for (group, own, foreign) in
@@ -226,7 +226,7 @@ fn parts_and_their_results_are_forgotten_with_their_job() {
     let first = part(&mut log, token, "a", 1);
     log.apply(token, dc_end("a", first, EndStatus::Completed));
     log.apply(token, job_end(EndStatus::Completed));
-    log.apply(Token(0), Body::JobForget { job: job(1) });
+    log.apply(Token(0), Body::JobForget { first: log.index, last: log.index });
     assert_eq!(log.register(), &Register::new(Group::Gates));
     let unknown = Outcome::Refused(Refusal::UnknownJob);
     assert_eq!(log.apply(token, late("a", first, EndStatus::Completed)), unknown);

@@ -23,19 +23,18 @@ fn hashes(differ: impl Fn(&mut Register), command: impl Fn(Token, Token) -> (Tok
 /// Something of the job that neither of the commands looks at.
 fn attempt_of_other_vus(register: &mut Register) {
     let job = register.jobs.get_mut(&job(1)).unwrap();
-    job.segments.get_mut(&("load".to_owned(), 0)).unwrap().vus = 11;
+    job.segment_mut("load", 0).unwrap().last_mut().vus = 11;
 }
 
 fn worker_with_other_promise(register: &mut Register) {
-    register.workers.get_mut(&node(9)).unwrap().promised.insert(segment(7), 1);
+    register.workers.get_mut(&node(9)).unwrap().promised.add(segment(7), 0, 1);
 }
 
 #[test]
 fn hash_covers_the_jobs_of_a_worker_that_is_gone_or_restarted() {
-    let [one, other] =
-        hashes(attempt_of_other_vus, |_, grant| (Token(0), Body::WorkerGone { worker: node(9), grant }));
+    let [one, other] = hashes(attempt_of_other_vus, |_, grant| (Token(0), worker_gone(9, grant)));
     assert_ne!(one, other, "gone");
-    let [one, other] = hashes(attempt_of_other_vus, |_, _| (Token(0), grant(9, 2)));
+    let [one, other] = hashes(worker_with_other_promise, |_, _| (Token(0), grant(9, 2)));
     assert_ne!(one, other, "restarted");
 }
 
@@ -49,13 +48,13 @@ fn hash_covers_the_worker_of_an_attempt_that_ends() {
 fn hash_covers_the_options_of_a_job() {
     let [one, other] = hashes(
         |register| register.jobs.get_mut(&job(1)).unwrap().options.on_isolation = OnIsolation::Finish,
-        |token, _| (token, attempt_end(0, 1)),
+        |token, _| (token, job_leader(1, 2)),
     );
     assert_ne!(one, other);
 }
 
 #[test]
 fn equal_registers_have_equal_hashes() {
-    let [one, other] = hashes(|_| {}, |_, grant| (Token(0), Body::WorkerGone { worker: node(9), grant }));
+    let [one, other] = hashes(|_| {}, |_, grant| (Token(0), worker_gone(9, grant)));
     assert_eq!(one, other);
 }

@@ -1,8 +1,10 @@
 //! The register, command by command.
 
 mod accept;
+mod batch;
 mod control;
 mod debug;
+mod ended;
 mod gates;
 mod hash;
 mod limits;
@@ -10,9 +12,12 @@ mod properties;
 mod snapshot;
 #[cfg(feature = "bugs")]
 mod teeth;
+mod time;
 mod tokens;
+mod workers;
+mod workflows;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
@@ -25,7 +30,12 @@ use crate::blob::BlobId;
 struct Log {
     applier: Applier<Register>,
     index: u64,
+    /// What was sealed.
+    chunks: BTreeMap<BlobId, Bytes>,
 }
+
+/// Chunks of a few jobs.
+const SMALL: Sizes = Sizes { chunk_bytes: 2 << 10, logical_bytes_max: 1 << 20 };
 
 impl Log {
     fn new() -> Self {
@@ -33,12 +43,19 @@ impl Log {
     }
 
     fn of(group: Group) -> Self {
-        Self { applier: Applier::new(Register::new(group)), index: 0 }
+        Self { applier: Applier::new(Register::new(group)), index: 0, chunks: BTreeMap::new() }
+    }
+
+    fn small(group: Group) -> Self {
+        let applier = Applier::new(Register::new(group).with_sizes(SMALL));
+        Self { applier, index: 0, chunks: BTreeMap::new() }
     }
 
     fn apply(&mut self, token: Token, body: Body) -> Outcome {
         self.index += 1;
-        self.applier.command(self.index, &Command { token, body }.encode())
+        let outcome = self.applier.command(self.index, &Command { token, body }.encode());
+        self.chunks.extend(self.applier.machine.take_sealed());
+        outcome
     }
 
     fn register(&self) -> &Register {
@@ -52,7 +69,7 @@ impl Log {
     }
 
     fn lead(&mut self, number: u8, replaces: Token, leader: u64) -> Token {
-        match self.apply(replaces, Body::JobLeader { job: job(number), leader: node(leader) }) {
+        match self.apply(replaces, job_leader(number, leader)) {
             Outcome::Granted(token) => token,
             other => panic!("{other:?}"),
         }
@@ -103,17 +120,41 @@ fn segment(number: u32) -> Segment {
 }
 
 fn assign(number: u32, attempt: u32, grant: Token, cores: u32) -> Body {
-    Body::Assign(Assign {
-        segment: segment(number),
+    batch([one(number, attempt, grant, cores)])
+}
+
+fn batch(segments: impl IntoIterator<Item = AssignSegment>) -> Body {
+    Body::Assign(Assign { job: job(1), segments: segments.into_iter().collect() })
+}
+
+/// One attempt of a batch, of the workflow `load`, on worker 9.
+fn one(number: u32, attempt: u32, grant: Token, cores: u32) -> AssignSegment {
+    AssignSegment {
+        workflow: "load".to_owned(),
+        number,
+        kind: SegmentKind::Load,
         attempt,
         worker: node(9),
         boot: BootEpoch(1),
         grant,
+        group: 0,
         cores,
         vus: 10,
         elapsed_ms: 900,
         iterations_left: Some(500),
-    })
+    }
+}
+
+fn job_leader(number: u8, leader: u64) -> Body {
+    leads(job(number), leader)
+}
+
+fn leads(job: JobId, leader: u64) -> Body {
+    Body::JobLeader { job, leader: node(leader), elapsed: Elapsed::default(), reason: "asked".to_owned() }
+}
+
+fn worker_gone(worker: u64, grant: Token) -> Body {
+    Body::WorkerGone { worker: node(worker), grant, reason: "lease ended".to_owned() }
 }
 
 fn attempt_end(number: u32, attempt: u32) -> Body {
@@ -176,7 +217,7 @@ fn everything_about_a_job_is_refused_under_a_lower_token() {
     let current = log.lead(1, old, 2);
     let stale = Outcome::Refused(Refusal::StaleToken { current });
     for body in [
-        Body::JobLeader { job: job(1), leader: node(3) },
+        job_leader(1, 3),
         assign(0, 1, worker, 1),
         attempt_end(0, 1),
         context(1, Values::Inline(Bytes::new())),
@@ -242,9 +283,7 @@ fn cancelled_workflow_never_runs_again_whoever_leads() {
         assert_eq!(log.apply(token, assign(0, 1, worker, 1)), Outcome::Refused(Refusal::Cancelled));
         token = log.lead(1, token, leader);
     }
-    let Body::Assign(mut other) = assign(0, 1, worker, 1) else { unreachable!() };
-    other.segment.workflow = "other".to_owned();
-    let body = Body::Assign(other);
+    let body = batch([AssignSegment { workflow: "other".to_owned(), ..one(0, 1, worker, 1) }]);
     assert_eq!(log.apply(token, body.clone()), Outcome::Done);
     log.apply(Token(0), cancel(&[], 2));
     assert!(log.register().job(job(1)).unwrap().is_wholly_cancelled());
@@ -280,9 +319,12 @@ fn gone_worker_loses_its_attempts_and_their_ends_count_no_more() {
     let worker = log.grant(9, 1);
     log.apply(token, assign(0, 1, worker, 2));
     let stale = Outcome::Refused(Refusal::StaleGrant { current: Some(worker) });
-    assert_eq!(log.apply(Token(0), Body::WorkerGone { worker: node(9), grant: Token(1) }), stale);
-    log.apply(Token(0), Body::WorkerGone { worker: node(9), grant: worker });
-    assert_eq!(log.register().job(job(1)).unwrap().attempt("load", 0).unwrap().state, AttemptState::Lost);
+    assert_eq!(log.apply(Token(0), worker_gone(9, Token(1))), stale);
+    log.apply(Token(0), worker_gone(9, worker));
+    assert_eq!(
+        log.register().job(job(1)).unwrap().attempt("load", 0).unwrap().state,
+        AttemptState::Lost { windows: None }
+    );
     assert_eq!(log.apply(token, attempt_end(0, 1)), Outcome::Refused(Refusal::Superseded));
     let again = log.grant(9, 1);
     assert!(again > worker, "it returns only with a new grant");
@@ -290,21 +332,6 @@ fn gone_worker_loses_its_attempts_and_their_ends_count_no_more() {
     assert_eq!(log.apply(token, attempt_end(0, 1)), Outcome::Refused(Refusal::Superseded));
     assert_eq!(log.apply(token, attempt_end(0, 2)), Outcome::Done);
     assert_eq!(log.apply(token, attempt_end(0, 2)), Outcome::Repeated);
-}
-
-#[test]
-fn worker_that_registers_again_keeps_its_grant_and_a_restarted_one_gets_a_new_one() {
-    let mut log = Log::new();
-    let token = log.led(1);
-    let first = log.grant(9, 1);
-    log.apply(token, assign(0, 1, first, 1));
-    assert_eq!(log.grant(9, 1), first);
-    assert_eq!(log.register().worker(node(9)).unwrap().free(), 3);
-    let second = log.grant(9, 2);
-    assert!(second > first);
-    assert_eq!(log.register().worker(node(9)).unwrap().free(), 4);
-    assert_eq!(log.register().job(job(1)).unwrap().attempt("load", 0).unwrap().state, AttemptState::Lost);
-    assert_eq!(log.apply(Token(0), grant(9, 1)), Outcome::Refused(Refusal::OldBoot));
 }
 
 #[test]
@@ -369,17 +396,19 @@ fn ended_job_is_forgotten_after_retain_and_its_cancel_marks_not_before() {
     let mut log = Log::new();
     let token = log.led(1);
     log.apply(Token(0), cancel(&["load"], 1));
-    let forget = || Body::JobForget { job: job(1) };
-    assert_eq!(log.apply(Token(0), forget()), Outcome::Refused(Refusal::NotEnded));
+    let all = || Body::JobForget { first: 0, last: 1000 };
+    assert_eq!(log.apply(Token(0), all()), Outcome::Repeated, "it has not ended");
     let at = |minutes| Now::after_start(std::time::Duration::from_mins(minutes));
     let mut retention = Retention::default();
     assert_eq!(retention.due(at(0), log.register()), []);
     log.apply(token, job_end(EndStatus::Cancelled));
+    let end = log.index;
     assert_eq!(retention.due(at(10), log.register()), []);
     assert_eq!(retention.due(at(69), log.register()), []);
     assert!(log.register().job(job(1)).unwrap().is_cancelled("load"));
-    assert_eq!(retention.due(at(70), log.register()), [job(1)]);
-    assert_eq!(log.apply(Token(0), forget()), Outcome::Done);
+    assert_eq!(retention.due(at(70), log.register()), [(end, end)]);
+    assert_eq!(log.apply(Token(0), Body::JobForget { first: end, last: end }), Outcome::Done);
+    assert_eq!(log.apply(Token(0), all()), Outcome::Repeated);
     assert_eq!(log.register().job(job(1)), None);
     assert_eq!(log.register().job_of_key("key"), None);
     assert_eq!(retention.due(at(200), log.register()), []);
@@ -395,12 +424,13 @@ fn every_job_is_retained_as_long_as_it_was_submitted_for() {
         let token = log.lead(number, Token(0), 1);
         log.apply(token, Body::JobEnd { job: job(number), end: End::new(EndStatus::Completed, None) });
     }
+    let (one, both) = ((log.index - 3, log.index - 3), (log.index - 3, log.index));
     let at = |minutes| Now::after_start(std::time::Duration::from_mins(minutes));
     let mut retention = Retention::default();
     assert_eq!(retention.due(at(0), log.register()), []);
     assert_eq!(retention.due(at(4), log.register()), []);
-    assert_eq!(retention.due(at(5), log.register()), [job(1)]);
-    assert_eq!(retention.due(at(90), log.register()), [job(1), job(2)]);
+    assert_eq!(retention.due(at(5), log.register()), [one]);
+    assert_eq!(retention.due(at(90), log.register()), [both]);
 }
 
 #[test]
@@ -413,7 +443,7 @@ fn new_leader_counts_retain_anew() {
     retention.due(at(0), log.register());
     retention.follow();
     assert_eq!(retention.due(at(60), log.register()), []);
-    assert_eq!(retention.due(at(120), log.register()), [job(1)]);
+    assert_eq!(retention.due(at(120), log.register()), [(log.index, log.index)]);
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 
+use hyperscale_types::Priority;
+
 use super::*;
+use crate::register::weight::Tally;
 
 fn change(number: u64) -> LoadChange {
     match number % 4 {
@@ -36,20 +39,28 @@ impl Log {
         let granted = |worker: &NodeId| register.worker(*worker).map_or(Token(0), |known| known.grant);
         let job = match &mut body {
             Body::JobLeader { job, .. }
+            | Body::Ready { job, .. }
             | Body::Context { job, .. }
             | Body::WorkflowEnd { job, .. }
             | Body::Control { job, .. }
             | Body::DcAssign { job, .. }
             | Body::JobEnd { job, .. } => Some(*job),
             Body::Assign(assign) => {
-                if assign.grant == IN_FORCE {
-                    assign.grant = granted(&assign.worker);
-                    assign.boot = register.worker(assign.worker).map_or(BootEpoch(0), |known| known.boot);
+                for it in assign.segments.iter_mut().filter(|it| it.grant == IN_FORCE) {
+                    it.grant = granted(&it.worker);
+                    it.boot = register.worker(it.worker).map_or(BootEpoch(0), |known| known.boot);
                 }
-                Some(assign.segment.job)
+                Some(assign.job)
             }
-            Body::AttemptEnd { segment, .. } => Some(segment.job),
-            Body::WorkerGone { worker, grant } if *grant == IN_FORCE => {
+            Body::AttemptEnd { segment, .. } | Body::AttemptWindows { segment, .. } => Some(segment.job),
+            Body::WorkerOwner { worker, grant, replaces, .. } => {
+                if *grant == IN_FORCE {
+                    *grant = granted(worker);
+                    *replaces = register.worker(*worker).map_or(Token(0), Worker::owner_token);
+                }
+                None
+            }
+            Body::WorkerGone { worker, grant, .. } if *grant == IN_FORCE => {
                 *grant = granted(worker);
                 None
             }
@@ -77,13 +88,17 @@ fn any_token() -> impl Strategy<Value = u64> {
 /// Commands that meet each other often: few jobs, few workers, tokens in force or from the recent past.
 fn any_command() -> impl Strategy<Value = Command> {
     let status = prop_oneof![Just(EndStatus::Completed), Just(EndStatus::Failed), Just(EndStatus::Lost)];
-    let body = (0u8..15, 1u8..4, 0u32..3, 1u32..4, 1u64..4, any_token(), status).prop_map(
+    let body = (0u8..19, 1u8..4, 0u32..3, 1u32..4, 1u64..4, any_token(), status).prop_map(
         |(kind, number, place, attempt, worker, grant, status)| {
             let segment = Segment { job: job(number), workflow: format!("w{place}"), number: place };
             let (worker, job, workflow) = (node(worker), job(number), format!("w{place}"));
             match kind {
                 0 => accept(number, &format!("key{number}"), b"plan"),
-                1 => Body::JobLeader { job, leader: worker },
+                1 => {
+                    let elapsed =
+                        Elapsed { job_ms: grant % 60, workflows_ms: [(workflow, grant % 60)].into() };
+                    Body::JobLeader { job, leader: worker, elapsed, reason: String::new() }
+                }
                 2 => Body::WorkerGrant {
                     worker,
                     boot: BootEpoch(grant % 60 / 20),
@@ -91,18 +106,28 @@ fn any_command() -> impl Strategy<Value = Command> {
                     lease_ms: 1,
                     capabilities: BTreeSet::new(),
                 },
-                3 => Body::WorkerGone { worker, grant: Token(grant) },
-                4 | 5 => Body::Assign(Assign {
-                    segment,
-                    attempt,
-                    worker,
-                    boot: BootEpoch(grant % 60 / 20),
-                    grant: Token(grant),
-                    cores: attempt,
-                    vus: 1,
-                    elapsed_ms: grant,
-                    iterations_left: (grant > 30).then_some(grant),
-                }),
+                3 => Body::WorkerGone { worker, grant: Token(grant), reason: "lease".to_owned() },
+                4 | 5 => {
+                    let assigned = |number: u32| AssignSegment {
+                        workflow: workflow.clone(),
+                        number,
+                        kind: if number == 2 { SegmentKind::TearDown } else { SegmentKind::Load },
+                        attempt,
+                        worker,
+                        boot: BootEpoch(grant % 60 / 20),
+                        grant: Token(grant),
+                        group: (grant % 2) as u32,
+                        cores: attempt.min(2),
+                        vus: 1,
+                        elapsed_ms: grant,
+                        iterations_left: (grant > 30).then_some(grant),
+                    };
+                    let more = (kind == 5).then(|| assigned(place + 1));
+                    Body::Assign(Assign {
+                        job,
+                        segments: [assigned(place)].into_iter().chain(more).collect(),
+                    })
+                }
                 6 => Body::AttemptEnd { segment, attempt, end: end(status) },
                 7 => Body::WorkflowEnd { job, workflow, status, error: end(status).error },
                 8 => cancel(&["w1"], number),
@@ -119,7 +144,18 @@ fn any_command() -> impl Strategy<Value = Command> {
                     Body::DcEnd { part, end: end(status), is_late: attempt == 1 }
                 }
                 13 => Body::DcState { datacenter: workflow, class: class(attempt), proposer: worker },
-                _ => Body::JobForget { job },
+                14 => Body::Ready {
+                    job,
+                    workflows: [workflow].into(),
+                    priority: if attempt == 1 { Priority::High } else { Priority::Auto },
+                    least_cores: attempt,
+                },
+                15 => Body::WorkerOwner { worker, grant: Token(grant), owner: worker, replaces: Token(0) },
+                16 => Body::AttemptWindows { segment, attempt, windows: BlobId::of(b"windows") },
+                17 => {
+                    Body::Context { job, workflow, version: 1, values: Values::Blob(BlobId::of(b"values")) }
+                }
+                _ => Body::JobForget { first: grant % 60, last: grant % 60 + 3 },
             }
         },
     );
@@ -138,12 +174,16 @@ proptest! {
         commands in proptest::collection::vec(any_command(), 1..60),
         cut in 0usize..60,
     ) {
-        let (mut straight, mut cutting) = (Log::of(group), Log::of(group));
+        let (mut straight, mut cutting) = (Log::small(group), Log::small(group));
         for (place, command) in commands.into_iter().enumerate() {
             if place == cut {
                 let state = cutting.applier.snapshot();
-                cutting.applier = Applier::new(Register::new(group));
+                let chunks = std::mem::take(&mut cutting.chunks);
+                cutting.applier = Applier::new(Register::new(group).with_sizes(SMALL));
                 cutting.applier.restore(cutting.index, state).unwrap();
+                for blob in cutting.applier.machine.missing() {
+                    cutting.applier.machine.supply(blob, &chunks[&blob]).unwrap();
+                }
             }
             let outcome = straight.apply_in_force(command.clone());
             prop_assert_eq!(outcome, cutting.apply_in_force(command));
@@ -157,7 +197,7 @@ proptest! {
         group in any_group(),
         commands in proptest::collection::vec(any_command(), 1..80),
     ) {
-        let mut log = Log::of(group);
+        let mut log = Log::small(group);
         for command in commands {
             log.apply_in_force(command);
             let register = log.register();
@@ -165,6 +205,10 @@ proptest! {
             prop_assert!(register.snapshot().len() <= bytes, "{bytes} for {}", register.snapshot().len());
         }
         let mut counted = log.register().clone();
+        for job in counted.jobs.values_mut() {
+            job.workflows.values_mut().for_each(Workflow::recount);
+            job.tally = Tally::of(job);
+        }
         counted.recount();
         prop_assert_eq!(&counted, log.register(), "the account follows from the jobs");
     }
@@ -202,7 +246,7 @@ proptest! {
                 prop_assert!(tokens.insert(*job, *token).is_none_or(|before| before < *token));
             }
             for (_, worker) in log.register().workers() {
-                let promised: u32 = worker.promised().map(|(_, cores)| cores).sum();
+                let promised = worker.promised.cores() + worker.held_back;
                 prop_assert!(promised <= worker.cores);
             }
         }

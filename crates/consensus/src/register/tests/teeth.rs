@@ -4,7 +4,7 @@ use super::*;
 use crate::bugs::{Bug, Bugs};
 
 fn with(bug: Bug) -> Log {
-    Log { applier: Applier::new(Register::with_bugs(Group::Managers, Bugs::from_iter([bug]))), index: 0 }
+    Log { applier: Applier::new(Register::with_bugs(Group::Managers, Bugs::from_iter([bug]))), ..Log::new() }
 }
 
 #[test]

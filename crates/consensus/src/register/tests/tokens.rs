@@ -51,7 +51,7 @@ fn token_that_was_never_granted_is_refused() {
 #[test]
 fn leader_is_replaced_only_by_naming_the_token_in_force() {
     let mut log = Log::new();
-    let lead = || Body::JobLeader { job: job(1), leader: node(2) };
+    let lead = || job_leader(1, 2);
     log.apply(Token(0), accept(1, "key", b"plan"));
     let unknown = Outcome::Refused(Refusal::UnknownToken { current: Token(0) });
     assert_eq!(log.apply(Token(9), lead()), unknown, "nobody leads, so zero is replaced");

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hyperscale_consensus::register::{Body, JobId, Outcome};
+use hyperscale_consensus::register::{Body, JobId, Outcome, SegmentKind};
 
 use super::Logged;
 use crate::invariants::{Invariant, Seen, Verdict, What};
@@ -39,10 +39,14 @@ impl Invariant for CancelledNeverRuns {
                 self.ended.insert((cluster, *job));
                 Ok(())
             }
-            (Body::Assign(assign), Outcome::Done) => match at(assign.segment.job) {
-                Some(at) => Err(format!("{:?} was assigned, cancelled by entry {at}", assign.segment)),
-                None => Ok(()),
-            },
+            // Only what cleans up may still run.
+            (Body::Assign(batch), Outcome::Done) => {
+                let runs = batch.segments.iter().find(|it| it.kind != SegmentKind::TearDown);
+                match (at(batch.job), runs) {
+                    (Some(at), Some(it)) => Err(format!("{it:?} was assigned, cancelled by entry {at}")),
+                    _ => Ok(()),
+                }
+            }
             _ => Ok(()),
         }
     }

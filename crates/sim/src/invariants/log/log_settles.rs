@@ -3,7 +3,9 @@
 //!
 //! Checked in the liveness phase until it holds; how long it may take is part of the phase.
 
-use crate::jobs::Office;
+use hyperscale_consensus::Machine;
+
+use crate::jobs::ManagerDriver;
 use crate::world::World;
 
 /// The first group that has no leader or whose replicas differ, if there is any.
@@ -13,33 +15,51 @@ pub fn replicas_differ(world: &World) -> Option<String> {
         if hosts.is_empty() {
             return None;
         }
-        if let Some((node, host)) = hosts.iter().find(|(_, host)| host.office().is_none()) {
+        if let Some((node, host)) = hosts.iter().find(|(_, host)| host.manager().is_none()) {
             return Some(format!("{} takes no part: {:?}", world.name_of(*node), host.stage));
         }
-        let offices = || hosts.iter().filter_map(|(node, host)| Some((*node, host.office()?)));
-        let Some((_, leader)) = offices().find(|(_, office)| office.group.is_established()) else {
+        let managers = || hosts.iter().filter_map(|(node, host)| Some((*node, host.manager()?)));
+        let Some((_, leader)) = managers().find(|(_, manager)| manager.group().is_established()) else {
             return Some(format!("the group of {} has no leader", world.name_of(hosts[0].0)));
         };
-        let state = |office: &Office| (office.group.applied(), office.group.leader());
-        let behind = offices().find(|(_, office)| state(office) != state(leader));
-        behind.map(|(node, office)| {
-            let (me, mine, theirs) = (world.name_of(node), state(office), state(leader));
+        let state = |manager: &ManagerDriver| (manager.group().applied(), manager.group().leader());
+        let behind = managers().find(|(_, manager)| state(manager) != state(leader));
+        behind.map(|(node, manager)| {
+            let (me, mine, theirs) = (world.name_of(node), state(manager), state(leader));
             format!("{me} is at {mine:?}, its leader at {theirs:?}")
         })
     })
 }
 
+/// The first replica that misses a blob which its state names, or keeps one that nothing names.
+pub fn blobs_differ(world: &World) -> Option<String> {
+    (0..world.truth.clusters()).flat_map(|cluster| world.hosts_of(cluster)).find_map(|(node, host)| {
+        let named = host.manager()?.group().machine().blobs();
+        let missing = named.iter().find(|blob| !host.blobs.contains_key(blob));
+        let unnamed = || host.blobs.keys().find(|blob| !named.contains(blob));
+        let me = world.name_of(node);
+        missing
+            .map(|blob| format!("{me} misses {blob:?}"))
+            .or_else(|| unnamed().map(|blob| format!("{me} still keeps {blob:?}")))
+    })
+}
+
 /// The first acknowledged job that has not ended everywhere, or of which its client does not know.
 pub fn jobs_open(world: &World) -> Option<String> {
-    world.clients.errands.iter().filter(|errand| errand.at <= world.kernel.now()).find_map(|errand| {
-        let Some(job) = errand.accepted else { return Some(format!("'{}' was not accepted", errand.key)) };
-        let Some(end) = &errand.ended else {
-            return Some(format!("'{}' has not ended: {job:?}", errand.key));
-        };
-        let hosts = world.hosts_of(errand.cluster);
-        let shown =
-            |office: &Office| office.group.machine().register().job(job).and_then(|job| job.end.clone());
-        let differs = hosts.iter().find(|(_, host)| host.office().and_then(shown).as_ref() != Some(end));
-        differs.map(|(node, _)| format!("{} does not show {job:?} as {end:?}", world.name_of(*node)))
-    })
+    world.clients.client_jobs.iter().filter(|client_job| client_job.at <= world.kernel.now()).find_map(
+        |client_job| {
+            let Some(job) = client_job.accepted else {
+                return Some(format!("'{}' was not accepted", client_job.key));
+            };
+            let hosts = world.hosts_of(client_job.cluster);
+            let Some(end) = &client_job.ended else {
+                let mut managers = hosts.iter().filter_map(|(_, host)| host.manager());
+                let known = managers.find_map(|manager| manager.group().machine().register().job(job));
+                return Some(format!("'{}' has not ended: {job:?} {known:?}", client_job.key));
+            };
+            let shown = |manager: &ManagerDriver| manager.group().machine().end_of(job);
+            let differs = hosts.iter().find(|(_, host)| host.manager().and_then(shown).as_ref() != Some(end));
+            differs.map(|(node, _)| format!("{} does not show {job:?} as {end:?}", world.name_of(*node)))
+        },
+    )
 }

@@ -30,7 +30,7 @@ use super::Invariant;
 use crate::log::Written;
 use crate::moment::Moment;
 
-pub use log_settles::{jobs_open, replicas_differ};
+pub use log_settles::{blobs_differ, jobs_open, replicas_differ};
 
 /// What happened in the log's world, at one node.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hyperscale_consensus::register::{Body, Outcome, Segment};
-use hyperscale_types::NodeId;
+use hyperscale_types::{NodeId, Token};
 
 use super::Logged;
 use crate::invariants::{Invariant, Seen, Verdict, What};
@@ -14,6 +14,7 @@ use crate::invariants::{Invariant, Seen, Verdict, What};
 struct Last {
     attempt: u32,
     worker: NodeId,
+    grant: Token,
     runs: bool,
 }
 
@@ -32,15 +33,16 @@ impl Invariant for SupersededNotCounted {
         let What::Log(Logged::Decided(written)) = &seen.what else { return Ok(()) };
         let cluster = seen.cluster();
         match (&written.command.body, &written.outcome) {
-            (Body::Assign(it), Outcome::Done) => {
-                let last = Last { attempt: it.attempt, worker: it.worker, runs: true };
-                match self.last.insert((cluster, it.segment.clone()), last) {
+            (Body::Assign(batch), Outcome::Done) => batch.segments.iter().try_for_each(|it| {
+                let segment = Segment { job: batch.job, workflow: it.workflow.clone(), number: it.number };
+                let last = Last { attempt: it.attempt, worker: it.worker, grant: it.grant, runs: true };
+                match self.last.insert((cluster, segment.clone()), last) {
                     Some(before) if before.runs || it.attempt != before.attempt + 1 => {
-                        Err(format!("{:?}: attempt {} was assigned after {before:?}", it.segment, it.attempt))
+                        Err(format!("{segment:?}: attempt {} was assigned after {before:?}", it.attempt))
                     }
                     _ => Ok(()),
                 }
-            }
+            }),
             (Body::AttemptEnd { segment, attempt, .. }, Outcome::Done) => {
                 match self.last.get_mut(&(cluster, segment.clone())) {
                     Some(last) if last.runs && last.attempt == *attempt => {
@@ -52,12 +54,8 @@ impl Invariant for SupersededNotCounted {
                     }
                 }
             }
-            (Body::WorkerGone { worker, .. }, Outcome::Done) => {
-                self.lose(cluster, *worker);
-                Ok(())
-            }
-            (Body::WorkerGrant { worker, .. }, Outcome::Granted(grant)) if grant.0 == written.index => {
-                self.lose(cluster, *worker);
+            (Body::WorkerGone { worker, grant, .. }, Outcome::Done) => {
+                self.lose(cluster, *worker, *grant);
                 Ok(())
             }
             _ => Ok(()),
@@ -66,9 +64,9 @@ impl Invariant for SupersededNotCounted {
 }
 
 impl SupersededNotCounted {
-    fn lose(&mut self, cluster: u8, worker: NodeId) {
-        let of_worker =
-            self.last.iter_mut().filter(|((group, _), last)| *group == cluster && last.worker == worker);
-        of_worker.for_each(|(_, last)| last.runs = false);
+    fn lose(&mut self, cluster: u8, worker: NodeId, grant: Token) {
+        let is_of = |last: &Last| last.worker == worker && last.grant == grant;
+        let of_grant = self.last.iter_mut().filter(|((group, _), last)| *group == cluster && is_of(last));
+        of_grant.for_each(|(_, last)| last.runs = false);
     }
 }

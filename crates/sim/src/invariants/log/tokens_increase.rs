@@ -48,7 +48,7 @@ impl Invariant for TokensIncrease {
 /// The job whose leader alone may do this.
 fn fenced(body: &Body) -> Option<JobId> {
     match body {
-        Body::Assign(assign) => Some(assign.segment.job),
+        Body::Assign(assign) => Some(assign.job),
         Body::AttemptEnd { segment, .. } => Some(segment.job),
         Body::Context { job, .. } | Body::WorkflowEnd { job, .. } | Body::JobEnd { job, .. } => Some(*job),
         _ => None,

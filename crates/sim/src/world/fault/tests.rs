@@ -75,12 +75,12 @@ fn voter_that_lost_its_disk_is_removed_and_added_as_new() {
     let after = id_in_the_group(&world, victim);
     assert!(after > before, "{after:?}");
     let leader = world.leader_of(0).expect("it settled");
-    let group = &world.nodes[leader].host.as_ref().unwrap().office().unwrap().group;
+    let group = world.nodes[leader].host.as_ref().unwrap().manager().unwrap().group();
     assert_eq!(group.configuration().voters.len(), 3);
     assert!(group.configuration().voters.contains(&after.unwrap()));
     assert_eq!(world.judges.violation(), None);
 }
 
 fn id_in_the_group(world: &World, node: usize) -> Option<RaftId> {
-    world.nodes[node].host.as_ref()?.raft_id
+    world.nodes[node].host.as_ref()?.disk.durable().raft_id
 }

@@ -1,15 +1,14 @@
-//! Letters leave and arrive. Those between replicas go through the wire's messages in sealed worlds.
+//! Letters leave and arrive. Those between replicas travel as bytes of connections in sealed worlds.
 
-use hyperscale_consensus::{Message, record};
+use hyperscale_consensus::replica::{Input, ReplicaMessage};
 use hyperscale_types::{BootEpoch, NodeId};
-use prost::Message as _;
+use hyperscale_wire::class::Lane;
 
+use super::lives::log_version;
 use super::{Happening, World};
 use crate::log::Letter;
 use crate::network::Connection;
 use crate::world::node::{id_of, index_of};
-
-const PROMISE: &str = "wire";
 
 impl World {
     /// Sends a letter that is written again if it is lost.
@@ -24,14 +23,20 @@ impl World {
             return false;
         }
         let boot = self.truth.nodes[to].process.boot;
+        let letter = match letter {
+            Letter::Replica(message) if to != from && self.sealing.is_some() => {
+                return self.send_on_link(from, to, message);
+            }
+            letter => Box::new(letter),
+        };
         if to == from {
-            self.kernel.at(now, Happening::Letter { from, to, boot, letter: Box::new(letter) });
+            self.kernel.at(now, Happening::Letter { from, to, boot, letter });
             return true;
         }
-        let connection = if letter.is_bulk() { Connection::Bulk } else { Connection::Control };
+        let connection = connection_of(letter.lane());
         let arrives = self.network.stream(now, connection, from, to, letter.bytes());
         let Some(at) = arrives.filter(|_| !self.truth.nodes[to].process.refuses()) else { return false };
-        self.kernel.at(at, Happening::Letter { from, to, boot, letter: Box::new(letter) });
+        self.kernel.at(at, Happening::Letter { from, to, boot, letter });
         true
     }
 
@@ -45,43 +50,53 @@ impl World {
         self.recorder.note(now, to, || format!("{} writes {letter:?}", id_of(from)));
         let sender = id_of(from);
         match letter {
-            Letter::Raft(message) => self.raft_message(to, sender, message),
-            Letter::Ask => self.asked(to, sender),
-            Letter::Report(report) => self.reported(to, report),
+            Letter::Replica(message) => {
+                self.greet(from, to);
+                self.replica_message(to, sender, message);
+            }
             letter if self.nodes[to].worker.is_some() => self.worker_letter(to, sender, letter),
             letter => {
-                self.at_work(to, |office, local, orders| office.letter(local, now, sender, letter, orders));
+                self.with_group(to, |manager, local, orders| {
+                    manager.letter(local, now, sender, letter, orders);
+                });
             }
         }
+    }
+
+    /// In worlds without hellos the version of a peer is known with its first message.
+    fn greet(&mut self, from: usize, to: usize) {
+        let (node, process) = (id_of(from), self.truth.nodes[from].process);
+        let version = log_version(process.version);
+        self.with_group(to, |manager, now, _| {
+            if manager.greeted.insert((node, process.boot)) {
+                manager.input(now, Input::PeerVersion { node, version });
+            }
+        });
+    }
+
+    /// A message of a peer reaches the replica.
+    pub(in crate::world) fn replica_message(&mut self, to: usize, from: NodeId, message: ReplicaMessage) {
+        self.at_work(to, |manager, now, _| manager.input(now, Input::Message { from, message }));
+    }
+
+    /// The hello of a peer says which version it is.
+    pub(in crate::world) fn peer_admitted(&mut self, to: usize, node: NodeId, version: u32) {
+        self.at_work(to, |manager, now, _| manager.input(now, Input::PeerVersion { node, version }));
     }
 
     /// A node sees that another one's process ended.
     pub(in crate::world) fn hung_up(&mut self, node: usize, boot: BootEpoch, by: usize) {
         if self.is_life(node, boot) {
             self.recorder.note(self.kernel.now(), node, || format!("{} hung up", id_of(by)));
-            self.at_work(node, |office, now, _| office.doubt(now, id_of(by)));
+            self.at_work(node, |manager, now, _| manager.input(now, Input::PeerGone(id_of(by))));
         }
     }
+}
 
-    fn raft_message(&mut self, to: usize, from: NodeId, message: Message) {
-        let Some(message) = self.reread_raft(to, message) else { return };
-        self.at_work(to, |office, now, _| office.message(now, from, message));
-    }
-
-    /// A message as its receiver reads it.
-    fn reread_raft(&mut self, to: usize, message: Message) -> Option<Message> {
-        if self.sealing.is_none() {
-            return Some(message);
-        }
-        let bytes = record::message_out(message.clone()).encode_to_vec();
-        let read = hyperscale_wire::messages::RaftMessage::decode(&bytes[..]);
-        match read.map(record::message_in) {
-            Ok(Ok(read)) if read == message => Some(read),
-            other => {
-                let what = format!("{message:?} is read as {other:?}");
-                self.judges.object(PROMISE, self.kernel.now(), Some(to), what);
-                None
-            }
-        }
+/// The order that a lane keeps.
+pub(in crate::world) fn connection_of(lane: Lane) -> Connection {
+    match lane {
+        Lane::Control => Connection::Control,
+        Lane::Bulk => Connection::Bulk,
     }
 }

@@ -28,6 +28,7 @@ use crate::log::Host;
 use crate::log::disk::Frailty;
 use crate::moment::Moment;
 
+pub(super) use letters::connection_of;
 pub(super) use operator::ROUND as OPERATOR_ROUND;
 
 /// How the log of a world is made. A world without it has membership only.
@@ -102,8 +103,8 @@ impl World {
             let gates = self.setup.shape.datacenters;
             clients.draw(&mut rng, gates, setup.jobs.div_ceil(3), setup.ordered, false);
         }
-        for (errand, it) in clients.errands.iter().enumerate() {
-            self.kernel.at(it.at, Happening::Client { errand });
+        for (client_job, it) in clients.client_jobs.iter().enumerate() {
+            self.kernel.at(it.at, Happening::Client { client_job });
         }
         self.kernel.after(OPERATOR_ROUND, Happening::Operator);
         self.clients = clients;
@@ -118,7 +119,7 @@ impl World {
 
     /// The node that leads a cluster's log and knows all that was decided.
     pub fn leader_of(&self, cluster: u8) -> Option<usize> {
-        let leads = |host: &Host| host.office().is_some_and(|office| office.group.is_established());
+        let leads = |host: &Host| host.manager().is_some_and(|manager| manager.group().is_established());
         self.hosts_of(cluster).into_iter().find(|(_, host)| leads(host)).map(|(index, _)| index)
     }
 

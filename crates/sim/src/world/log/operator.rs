@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use hyperscale_consensus::{Change, LogGroup, Member, ProposalId};
+use hyperscale_consensus::replica::{CallId, Input, Request};
+use hyperscale_consensus::{Change, Member};
 use hyperscale_types::NodeId;
 
 use super::{Happening, World};
@@ -13,7 +14,7 @@ use crate::world::node::{id_of, index_of};
 
 /// How often the operator looks.
 pub(in crate::world) const ROUND: Duration = Duration::from_secs(1);
-/// Proposals of the operator have numbers that no office uses.
+/// Calls of the operator have numbers that no manager uses.
 const NUMBERS: u64 = 1 << 62;
 
 impl World {
@@ -24,10 +25,10 @@ impl World {
             let change = leader.and_then(|leader| self.wanted(leader, cluster));
             if let (Some(leader), Some(change)) = (leader, change) {
                 self.recorder.note(self.kernel.now(), leader, || format!("operator wants {change:?}"));
-                let number = ProposalId(NUMBERS + self.kernel.happened());
+                let call = CallId(NUMBERS + self.kernel.happened());
                 // What cannot be done now is asked for again in the next round.
-                self.at_work(leader, |office, now, _| {
-                    let _ = office.group.change(now, number, change);
+                self.at_work(leader, |manager, now, _| {
+                    manager.input(now, Input::Call { call, request: Request::Change(change) });
                 });
             }
         }
@@ -35,7 +36,7 @@ impl World {
 
     /// What is wrong with the members, as far as the leader's replica knows them.
     fn wanted(&self, leader: usize, cluster: u8) -> Option<Change> {
-        let group = &self.nodes[leader].host.as_ref()?.office()?.group;
+        let group = self.nodes[leader].host.as_ref()?.manager()?.group();
         let is_gone = |node: NodeId| self.truth.nodes[index_of(node)].process.is_gone();
         let has_lost_disk = |member: &Member| {
             let host = self.nodes[index_of(member.node)].host.as_ref();

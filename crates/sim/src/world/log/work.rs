@@ -1,54 +1,57 @@
 //! Does what a replica asks for, in the order it asks.
 
-use hyperscale_consensus::register::{Body, Command, JobId, Outcome};
-use hyperscale_consensus::{Action, Configuration, Event, LogGroup, ProposalId, RaftId, Role};
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use hyperscale_consensus::register::{Body, Command, Outcome};
+use hyperscale_consensus::replica::{CallId, Input, Output, ReplicaMessage, Reply, Request, StartError};
+use hyperscale_consensus::{Applied, BlobId, Configuration, Event, Halt, OpenError, RaftId, ReadId, Role};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::lives::DUTY;
 use super::{Happening, World};
 use crate::invariants::{Logged, What};
-use crate::jobs::{Answer, Office, Order};
+use crate::jobs::{Answer, ManagerAction, ManagerDriver};
 use crate::log::disk::Progress;
-use crate::log::{Disk, Letter, Stage, Written};
+use crate::log::{Disk, Host, Letter, Stage, Written};
+use crate::process::Version;
 
 impl World {
-    pub(in crate::world) fn log_tick(&mut self, index: usize, boot: BootEpoch) {
-        if !self.is_life(index, boot) {
+    pub(in crate::world) fn log_tick(&mut self, index: usize, boot: BootEpoch, at: Now) {
+        let host = self.nodes[index].host.as_mut().filter(|host| host.timer == Some(at));
+        let Some(host) = host.filter(|_| self.truth.nodes[index].process.boot == boot) else { return };
+        if !self.truth.nodes[index].process.is_up() {
             return;
         }
+        host.timer = None;
         let lhm = self.nodes[index].swim.lhm();
-        let mut next = Now::ZERO;
-        self.at_work(index, |office, now, _| {
-            office.group.set_health(now, lhm);
-            office.group.tick(now);
-            next = office.group.next_tick();
+        self.at_work(index, |manager, now, _| {
+            manager.input(now, Input::Health(lhm));
+            manager.input(now, Input::Timer);
         });
-        let at = self.nodes[index].clock.moment_of(next);
-        debug_assert!(next > Now::ZERO, "only replicas that take part tick");
-        self.kernel.at(at, Happening::Tick { node: index, boot });
     }
 
     pub(in crate::world) fn duty(&mut self, index: usize, boot: BootEpoch) {
         if !self.is_life(index, boot) {
-            return;
+            return self.outlived_duty(index, boot);
         }
         self.kernel.after(DUTY, Happening::Duty { node: index, boot });
         if self.nodes[index].worker.is_some() {
             return self.worker_duty(index);
         }
         let at = self.kernel.now();
-        self.at_work(index, |office, now, orders| office.duty(now, at, orders));
+        self.with_group(index, |manager, now, orders| manager.duty(now, at, orders));
     }
 
     /// Lets a leader propose a command that changes nothing; the place of its entry.
     pub fn propose_nothing(&mut self, index: usize) -> Option<u64> {
-        let job = JobId([0; 16]);
-        let command = Command { token: Token(0), body: Body::JobForget { job } };
-        let proposal = ProposalId(self.kernel.happened());
+        let command = Command { token: Token(0), body: Body::JobForget { first: 0, last: 0 } };
+        let call = CallId(self.kernel.happened());
         let mut place = None;
-        self.at_work(index, |office, now, _| {
-            let is_made = office.group.propose(now, proposal, command.encode()).is_ok();
-            place = is_made.then(|| office.group.last_index());
+        self.with_group(index, |manager, now, _| {
+            let before = manager.group().last_index();
+            manager.input(now, Input::Call { call, request: Request::Propose(command.encode()) });
+            place = Some(manager.group().last_index()).filter(|last| *last > before);
         });
         place
     }
@@ -64,7 +67,7 @@ impl World {
             Err(longer) => self.kernel.after(longer, Happening::Disk { node: index, boot }),
             Ok(ticket) => {
                 if let Some(ticket) = ticket {
-                    self.at_work(index, |office, _, _| office.group.persisted(ticket));
+                    self.at_work(index, |manager, now, _| manager.input(now, Input::Persisted(ticket)));
                 }
                 self.look_after_disk(index, boot);
             }
@@ -79,6 +82,27 @@ impl World {
         }
     }
 
+    /// A blob has had the time it needs; unless its disk is stalled or full, it is there.
+    pub(in crate::world) fn blob_synced(
+        &mut self,
+        index: usize,
+        boot: BootEpoch,
+        blob: BlobId,
+        bytes: Bytes,
+    ) {
+        if !self.is_life(index, boot) {
+            return;
+        }
+        let now = self.kernel.now();
+        let (Some(log), Some(host)) = (&mut self.log, &mut self.nodes[index].host) else { return };
+        if host.disk.is_troubled(now) {
+            let again = host.disk.delay(now, &mut log.rng);
+            return self.kernel.after(again, Happening::BlobSynced { node: index, boot, blob, bytes });
+        }
+        host.blobs.insert(blob, bytes);
+        self.at_work(index, |manager, now, _| manager.input(now, Input::BlobStored(blob)));
+    }
+
     /// What SWIM says to the layers above.
     pub(in crate::world) fn gossip(&mut self, index: usize, event: &hyperscale_swim::Event) {
         use hyperscale_swim::Event as Swim;
@@ -89,7 +113,7 @@ impl World {
             Swim::StateChanged { node, state } => return self.peer_health(index, *node, &state.state),
             _ => return,
         };
-        self.at_work(index, |office, now, _| office.gossip(now, node, is_dead));
+        self.with_group(index, |manager, now, _| manager.gossip(now, node, is_dead));
     }
 
     /// A member says how well it is; workers have no voice.
@@ -98,23 +122,33 @@ impl World {
             return;
         }
         let lhm = state.lhm();
-        self.at_work(index, |office, _, _| {
-            let peer = office.group.roster().members().find(|member| member.node == node);
-            let peer = peer.map(|member| member.raft_id);
-            if let Some(peer) = peer {
-                office.group.set_peer_health(peer, lhm);
-            }
-        });
+        self.at_work(index, |manager, now, _| manager.input(now, Input::PeerHealth { node, lhm }));
     }
 
-    /// Lets a replica that takes part do something, and does what follows from it.
-    pub(super) fn at_work(&mut self, index: usize, work: impl FnOnce(&mut Office, Now, &mut Vec<Order>)) {
+    /// Lets a manager whose replica takes part do something, and does what follows from it.
+    pub(super) fn with_group(
+        &mut self,
+        index: usize,
+        work: impl FnOnce(&mut ManagerDriver, Now, &mut Vec<ManagerAction>),
+    ) {
+        if self.nodes[index].host.as_ref().is_some_and(|host| host.manager().is_some()) {
+            self.at_work(index, work);
+        }
+    }
+
+    /// Lets a process with a replica do something, and does what follows from it.
+    pub(super) fn at_work(
+        &mut self,
+        index: usize,
+        work: impl FnOnce(&mut ManagerDriver, Now, &mut Vec<ManagerAction>),
+    ) {
         let Some(mut host) = self.nodes[index].host.take() else { return };
-        if let Stage::Running(office) = &mut host.stage {
+        let Host { disk, timer, blobs, stage, .. } = &mut *host;
+        if let Stage::Running(manager) = stage {
             let now = self.nodes[index].clock.read(self.kernel.now());
-            let mut orders = Vec::new();
-            work(office, now, &mut orders);
-            self.follow_through(index, now, office, &mut host.disk, &mut orders);
+            let (mut orders, before) = (Vec::new(), configuration_of(manager));
+            work(manager, now, &mut orders);
+            self.follow_through(index, now, manager, (disk, timer, blobs), orders, before);
         }
         self.nodes[index].host = Some(host);
         let boot = self.truth.nodes[index].process.boot;
@@ -125,115 +159,163 @@ impl World {
         &mut self,
         index: usize,
         now: Now,
-        office: &mut Office,
-        disk: &mut Disk,
-        orders: &mut Vec<Order>,
+        manager: &mut ManagerDriver,
+        (disk, timer, blobs): (&mut Disk, &mut Option<Now>, &mut BTreeMap<BlobId, Bytes>),
+        mut orders: Vec<ManagerAction>,
+        mut before: Configuration,
     ) {
-        self.show_backlog(index, office);
+        self.show_backlog(index, manager);
         loop {
             for order in orders.drain(..) {
                 self.follow_order(index, order);
             }
-            let before = office.group.configuration().clone();
-            let mut actions = Vec::new();
-            office.group.ready(now, &mut actions);
-            if actions.is_empty() {
+            let outputs = std::mem::take(&mut manager.outputs);
+            if outputs.is_empty() {
                 break;
             }
-            let written = office.group.machine().take();
-            for action in actions {
-                let entry = entry_of(&action, &written);
-                self.show_action(index, office, disk, &before, &action, entry);
-                office.action(now, &action, entry, orders);
-                match action {
-                    Action::Persist(batch) => disk.take(batch),
-                    Action::Send(message) => self.send_raft(index, office, message),
+            let written = manager.replica.group().map(|group| group.machine().take()).unwrap_or_default();
+            for output in outputs {
+                let entry = entry_of(&output, &written);
+                self.show_output(index, manager, disk, &before, &output, entry);
+                manager.output(now, &output, entry, &mut orders);
+                match output {
+                    Output::Persist(batch) => disk.take(batch),
+                    Output::Send { to, lane, message } => {
+                        let is_sent = self.send(index, to, Letter::Replica(message));
+                        if !is_sent {
+                            manager.input(now, Input::Undelivered { to, lane });
+                        }
+                    }
+                    Output::PutBlob { blob, bytes } => self.put_blob(index, disk, blob, bytes),
+                    Output::ReadBlob { blob, to } => {
+                        let bytes = blobs.get(&blob).cloned();
+                        manager.input(now, Input::BlobRead { blob, to, bytes });
+                    }
+                    Output::RemoveBlob(blob) => {
+                        blobs.remove(&blob);
+                    }
+                    Output::Timer(at) => self.set_replica_timer(index, timer, at),
                     _ => {}
                 }
             }
+            before = configuration_of(manager);
         }
-        let (applied, hash) = office.group.applied();
-        self.kernel.trace.mix(&[applied, hash.0]);
-        self.show_log(index, Logged::State { index: applied, hash });
+        if let Some(group) = manager.replica.group() {
+            let (applied, hash) = group.applied();
+            self.kernel.trace.mix(&[applied, hash.0]);
+            self.show_log(index, Logged::State { index: applied, hash });
+        }
+    }
+
+    fn put_blob(&mut self, index: usize, disk: &Disk, blob: BlobId, bytes: Bytes) {
+        let (now, boot) = (self.kernel.now(), self.truth.nodes[index].process.boot);
+        let Some(log) = &mut self.log else { return };
+        let after = disk.delay(now, &mut log.rng);
+        self.kernel.after(after, Happening::BlobSynced { node: index, boot, blob, bytes });
+    }
+
+    fn set_replica_timer(&mut self, index: usize, timer: &mut Option<Now>, at: Now) {
+        *timer = Some(at);
+        let (boot, moment) = (self.truth.nodes[index].process.boot, self.nodes[index].clock.moment_of(at));
+        self.kernel.at(moment, Happening::Tick { node: index, boot, at });
     }
 
     /// Before anything is answered, when most of it waits.
-    fn show_backlog(&mut self, index: usize, office: &Office) {
-        let (waiting, allowed) = (office.group.backlog(), office.group.config().backlog_max);
+    fn show_backlog(&mut self, index: usize, manager: &ManagerDriver) {
+        let Some(group) = manager.replica.group() else { return };
+        let (waiting, allowed) = (group.backlog(), group.config().backlog_max);
         if waiting.proposals + waiting.reads > 0 {
             self.show_log(index, Logged::Waiting { waiting, allowed });
         }
     }
 
-    fn follow_order(&mut self, index: usize, order: Order) {
+    fn follow_order(&mut self, index: usize, order: ManagerAction) {
         match order {
-            Order::Send { to, letter } => self.post(index, to, letter),
-            Order::Answer { errand, answer } => self.answer_client(errand, answer),
-            Order::ReadAsked(read) => self.show_log(index, Logged::ReadAsked(read)),
+            ManagerAction::Send { to, letter } => self.post(index, to, letter),
+            ManagerAction::Answer { client_job, answer } => self.answer_client(client_job, answer),
+            ManagerAction::ReadAsked(read) => self.show_log(index, Logged::ReadAsked(read)),
         }
     }
 
-    fn send_raft(&mut self, index: usize, office: &mut Office, message: hyperscale_consensus::Message) {
-        // A member that this replica has not heard of yet cannot be written to.
-        let Some(to) = office.node_of(message.to) else { return };
-        let (peer, is_bulk) = (message.to, message.kind == hyperscale_consensus::MessageKind::Snapshot);
-        if self.send(index, to, Letter::Raft(message)) {
-            return;
-        }
-        let now = self.nodes[index].clock.read(self.kernel.now());
-        office.group.unreachable(now, peer);
-        if is_bulk {
-            office.group.snapshot_sent(now, peer, false);
-        }
-    }
-
-    fn show_action(
+    fn show_output(
         &mut self,
         index: usize,
-        office: &Office,
+        manager: &ManagerDriver,
         disk: &Disk,
         before: &Configuration,
-        action: &Action<Outcome>,
+        output: &Output<Outcome>,
         entry: Option<&Written>,
     ) {
-        let group = &office.group;
-        match action {
-            Action::Persist(batch) => {
+        match output {
+            Output::Persist(batch) => {
                 self.show_log(index, Logged::Persists { batch, durable: disk.durable() });
             }
-            Action::Send(message) => self.show_log(index, Logged::Sends { message, durable: disk.durable() }),
-            Action::Applied(it) => {
-                let outcome = it.outcome.as_ref();
-                self.show_log(index, Logged::Applied { index: it.index, term: it.term, outcome });
-                if self.is_news(index, it.index) {
-                    let holders = self.holders(index, group.id(), disk, it.index, it.term);
-                    let configurations = [before, group.configuration()];
-                    let news = Logged::Committed { index: it.index, holders: &holders, configurations };
-                    self.show_log(index, news);
-                    if let Some(entry) = entry {
-                        self.show_log(index, Logged::Decided(entry));
-                    }
-                }
+            Output::Send { message: ReplicaMessage::Raft(message), .. } => {
+                self.show_log(index, Logged::Sends { message, durable: disk.durable() });
             }
-            Action::ReadReady { read, .. } => {
-                let applied = group.applied().0;
-                self.show_log(index, Logged::ReadReady { read: *read, applied });
+            Output::Applied(it) => self.show_applied(index, manager, disk, before, it, entry),
+            Output::Reply { call, reply: Reply::Readable { .. } } => {
+                let applied = manager.group().applied().0;
+                self.show_log(index, Logged::ReadReady { read: ReadId(call.0), applied });
             }
-            Action::Event(event) => self.show_event(index, office, event),
-            Action::Failed { .. } | Action::ReadFailed { .. } => {}
+            Output::Event(event) => self.show_event(index, manager, event),
+            Output::Opened(id) => {
+                self.recorder.note(self.kernel.now(), index, || format!("takes part in the log as {id}"));
+            }
+            Output::Failed(StartError::Open(OpenError::Outdated(_))) => self.update_build(index),
+            Output::Failed(error) => {
+                let what = format!("cannot start from its disk: {error}");
+                self.judges.object("log_opens", self.kernel.now(), Some(index), what);
+            }
+            Output::Send { .. }
+            | Output::Reply { .. }
+            | Output::PutBlob { .. }
+            | Output::ReadBlob { .. }
+            | Output::RemoveBlob(_)
+            | Output::Timer(_) => {}
         }
     }
 
-    fn show_event(&mut self, index: usize, office: &Office, event: &Event) {
+    fn show_applied(
+        &mut self,
+        index: usize,
+        manager: &ManagerDriver,
+        disk: &Disk,
+        before: &Configuration,
+        it: &Applied<Outcome>,
+        entry: Option<&Written>,
+    ) {
+        let group = manager.group();
+        let outcome = it.outcome.as_ref();
+        self.show_log(index, Logged::Applied { index: it.index, term: it.term, outcome });
+        if self.is_news(index, it.index) {
+            let holders = self.holders(index, group.id(), disk, it.index, it.term);
+            let configurations = [before, group.configuration()];
+            let news = Logged::Committed { index: it.index, holders: &holders, configurations };
+            self.show_log(index, news);
+            if let Some(entry) = entry {
+                self.show_log(index, Logged::Decided(entry));
+            }
+        }
+    }
+
+    fn show_event(&mut self, index: usize, manager: &ManagerDriver, event: &Event) {
         self.recorder.note(self.kernel.now(), index, || format!("► {event:?}"));
         match event {
             Event::LeaderChanged { term, role: Role::Leader, .. } => {
-                self.show_log(index, Logged::Leads { term: *term, id: office.group.id() });
+                self.show_log(index, Logged::Leads { term: *term, id: manager.group().id() });
             }
             Event::Promoting(id) => {
-                let behind = office.group.last_index().saturating_sub(self.last_on_disk(index, office, *id));
+                let behind =
+                    manager.group().last_index().saturating_sub(self.last_on_disk(index, manager, *id));
                 let allowed = self.log.as_ref().map_or(0, |log| log.setup.config.learner_lag_max);
                 self.show_log(index, Logged::Promotes { id: *id, behind, allowed });
+            }
+            // Nothing is wrong with a build that stops because it is too old.
+            Event::Halted(Halt::Outdated { .. })
+                if self.truth.nodes[index].process.version == Version::Old =>
+            {
+                self.update_build(index);
             }
             Event::Halted(halt) => self.show_log(index, Logged::Halted(halt)),
             _ => {}
@@ -241,8 +323,8 @@ impl World {
     }
 
     /// The last entry that a member's disk holds.
-    fn last_on_disk(&self, index: usize, office: &Office, id: RaftId) -> u64 {
-        let directory = office.group.roster().member(id).map(|member| member.directory);
+    fn last_on_disk(&self, index: usize, manager: &ManagerDriver, id: RaftId) -> u64 {
+        let directory = manager.group().roster().member(id).map(|member| member.directory);
         let cluster = self.truth.nodes[index].cluster;
         let host = self.all_hosts_of(cluster).find(|(_, host)| Some(host.directory) == directory);
         host.map_or(0, |(_, host)| {
@@ -279,15 +361,20 @@ impl World {
         self.show(index, What::Log(what));
     }
 
-    fn answer_client(&mut self, errand: usize, answer: Answer) {
+    fn answer_client(&mut self, client_job: usize, answer: Answer) {
         if let Some(at) = self.client_delay() {
-            self.kernel.at(at, Happening::Answered { errand, answer });
+            self.kernel.at(at, Happening::Answered { client_job, answer });
         }
     }
 }
 
 /// The command of an applied entry.
-fn entry_of<'a>(action: &Action<Outcome>, written: &'a [Written]) -> Option<&'a Written> {
-    let Action::Applied(applied) = action else { return None };
+fn entry_of<'a>(output: &Output<Outcome>, written: &'a [Written]) -> Option<&'a Written> {
+    let Output::Applied(applied) = output else { return None };
     written.iter().rev().find(|it| it.index == applied.index)
+}
+
+/// The configuration that a manager's replica has applied.
+fn configuration_of(manager: &ManagerDriver) -> Configuration {
+    manager.replica.group().map(|group| group.configuration().clone()).unwrap_or_default()
 }

@@ -35,6 +35,8 @@ fn load(term: u64, cores_available: u32) -> Aggregate {
         term,
         leader: None,
         managers_alive: 3,
+        managers_total: 3,
+        managers: Vec::new(),
         workers_total: 10,
         workers_healthy: 9,
         workers_degraded: 1,
@@ -52,6 +54,9 @@ struct Rig {
     timers: Vec<(Now, FederationTimer)>,
     silent: Vec<u64>,
     probed: Vec<(Now, u64)>,
+    streamed: Vec<u64>,
+    /// A silent member that still answers over connections.
+    answers_streams: Option<u64>,
     /// Last probe of each member that was not answered.
     unanswered: BTreeMap<u64, u32>,
 }
@@ -66,6 +71,8 @@ impl Rig {
             timers: Vec::new(),
             silent: Vec::new(),
             probed: Vec::new(),
+            streamed: Vec::new(),
+            answers_streams: None,
             unanswered: BTreeMap::new(),
         };
         for cluster in 1..=clusters {
@@ -88,6 +95,15 @@ impl Rig {
             match action {
                 FederationAction::SetTimer { at, timer } => self.timers.push((at, timer)),
                 FederationAction::Event(event) => events.push(event),
+                FederationAction::SendStream { to, message, .. } => {
+                    self.streamed.push(u64::from(to.port()));
+                    if let CrossBody::XProbe { seq, .. } = message.body
+                        && self.answers_streams == Some(u64::from(to.port()))
+                    {
+                        let from = sender(&name(u64::from(to.port()) / 10), u64::from(to.port()), 1);
+                        events.extend(self.ack(from, seq, load(1, 8)));
+                    }
+                }
                 FederationAction::Send { to, message, .. } => {
                     let number = u64::from(to.port());
                     self.probed.push((self.now, number));
@@ -177,6 +193,39 @@ fn silent_cluster_is_suspected_then_unreachable_then_back() {
     assert_eq!(rig.reachability(1), Reachability::Reachable);
     rig.silent.clear();
     assert_eq!(rig.advance(3), [FederationEvent::Reachable { cluster: name(2) }]);
+}
+
+#[test]
+fn silent_cluster_is_asked_at_all_its_members_by_datagram_and_by_stream_before_it_is_given_up() {
+    let mut rig = Rig::watching(1);
+    rig.advance(10);
+    assert!(rig.streamed.is_empty(), "a cluster that answers is asked at one member a period");
+    rig.silent = vec![1];
+    rig.advance(7);
+    rig.probed.clear();
+    rig.advance(4);
+    let of = |number: u64| rig.probed.iter().filter(|(_, probed)| *probed == number).count();
+    assert_eq!((of(10), of(11)), (2, 2), "both, in both periods");
+    assert!(rig.streamed.contains(&10) && rig.streamed.contains(&11));
+}
+
+#[test]
+fn cluster_of_which_one_member_answers_over_connections_only_is_not_given_up() {
+    let mut rig = Rig::watching(1);
+    rig.advance(10);
+    (rig.silent, rig.answers_streams) = (vec![1], Some(10));
+    let events = rig.advance(60);
+    assert!(!events.iter().any(|event| matches!(event, FederationEvent::Unreachable { .. })), "{events:?}");
+}
+
+#[test]
+fn question_on_a_connection_is_answered_there() {
+    let mut rig = Rig::watching(1);
+    let body = CrossBody::XProbe { seq: 9, target: None };
+    let from = sender(&name(1), 10, 1);
+    let mut out = Vec::new();
+    rig.gate.handle(rig.now, FederationInput::Stream(CrossMessage { from, body }), &mut out);
+    assert!(matches!(&out[..], [FederationAction::SendStream { node: Some(it), .. }] if *it == node(10)));
 }
 
 #[test]

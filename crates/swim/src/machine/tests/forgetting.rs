@@ -16,7 +16,7 @@ fn death_of(worker: u64) -> WorkerReport {
     WorkerReport {
         worker: node(worker),
         boot: BootEpoch(1),
-        grant: Token(1),
+        owner_token: Token(1),
         addr: peer(worker).addr,
         api_addr: None,
         membership: WorkerMembership::Dead,

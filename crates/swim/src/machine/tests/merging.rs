@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::audit::Cause;
 use crate::claim::tests::any_claim;
+use crate::machine::merge::BOOT_STEP_BY_HEARSAY;
 
 fn died(actions: &[Action]) -> usize {
     events(actions).iter().filter(|event| matches!(event, Event::Died { .. })).count()
@@ -54,7 +55,7 @@ fn messages_of_a_former_life_are_dropped() {
     let mut rig = Rig::among([3]);
     rig.hear_as(sender(2, 2, 0), Message::Gossip, &[]);
     let actions = rig.hear_as(sender(2, 1, 9), Message::Probe { seq: 1, target: node(ME) }, &[]);
-    assert!(datagrams(&actions).is_empty());
+    assert!(!datagrams(&actions).iter().any(|(_, it)| matches!(it.message, Message::Ack { .. })));
     assert_eq!(rig.swim.counters().stale_boots, 1);
     assert_eq!(rig.claim_of(2), claim(2, 0, Status::Alive));
 }
@@ -245,4 +246,42 @@ proptest! {
         prop_assert_eq!(stored(&claims), largest);
         prop_assert_eq!(stored(&shuffled), largest);
     }
+}
+
+fn with_boot(number: u64, boot: u64) -> MemberUpdate {
+    sender(number, boot, 0).alive()
+}
+
+#[test]
+fn boot_that_somebody_made_up_does_not_burn_an_id() {
+    let mut rig = Rig::among([2, 3]);
+    for boot in [u64::MAX, 2 + BOOT_STEP_BY_HEARSAY] {
+        for status in [Status::Alive, Status::Dead, Status::Left] {
+            let mut made_up = with_boot(2, boot);
+            made_up.claim.status = status;
+            rig.gossip(3, &[made_up]);
+        }
+    }
+    assert_eq!(rig.claim_of(2), claim(1, 0, Status::Alive));
+    rig.gossip(3, &[with_boot(9, u64::MAX)]);
+    assert!(rig.swim.member(node(9)).is_none(), "nor one that nobody knows yet");
+    assert_eq!(rig.swim.counters().boots_refused, 7);
+    rig.hear_as(sender(2, 2, 0), Message::Gossip, &[]);
+    assert_eq!(rig.claim_of(2), claim(2, 0, Status::Alive), "it restarts as ever");
+}
+
+#[test]
+fn node_whose_boot_was_exceeded_by_gossip_is_told_and_may_come_back_above_it() {
+    let mut rig = Rig::among([2, 3]);
+    let made_up = BOOT_STEP_BY_HEARSAY;
+    rig.gossip(3, &[with_boot(2, made_up)]);
+    let actions = rig.hear_as(sender(2, 1, 0), Message::Gossip, &[]);
+    let told = datagrams_to(&actions, 2)[0];
+    assert!(told.members.iter().any(|it| it.peer.node == node(2) && it.claim.boot == BootEpoch(made_up)));
+    rig.hear_as(sender(2, made_up + 1, 0), Message::Gossip, &[]);
+    assert_eq!(rig.claim_of(2), claim(made_up + 1, 0, Status::Alive));
+    // Who never heard what was made up still believes the node itself.
+    let mut other = Rig::among([2, 3]);
+    other.hear_as(sender(2, made_up + 1, 0), Message::Gossip, &[]);
+    assert_eq!(other.claim_of(2), claim(made_up + 1, 0, Status::Alive));
 }

@@ -10,11 +10,11 @@ use crate::load::LoadLevel;
 use crate::size;
 use crate::workers::{WorkerMembership, WorkerReport, WorkerStanding, WorkerUpdate, WorkerVersion};
 
-fn report(worker: u64, grant: u64, membership: WorkerMembership, cores_available: u16) -> WorkerReport {
+fn report(worker: u64, token: u64, membership: WorkerMembership, cores_available: u16) -> WorkerReport {
     WorkerReport {
         worker: node(worker),
         boot: BootEpoch(1),
-        grant: Token(grant),
+        owner_token: Token(token),
         addr: peer(worker).addr,
         api_addr: None,
         membership,
@@ -24,11 +24,11 @@ fn report(worker: u64, grant: u64, membership: WorkerMembership, cores_available
     }
 }
 
-fn said_by(owner: u64, worker: u64, grant: u64, counter: u64) -> Arc<WorkerUpdate> {
+fn said_by(owner: u64, worker: u64, token: u64, counter: u64) -> Arc<WorkerUpdate> {
     Arc::new(WorkerUpdate {
         worker: node(worker),
         owner: node(owner),
-        version: WorkerVersion { boot: BootEpoch(1), grant: Token(grant), counter },
+        version: WorkerVersion { boot: BootEpoch(1), owner_token: Token(token), counter },
         addr: peer(worker).addr,
         api_addr: None,
         membership: WorkerMembership::Registered,
@@ -52,8 +52,8 @@ fn told(actions: &[Action]) -> Vec<u64> {
 fn owner_tells_all_managers_at_once_of_every_change_of_membership() {
     use WorkerMembership::{Dead, Evicted, Left, Registered};
     let mut rig = Rig::among([2, 3, 4, 200, 201]);
-    for (grant, membership) in [(1, Registered), (1, Dead), (2, Registered), (2, Evicted), (3, Left)] {
-        let actions = rig.command(Command::Worker(report(200, grant, membership, 8)));
+    for (token, membership) in [(1, Registered), (1, Dead), (2, Registered), (2, Evicted), (3, Left)] {
+        let actions = rig.command(Command::Worker(report(200, token, membership, 8)));
         assert_eq!(told(&actions), [2, 3, 4], "{membership:?}");
     }
 }
@@ -128,7 +128,7 @@ fn first_update_of_a_new_owner_wins_over_a_late_one_of_the_old() {
 }
 
 #[test]
-fn report_under_an_old_grant_is_refused_with_the_owner() {
+fn report_under_an_old_token_is_refused_with_the_owner() {
     let mut rig = Rig::among([2]);
     rig.stream(2, StreamBody::Worker(said_by(2, 200, 6, 1)));
     let actions = rig.command(Command::Worker(report(200, 5, WorkerMembership::Registered, 8)));

@@ -10,11 +10,11 @@ fn node(number: u64) -> NodeId {
     NodeId::new(number).unwrap()
 }
 
-fn update(worker: u64, owner: u64, grant: u64, counter: u64) -> WorkerUpdate {
+fn update(worker: u64, owner: u64, token: u64, counter: u64) -> WorkerUpdate {
     WorkerUpdate {
         worker: node(worker),
         owner: node(owner),
-        version: WorkerVersion { boot: BootEpoch(1), grant: Token(grant), counter },
+        version: WorkerVersion { boot: BootEpoch(1), owner_token: Token(token), counter },
         addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
         api_addr: None,
         membership: WorkerMembership::Registered,
@@ -46,6 +46,24 @@ fn updates_are_accepted_from_the_owner_only() {
 }
 
 #[test]
+fn worker_whose_grant_ended_by_the_log_is_evicted_the_same_way_everywhere() {
+    let [mut one, mut other] = [1, 2].map(|_| WorkerBook::new(10, WORKER_UPDATES_MAX));
+    merge(&mut one, update(1, 100, 5, 1));
+    merge(&mut other, update(1, 100, 5, 7));
+    let said = one.end(Now::ZERO, node(1), BootEpoch(1)).unwrap();
+    assert_eq!(said.membership, WorkerMembership::Evicted);
+    assert_eq!(other.end(Now::ZERO, node(1), BootEpoch(1)).unwrap().version, said.version);
+    assert_eq!(one.end(Now::ZERO, node(1), BootEpoch(1)), None, "said before");
+    assert_eq!(merge(&mut one, update(1, 100, 5, 900)), Merged::Known, "its last owner cannot take it back");
+    assert_eq!(
+        merge(&mut one, update(1, 100, 6, 1)),
+        Merged::News { told_at_once: true },
+        "a new token does"
+    );
+    assert_eq!(one.end(Now::ZERO, node(1), BootEpoch(0)), None, "the end of a former life says nothing");
+}
+
+#[test]
 fn capacity_alone_is_not_told_at_once() {
     let mut book = WorkerBook::new(10, WORKER_UPDATES_MAX);
     merge(&mut book, update(1, 100, 5, 1));
@@ -55,14 +73,14 @@ fn capacity_alone_is_not_told_at_once() {
 }
 
 #[test]
-fn counter_goes_on_under_one_grant_and_starts_again_under_the_next() {
+fn counter_goes_on_under_one_token_and_starts_again_under_the_next() {
     let mut book = WorkerBook::new(10, WORKER_UPDATES_MAX);
-    let report = |grant| {
-        let from = update(1, 100, grant, 0);
+    let report = |token| {
+        let from = update(1, 100, token, 0);
         WorkerReport {
             worker: from.worker,
             boot: from.version.boot,
-            grant: Token(grant),
+            owner_token: Token(token),
             addr: from.addr,
             api_addr: None,
             membership: from.membership,
@@ -138,9 +156,9 @@ proptest! {
         versions in proptest::collection::vec((1u64..4, 1u64..4, 1u64..5), 1..30),
         seed: u64,
     ) {
-        // The owner follows from the grant, as a token is granted once.
+        // The owner follows from the token, as a token is granted once.
         let updates: Vec<_> =
-            versions.iter().map(|(worker, grant, counter)| update(*worker, 100 + grant, *grant, *counter)).collect();
+            versions.iter().map(|(worker, token, counter)| update(*worker, 100 + token, *token, *counter)).collect();
         let mut shuffled = updates.clone();
         fastrand::Rng::with_seed(seed).shuffle(&mut shuffled);
         let (mut one, mut other) = (WorkerBook::new(10, WORKER_UPDATES_MAX), WorkerBook::new(10, WORKER_UPDATES_MAX));

@@ -3,7 +3,7 @@
 use hyperscale_wire::messages::*;
 
 use super::gossip::{datacenter_load, membership, worker_load};
-use super::log::{commands, configuration, context, job_control, options, raft_message};
+use super::log::{context, job_control, options, raft_message};
 use super::{attempt, blob, bytes, error, job, node, texts, version};
 
 pub(super) fn attempt_state() -> AttemptState {
@@ -124,12 +124,13 @@ pub(super) fn consensus() -> Vec<control::Body> {
         Body::Propose(Propose {
             request_id: bytes("request"),
             group: "eu-1".into(),
-            commands: commands(),
-            configuration: Some(configuration()),
+            command: super::log::command(),
         }),
-        Body::Proposed(Proposed { results: vec![ApplyResult { index: 77, error: Some(error()) }] }),
+        Body::Proposed(Proposed {
+            results: vec![ApplyResult { index: 77, error: Some(error()), outcome: super::log::outcome() }],
+        }),
         Body::ReadIndex(ReadIndex { group: "eu-1".into() }),
-        Body::ReadIndexAnswer(ReadIndexAnswer { term: 9, index: 77 }),
+        Body::ReadIndexAnswer(ReadIndexAnswer { index: 77 }),
         Body::BootstrapQuery(BootstrapQuery {
             peers: texts(&["10.0.0.1:7101"]),
             directory_id: bytes("directory"),
@@ -139,6 +140,8 @@ pub(super) fn consensus() -> Vec<control::Body> {
             peers: texts(&["10.0.0.1:7101"]),
             directory_id: bytes("directory"),
             cluster: "default".into(),
+            members: vec![super::log::member()],
+            learners: vec![4, 5],
         }),
     ]
 }

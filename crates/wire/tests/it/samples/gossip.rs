@@ -71,7 +71,7 @@ pub(super) fn worker_update() -> WorkerUpdate {
         worker: 5,
         owner: 3,
         worker_boot: 7,
-        grant_token: 120,
+        owner_token: 120,
         counter: 4,
         address: "10.0.0.5:7100".into(),
         api_address: "10.0.0.5:7102".into(),
@@ -94,6 +94,8 @@ pub(super) fn datacenter_load() -> DatacenterLoad {
         cores_available: 32,
         health_multiplier: 1,
         backpressure: LoadLevel::Elevated.into(),
+        managers_total: 5,
+        managers: vec![super::node(3, Role::Manager)],
     }
 }
 

@@ -1,6 +1,8 @@
 //! Samples of the logs.
 
+use bytes::Bytes;
 use hyperscale_wire::messages::*;
+use prost::Message as _;
 
 use super::{JOB, attempt, blob, bytes, error, job, node, texts};
 
@@ -40,12 +42,27 @@ pub(super) fn configuration() -> ConfigurationChange {
     ConfigurationChange {
         transition: ConfigurationTransition::Auto.into(),
         steps: vec![ConfigurationStep { r#type: ConfigurationChangeType::AddLearner.into(), raft_id: 4 }],
-        member: Some(Member {
-            raft_id: 4,
-            node: Some(node(8, Role::Manager)),
-            directory_id: bytes("directory"),
-        }),
+        member: Some(member()),
     }
+}
+
+pub(super) fn member() -> Member {
+    Member { raft_id: 4, node: Some(node(8, Role::Manager)), directory_id: bytes("directory") }
+}
+
+pub(super) fn command() -> Bytes {
+    commands().swap_remove(0).encode_to_vec().into()
+}
+
+pub(super) fn outcome() -> Bytes {
+    let outcome = ApplyOutcome {
+        status: ApplyStatus::Refused.into(),
+        number: 41,
+        job_id: bytes(JOB),
+        is_repeat: true,
+        refusal: "stale_token".into(),
+    };
+    outcome.encode_to_vec().into()
 }
 
 pub(super) fn snapshot_meta() -> SnapshotMeta {
@@ -90,24 +107,46 @@ pub(crate) fn commands() -> Vec<Command> {
             gate_token: 41,
             caller: "ci".into(),
         }),
-        Body::JobLeader(JobLeader { job_id: bytes(JOB), leader: 3, reason: "accepted".into() }),
+        Body::JobLeader(JobLeader {
+            job_id: bytes(JOB),
+            leader: 3,
+            reason: "accepted".into(),
+            elapsed_ms: 90_000,
+            workflows: vec![WorkflowClock { workflow: "checkout".into(), elapsed_ms: 60_000 }],
+        }),
         Body::WorkerGrant(WorkerGrant {
             worker: Some(node(5, Role::Worker)),
             lease_ms: 15_000,
             cores_total: 16,
             capabilities: texts(&["http2"]),
         }),
-        Body::WorkerGone(WorkerGone { worker: 5, worker_boot: 7, grant_token: 120, reason: "lease".into() }),
-        Body::Assign(Assign {
-            attempt: Some(attempt()),
-            worker: 5,
-            worker_boot: 7,
-            grant_token: 120,
-            cores: 4,
-            vus: 100,
-            elapsed_ms: 900,
-            iterations_left: Some(500),
+        Body::WorkerGone(WorkerGone { worker: 5, grant_token: 120, reason: "lease".into() }),
+        Body::WorkerOwner(WorkerOwner { worker: 5, grant_token: 120, owner: 3, replaces_token: 121 }),
+        Body::Ready(Ready {
+            job_id: bytes(JOB),
+            workflows: texts(&["checkout"]),
+            priority: Priority::High.into(),
+            least_cores: 12,
         }),
+        Body::Assign(Assign {
+            job_id: bytes(JOB),
+            workers: vec![AssignWorker { worker: 5, boot: 7, grant_token: 120 }],
+            workflows: vec![AssignWorkflow {
+                workflow: "checkout".into(),
+                segments: vec![AssignSegment {
+                    segment: 3,
+                    kind: SegmentKind::Load.into(),
+                    attempt: 2,
+                    worker: 0,
+                    group: 1,
+                    cores: 4,
+                    vus: 100,
+                    elapsed_ms: 900,
+                    iterations_left: Some(500),
+                }],
+            }],
+        }),
+        Body::AttemptWindows(AttemptWindows { attempt: Some(attempt()), windows: Some(blob()) }),
         Body::AttemptEnd(AttemptEnd {
             attempt: Some(attempt()),
             status: EndStatus::Refused.into(),
@@ -135,7 +174,7 @@ pub(crate) fn commands() -> Vec<Command> {
             result: Some(blob()),
             error: Some(error()),
         }),
-        Body::JobForget(JobForget { job_id: bytes(JOB) }),
+        Body::JobForget(JobForget { first: 200, last: 260 }),
         Body::ClusterVersion(ClusterVersion { version: 1, features: texts(&["drain"]) }),
         Body::DcAssign(DcAssign {
             job_id: bytes(JOB),

@@ -8,8 +8,8 @@ use hyperscale_consensus::lease::{Expiry, RollCall};
 use hyperscale_consensus::register::{Body, JobId};
 use hyperscale_types::{NodeId, Now, Token};
 
-use super::desk::Purpose;
-use super::office::{Office, Order};
+use super::manager::{ManagerAction, ManagerDriver, group_of};
+use super::requests::Purpose;
 use crate::log::Letter;
 
 /// A manager that is silent for so long leads no job any more.
@@ -21,14 +21,16 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// What a cluster leader knows about managers. Empty while this node does not lead.
 #[derive(Debug, Default)]
-pub(super) struct Chair {
+pub(super) struct LeaderDuties {
     heard: BTreeMap<NodeId, Now>,
     roll_call: Option<RollCall>,
     /// When the grant of a job was last proposed, or a job without a leader was first seen.
     regranted: BTreeMap<JobId, Now>,
+    /// When a newer version of commands was last proposed.
+    version_asked: Option<Now>,
 }
 
-impl Chair {
+impl LeaderDuties {
     pub(super) fn heard(&mut self, now: Now, manager: NodeId) {
         self.heard.insert(manager, now);
         if let Some(call) = &mut self.roll_call {
@@ -37,7 +39,7 @@ impl Chair {
     }
 
     /// SWIM says that it is dead.
-    pub(super) fn mourn(&mut self, manager: NodeId) {
+    pub(super) fn declare_dead(&mut self, manager: NodeId) {
         self.heard.insert(manager, Now::ZERO);
     }
 
@@ -58,50 +60,70 @@ impl Chair {
     }
 }
 
-impl Office {
+impl ManagerDriver {
     /// This node leads and knows everything that was decided before.
-    pub(super) fn take_the_chair(&mut self, now: Now, out: &mut Vec<Order>) {
+    pub(super) fn begin_leading(&mut self, now: Now, out: &mut Vec<ManagerAction>) {
         self.leases.granter.lead(now);
-        let open = self.group.machine().register().jobs().filter(|(_, job)| job.end.is_none());
+        let open = group_of(&self.replica).machine().register().jobs().filter(|(_, job)| job.end.is_none());
         let managers: Vec<NodeId> = open.filter_map(|(_, job)| job.leader.map(|it| it.0)).collect();
-        self.chair = Chair::default();
-        self.chair.roll_call = Some(RollCall::begin(now, managers.iter().copied()));
-        self.chair.heard(now, self.me);
-        let peers = self.group.roster().members().map(|member| member.node);
+        self.leader_duties = LeaderDuties::default();
+        self.leader_duties.roll_call = Some(RollCall::begin(now, managers.iter().copied()));
+        self.leader_duties.heard(now, self.me);
+        let peers = group_of(&self.replica).roster().members().map(|member| member.node);
         for to in peers.filter(|node| *node != self.me) {
-            out.push(Order::Send { to, letter: Letter::RollCall });
+            out.push(ManagerAction::Send { to, letter: Letter::RollCall });
         }
     }
 
-    pub(super) fn leave_the_chair(&mut self) {
+    pub(super) fn stop_leading(&mut self) {
         self.leases.granter.follow();
-        self.chair = Chair::default();
+        self.leader_duties = LeaderDuties::default();
     }
 
-    pub(super) fn preside(&mut self, now: Now, out: &mut Vec<Order>) {
-        if !self.group.is_established() {
+    pub(super) fn lead(&mut self, now: Now) {
+        if !group_of(&self.replica).is_established() {
             return;
         }
-        self.chair.heard(now, self.me);
+        self.leader_duties.heard(now, self.me);
         for Expiry { key, token } in self.leases.granter.tick(now) {
-            let gone = Body::WorkerGone { worker: key, grant: token };
-            self.ask(now, Purpose::Other, Token(0), gone, out);
+            if !group_of(&self.replica).machine().register().has_grant(key, token) {
+                self.leases.granter.ended(&key, token);
+                continue;
+            }
+            let gone = Body::WorkerGone { worker: key, grant: token, reason: "lease ended".to_owned() };
+            self.ask(now, Purpose::Other, Token(0), gone);
         }
         for (job, token) in self.abandoned(now) {
-            let lead = Body::JobLeader { job, leader: self.successor(now) };
-            self.ask(now, Purpose::Other, token, lead, out);
+            let (leader, elapsed) = (self.successor(now), self.clocks.elapsed(now, job));
+            let lead = Body::JobLeader { job, leader, elapsed, reason: "its leader is gone".to_owned() };
+            self.ask(now, Purpose::Other, token, lead);
         }
+        self.raise_version(now);
         let is_over = |call: &mut RollCall| now >= call.ends().plus(JOB_LEASE);
-        self.chair.roll_call.take_if(is_over);
+        self.leader_duties.roll_call.take_if(is_over);
+    }
+
+    /// Every voter understands a newer version: it is agreed on.
+    fn raise_version(&mut self, now: Now) {
+        let group = group_of(&self.replica);
+        let due =
+            group.machine().register().version_due(group.configuration(), |id| self.replica.understood(id));
+        let is_asked = self.leader_duties.version_asked.is_some_and(|asked| now.since(asked) < AGAIN);
+        if let Some(version) = due.filter(|_| !is_asked) {
+            self.leader_duties.version_asked = Some(now);
+            self.ask(now, Purpose::Other, Token(0), Body::ClusterVersion { version });
+        }
     }
 
     /// Jobs whose leader is gone, with the token to replace.
     fn abandoned(&mut self, now: Now) -> Vec<(JobId, Token)> {
-        let chair = &mut self.chair;
-        let open = self.group.machine().register().jobs().filter(|(_, job)| job.end.is_none());
+        let leader_duties = &mut self.leader_duties;
+        let open = group_of(&self.replica).machine().register().jobs().filter(|(_, job)| job.end.is_none());
         let gone = open.filter(|(id, job)| match job.leader {
-            Some((manager, _)) => chair.is_gone(now, manager) && chair.may_regrant(now, **id, true),
-            None => chair.may_regrant(now, **id, false),
+            Some((manager, _)) => {
+                leader_duties.is_gone(now, manager) && leader_duties.may_regrant(now, **id, true)
+            }
+            None => leader_duties.may_regrant(now, **id, false),
         });
         gone.map(|(id, job)| (*id, job.token())).collect()
     }
@@ -110,7 +132,7 @@ impl Office {
     fn successor(&mut self, now: Now) -> NodeId {
         let spoke =
             |(manager, heard): (&NodeId, &Now)| (now.since(*heard) < SPOKE_WITHIN).then_some(*manager);
-        let fit: Vec<NodeId> = self.chair.heard.iter().filter_map(spoke).collect();
+        let fit: Vec<NodeId> = self.leader_duties.heard.iter().filter_map(spoke).collect();
         fit.get(self.rng.usize(..fit.len().max(1))).copied().unwrap_or(self.me)
     }
 }

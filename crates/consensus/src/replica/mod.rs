@@ -1,0 +1,254 @@
+//! One replica as its host sees it: node and simulator drive this same object.
+//!
+//! [`RaftGroup`] is the protocol; this is what a host would otherwise have to do around it, once and free of I/O: find out
+//! at the start whether it founds, joins or resumes, know which node a raft id belongs to, take proposals and reads to the
+//! leader and their outcome back, report what could not be sent. [`Replica::handle`] takes one [`Input`] and appends
+//! [`Output`]s, to be done in their order. Time is handed in, nothing is drawn, and equal inputs give equal outputs.
+//!
+//! | stage    | input                                       | next     | outputs                                        |
+//! | -------- | ------------------------------------------- | -------- | ---------------------------------------------- |
+//! | –        | `start`, the directory has a log            | running  | `Opened`                                       |
+//! | –        | `start`, empty, bound to a raft id          | running  | `Opened`: it was added before its first message |
+//! | –        | `start`, empty                              | starting | `Timer`; founds at once if it is the only peer |
+//! | starting | `PeerReached`, `Timer`                      | starting | `Send` of a query to every peer reached        |
+//! | starting | report: all peers are empty, or founded with this directory | founding | `Persist` of the founding      |
+//! | starting | report: this directory was added            | founding | `Persist` of the raft id                       |
+//! | founding | `Persisted`                                 | running  | `Opened`, `Timer`                              |
+//! | running  | `Message`, `Timer`, `Persisted`             | running  | what the protocol wants                        |
+//! | running  | `Call` of a proposal or a read, not leading | running  | `Send` to the leader; `Reply` when it answers  |
+//! | running  | `Undelivered`                               | running  | the protocol stops streaming to that peer; a snapshot is sent again |
+//! | running  | `Call` of `StoreBlob`                       | running  | `PutBlob`, `Send` to the voters; `Reply` when a quorum has it |
+//! | running  | `Timer`, a blob that the state names is missing | running | `Send` of a question to one member after the other |
+//! | running  | `Timer`, a blob that nothing names          | running  | `RemoveBlob` after the grace                   |
+//! | running  | the state lists a sealed part that was not read | running | `ReadBlob`, from wherever it is; nothing is applied before |
+//! | running  | the group halts                             | running  | `Event`; calls fail, nothing more is sent      |
+//! | any      | `BootstrapQuery`                            | same     | `Send` of a report                             |
+//! | any      | what is on disk cannot be used              | failed   | `Failed`; everything else is ignored           |
+//!
+//! What a raft id belongs to is said by the log. A replica that joins knows nobody yet and has to answer: it remembers
+//! where at most [`SENDERS_MAX`] members write from that its log does not name.
+//!
+//! It must never touch a disk, a socket or a clock, nor reply twice to a call.
+
+mod blobs;
+mod calls;
+mod io;
+mod outcome;
+mod running;
+mod sealed;
+mod starting;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use hyperscale_types::{NodeId, Now};
+use hyperscale_wire::class::Lane;
+
+use crate::action::ProposeError;
+use crate::apply::Machine;
+use crate::blob::BlobId;
+use crate::bootstrap::{BootstrapError, Report};
+use crate::config::Config;
+use crate::group::{OpenError, RaftGroup};
+use crate::id::{DirectoryId, RaftId};
+use crate::storage::Loaded;
+
+pub use blobs::{FETCHES_MAX, PASS_EVERY, UPLOADS_MAX, WRITES_MAX};
+pub use io::{CallId, Input, Output, ReplicaMessage, Reply, Request};
+pub use outcome::WireOutcome;
+pub use running::SENDERS_MAX;
+
+use running::Running;
+use starting::{FOUNDING_TICKET, Founding, Starting};
+
+/// Who a replica is in this life.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The node it runs on.
+    pub node: NodeId,
+    /// Its data directory.
+    pub directory: DirectoryId,
+    /// How many peers are configured to found the group, itself included.
+    pub peers: usize,
+    /// Questions to other nodes are numbered from here; above every number of its former lives, so that a late answer to
+    /// one of those is not taken for one of this.
+    pub first_number: u64,
+    /// The newest version of commands that this build understands.
+    pub version: u32,
+    /// Blobs that are on its disk.
+    pub blobs: BTreeSet<BlobId>,
+    /// How long a blob that nothing names is kept: the time a caller has to propose what names it. Long enough for a
+    /// proposal that is tried again, short enough that what was given up does not fill the disk.
+    pub blob_grace: Duration,
+    /// Settings of the group.
+    pub config: Config,
+}
+
+/// Why a replica does not take part.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The configured peers cannot be.
+    #[error(transparent)]
+    Bootstrap(#[from] BootstrapError),
+    /// What is on disk cannot be gone on with.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// There is a log, and no raft id it was written under.
+    #[error("data directory has a log but no raft id; remove this member and add it with an empty directory")]
+    Unbound,
+}
+
+/// A replica over one life of its process.
+pub struct Replica<M: Machine> {
+    options: Options,
+    stage: Stage<M>,
+    /// The time that was asked for last.
+    timer: Option<Now>,
+}
+
+enum Stage<M: Machine> {
+    Starting(Starting<M>),
+    Founding(Founding<M>),
+    Running(Box<Running<M>>),
+    Failed,
+}
+
+impl<M: Machine> Replica<M>
+where
+    M::Outcome: WireOutcome,
+{
+    /// A replica that starts with what its disk held. `machine` is in the state of a new group.
+    pub fn start(
+        now: Now,
+        options: Options,
+        loaded: Loaded,
+        machine: M,
+        out: &mut Vec<Output<M::Outcome>>,
+    ) -> Self {
+        let mut replica = Self { options, stage: Stage::Failed, timer: None };
+        if loaded.raft_id.is_none() && !loaded.is_empty() {
+            out.push(Output::Failed(StartError::Unbound));
+            return replica;
+        }
+        match loaded.raft_id {
+            Some(id) => replica.open(now, id, loaded, machine, out),
+            None => replica.ask_peers(now, machine, out),
+        }
+        replica.set_timer(out);
+        replica
+    }
+
+    /// Takes an input; what is to be done is appended to `out`.
+    pub fn handle(&mut self, now: Now, input: Input, out: &mut Vec<Output<M::Outcome>>) {
+        if matches!(input, Input::Timer) {
+            self.timer = None;
+        }
+        match input {
+            Input::Message { from, message: ReplicaMessage::BootstrapQuery { .. } } => {
+                let message = ReplicaMessage::BootstrapReport(self.report());
+                out.push(Output::Send { to: from, lane: Lane::Control, message });
+            }
+            input => self.handle_stage(now, input, out),
+        }
+        self.set_timer(out);
+    }
+
+    fn handle_stage(&mut self, now: Now, input: Input, out: &mut Vec<Output<M::Outcome>>) {
+        match (&mut self.stage, input) {
+            (Stage::Running(running), input) => running.handle(now, input, out),
+            (_, Input::Call { call, .. }) => {
+                let reply = Reply::Failed(ProposeError::NotLeader { leader: None });
+                out.push(Output::Reply { call, reply });
+            }
+            (Stage::Starting(starting), input) => {
+                let wish = starting.handle(now, input, &self.options, out);
+                self.begin(wish, out);
+            }
+            (Stage::Founding(_), Input::Persisted(FOUNDING_TICKET)) => self.founded(now, out),
+            (Stage::Founding(_) | Stage::Failed, _) => {}
+        }
+    }
+
+    /// What was written is durable: it takes part from now on.
+    fn founded(&mut self, now: Now, out: &mut Vec<Output<M::Outcome>>) {
+        if let Stage::Founding(founding) = std::mem::replace(&mut self.stage, Stage::Failed) {
+            let (id, loaded, machine) = founding.durable();
+            self.open(now, id, loaded, machine, out);
+        }
+    }
+
+    /// The protocol, once this replica takes part.
+    pub fn group(&self) -> Option<&RaftGroup<M>> {
+        match &self.stage {
+            Stage::Running(running) => Some(running.group()),
+            Stage::Starting(_) | Stage::Founding(_) | Stage::Failed => None,
+        }
+    }
+
+    /// The node that leads the group, as far as this replica knows.
+    pub fn leader_node(&self) -> Option<NodeId> {
+        match &self.stage {
+            Stage::Running(running) => running.leader_node(),
+            Stage::Starting(_) | Stage::Founding(_) | Stage::Failed => None,
+        }
+    }
+
+    /// The newest version of commands that a member understands, as it said in its hello. `None`: it has said nothing yet.
+    pub fn understood(&self, id: RaftId) -> Option<u32> {
+        match &self.stage {
+            Stage::Running(running) if running.group().id() == id => Some(self.options.version),
+            Stage::Running(running) => running.understood(id),
+            Stage::Starting(_) | Stage::Founding(_) | Stage::Failed => None,
+        }
+    }
+
+    /// What this node says to one that starts.
+    fn report(&self) -> Report {
+        let group = self.group();
+        let members = group.map(|group| group.roster().members().copied().collect());
+        let learners = group.map(|group| group.configuration().learners.clone()).unwrap_or_default();
+        Report { node: self.options.node, directory: self.options.directory, members, learners }
+    }
+
+    fn open(&mut self, now: Now, id: RaftId, loaded: Loaded, machine: M, out: &mut Vec<Output<M::Outcome>>) {
+        match RaftGroup::open(now, self.options.config.clone(), id, loaded, machine) {
+            Ok(group) => {
+                out.push(Output::Opened(id));
+                let mut running = Running::new(now, group, &self.options);
+                running.pump(now, out);
+                self.stage = Stage::Running(Box::new(running));
+            }
+            Err(error) => out.push(Output::Failed(error.into())),
+        }
+    }
+
+    fn set_timer(&mut self, out: &mut Vec<Output<M::Outcome>>) {
+        let next = match &self.stage {
+            Stage::Starting(starting) => Some(starting.next()),
+            Stage::Running(running) => Some(running.next_tick()),
+            Stage::Founding(_) | Stage::Failed => None,
+        };
+        if let Some(at) = next.filter(|at| self.timer != Some(*at)) {
+            self.timer = Some(at);
+            out.push(Output::Timer(at));
+        }
+    }
+}
+
+impl<M: Machine> fmt::Debug for Replica<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &self.stage {
+            Stage::Starting(_) => "starting",
+            Stage::Founding(_) => "founding",
+            Stage::Running(_) => "running",
+            Stage::Failed => "failed",
+        };
+        f.debug_struct("Replica")
+            .field("node", &self.options.node)
+            .field("stage", &stage)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,83 @@
+//! Blobs: stored on a quorum, fetched where they are missing, collected when nothing names them.
+
+use super::*;
+
+/// Stores a blob of five bytes and names it.
+fn named_blob(net: &mut Net, number: u64, text: &'static [u8]) -> BlobId {
+    let blob = BlobId::of(text);
+    let stored = net.reply(number, 70, Request::StoreBlob(Bytes::from_static(text)));
+    assert_eq!(stored, Reply::Stored(blob));
+    let command = [b"blob", &blob.hash[..]].concat();
+    assert!(matches!(net.reply(number, 71, Request::Propose(command.into())), Reply::Applied { .. }));
+    blob
+}
+
+fn holders(net: &Net, blob: BlobId) -> Vec<u64> {
+    net.blobs.keys().filter(|(_, it)| *it == blob).map(|(number, _)| *number).collect()
+}
+
+#[test]
+fn blob_is_stored_on_a_quorum_before_its_caller_may_name_it() {
+    let mut net = Net::founded(3);
+    let (leader, follower) = (net.leader().unwrap(), net.follower());
+    net.is_cut = Some(follower);
+    let stored = net.reply(leader, 1, Request::StoreBlob(Bytes::from_static(b"plan1")));
+    assert_eq!(stored, Reply::Stored(BlobId::of(b"plan1")));
+    assert_eq!(holders(&net, BlobId::of(b"plan1")).len(), 2);
+    let alone = net.reply(follower, 2, Request::StoreBlob(Bytes::from_static(b"plan2")));
+    assert!(matches!(alone, Reply::Failed(ProposeError::Quorum(QuorumError::Timeout(_)))), "{alone:?}");
+}
+
+#[test]
+fn voter_that_misses_a_blob_fetches_it_from_whoever_has_it() {
+    let mut net = Net::founded(3);
+    let (leader, follower) = (net.leader().unwrap(), net.follower());
+    net.is_cut = Some(follower);
+    let blob = named_blob(&mut net, leader, b"plan1");
+    assert!(!holders(&net, blob).contains(&follower));
+    net.is_cut = None;
+    net.run_until(|net| holders(net, blob).contains(&follower));
+    // One that is damaged is found when somebody asks for it, and fetched too.
+    net.blobs.remove(&(follower, blob));
+    net.input(follower, Input::BlobRead { blob, to: node(leader), bytes: None });
+    net.run_until(|net| holders(net, blob).contains(&follower));
+}
+
+#[test]
+fn member_that_joins_fetches_what_the_state_names() {
+    let mut net = Net::founded(3);
+    let leader = net.leader().unwrap();
+    let blob = named_blob(&mut net, leader, b"plan1");
+    let change = Change::Add { node: node(4), directory: directory(4) };
+    net.reply(leader, 1, Request::Change(change));
+    net.start(4, 4);
+    net.input(4, Input::PeerReached(node(leader)));
+    net.run_until(|net| holders(net, blob).contains(&4));
+}
+
+#[test]
+fn blob_that_nothing_names_is_removed_after_the_grace_and_not_before() {
+    let mut net = Net::founded(3);
+    let leader = net.leader().unwrap();
+    let blob = named_blob(&mut net, leader, b"plan1");
+    let since = net.now;
+    net.run_until(|net| net.now.since(since) > Duration::from_secs(25));
+    assert_eq!(holders(&net, blob).len(), 3, "it is named");
+    net.reply(leader, 80, Request::Propose(Bytes::from_static(b"forget")));
+    let forgotten = net.now;
+    net.run_until(|net| holders(net, blob).is_empty());
+    assert!(net.now.since(forgotten) >= Duration::from_secs(19), "{:?}", net.now.since(forgotten));
+}
+
+#[test]
+fn bytes_that_do_not_match_their_id_are_not_kept() {
+    let mut net = Net::founded(3);
+    let (leader, follower) = (net.leader().unwrap(), net.follower());
+    let (blob, bytes) = (BlobId::of(b"plan1"), Bytes::from_static(b"plan2"));
+    for message in
+        [ReplicaMessage::BlobPut { blob, bytes: bytes.clone() }, ReplicaMessage::BlobData { blob, bytes }]
+    {
+        net.input(follower, Input::Message { from: node(leader), message });
+    }
+    assert!(net.blobs.is_empty());
+}

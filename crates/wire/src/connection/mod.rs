@@ -1,0 +1,422 @@
+//! One connection between two nodes, from its handshake to whole messages: [`Link`], hello, and the table of who may say
+//! what, joined in the one right order. Node and simulator drive this same object.
+//!
+//! | state    | event                                  | next     | and                                          |
+//! | -------- | -------------------------------------- | -------- | -------------------------------------------- |
+//! | greeting | connected                              | greeting | our hello is queued; messages may follow it  |
+//! | greeting | accepted, the peer's hello fits        | admitted | our hello, event `Admitted`                  |
+//! | greeting | connected, the peer's hello fits       | admitted | event `Admitted`                             |
+//! | admitted | message that the peer's role may say   | admitted | event `Control`, `Bulk` or `Transfer`        |
+//! | any      | hello or message that must not be said | closed   | the peer is told why, if it can be           |
+//! | any      | bytes that are no frames of ours       | closed   |                                              |
+//!
+//! A transfer is handed over when it is complete. At most [`TRANSFERS_MAX`] of them, of [`TRANSFER_MAX`] bytes each, are put
+//! together at a time; the peer is told to stop one more. What is received is released at once: the buffers of a
+//! connection are bounded by those transfers and by the credit of its lane.
+//!
+//! It must never see a socket or a clock, nor know what a message means.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::{Bytes, BytesMut};
+use hyperscale_types::{NodeId, Now};
+
+use crate::class::Lane;
+use crate::counters::Counters;
+use crate::entropy::Entropy;
+use crate::hello::{Admission, HelloError, Local, Peer};
+use crate::identity::CertificateIdentity;
+use crate::kind::{Kind, MessageError};
+use crate::limits::TRANSFER_MAX;
+use crate::link::{Keys, Link, LinkError};
+use crate::messages::{Bulk, Control, Hello, bulk, control};
+use crate::mux::{Event, SendError, Sending};
+use crate::noise::HandshakeError;
+use crate::secret::SecretChoice;
+
+/// Transfers that are received at a time, and those that wait to be sent.
+pub const TRANSFERS_MAX: usize = 4;
+
+/// What all connections of a node share.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared<'a> {
+    /// Domain and secrets.
+    pub keys: &'a Keys,
+    /// What this node says of itself.
+    pub local: &'a Local,
+}
+
+/// Something to say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outgoing {
+    /// A message of the control lane.
+    Control(Control),
+    /// A message of the bulk lane.
+    Bulk(Bulk),
+    /// A transfer of the bulk lane: what is at its head, and its bytes.
+    Transfer(Bulk, Bytes),
+}
+
+/// Something that arrived.
+#[derive(Debug)]
+pub enum Incoming {
+    /// The peer is who it should be; what it says counts from now on.
+    Admitted(Peer),
+    /// A message of the control lane.
+    Control(Control),
+    /// A message of the bulk lane.
+    Bulk(Bulk),
+    /// A complete transfer.
+    Transfer(Bulk, Bytes),
+}
+
+/// Why a connection ended. It must be closed, after what waits was written.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    /// Frames, handshake, seal or streams are broken.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The peer is not one to talk to, or said what it must not.
+    #[error(transparent)]
+    Hello(#[from] HelloError),
+    /// The peer said that it will not talk to us.
+    #[error("refused by the peer: {0}")]
+    Refused(String),
+    /// The connection was closed before.
+    #[error("closed")]
+    Closed,
+}
+
+/// One end of one connection.
+#[derive(Debug)]
+pub struct Connection {
+    link: Link,
+    /// The side that connected greets first.
+    is_connector: bool,
+    /// Set once the lane is known.
+    admission: Option<Admission>,
+    proven: Option<CertificateIdentity>,
+    receiving: BTreeMap<u64, Receiving>,
+    sending: VecDeque<(Sending, Bytes)>,
+    is_closed: bool,
+}
+
+#[derive(Debug)]
+struct Receiving {
+    head: Bulk,
+    data: BytesMut,
+}
+
+impl Connection {
+    /// The side that connects, to the node with this id if it is known.
+    pub fn connect(
+        shared: Shared<'_>,
+        lane: Lane,
+        receiver: Option<NodeId>,
+        choice: SecretChoice,
+        entropy: &mut dyn Entropy,
+    ) -> Result<Self, HandshakeError> {
+        let link = Link::connect(shared.keys, lane, choice, entropy)?;
+        let mut connection = Self::new(link, true);
+        connection.enter_lane(None);
+        connection.greet(shared.local, receiver);
+        Ok(connection)
+    }
+
+    /// The side that was connected to.
+    pub fn accept() -> Self {
+        Self::new(Link::accept(), false)
+    }
+
+    /// Either side over mutual TLS, with what the peer's certificate proves.
+    pub fn over_tls(shared: Shared<'_>, lane: Lane, proven: CertificateIdentity, is_connector: bool) -> Self {
+        let receiver = proven.node;
+        let mut connection = Self::new(Link::over_tls(lane), is_connector);
+        connection.enter_lane(Some(proven));
+        if is_connector {
+            connection.greet(shared.local, Some(receiver));
+        }
+        connection
+    }
+
+    fn new(link: Link, is_connector: bool) -> Self {
+        Self {
+            link,
+            is_connector,
+            admission: None,
+            proven: None,
+            receiving: BTreeMap::new(),
+            sending: VecDeque::new(),
+            is_closed: false,
+        }
+    }
+
+    /// The peer, once it was admitted.
+    pub fn peer(&self) -> Option<&Peer> {
+        self.admission.as_ref()?.peer()
+    }
+
+    /// Whether nothing can be said or heard any more.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// What was refused on this connection.
+    pub fn counters(&self) -> &Counters {
+        self.link.counters()
+    }
+
+    /// Queues something to say. Before the peer was admitted it waits behind our hello.
+    pub fn send(&mut self, outgoing: &Outgoing) -> Result<(), SendError> {
+        if self.is_closed {
+            return Err(SendError::NoLane);
+        }
+        match outgoing {
+            Outgoing::Control(message) => self.link.send(message).map(|_| ()),
+            Outgoing::Bulk(message) => self.link.send(message).map(|_| ()),
+            Outgoing::Transfer(..) if self.sending.len() >= TRANSFERS_MAX => Err(SendError::Full),
+            Outgoing::Transfer(_, data) if data.len() as u64 > TRANSFER_MAX => Err(SendError::TooLarge),
+            Outgoing::Transfer(head, data) => {
+                let sending = self.link.begin(head)?;
+                self.sending.push_back((sending, data.clone()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends the next bytes for the socket, about one chunk; `false`: there are none now.
+    pub fn transmit(&mut self, now: Now, out: &mut Vec<u8>) -> bool {
+        self.feed_transfers();
+        self.link.transmit(now, out)
+    }
+
+    /// Takes bytes from the socket. After an error what waits may still be written, and then the connection is closed.
+    pub fn receive(
+        &mut self,
+        now: Now,
+        shared: Shared<'_>,
+        input: &[u8],
+        entropy: &mut dyn Entropy,
+        out: &mut Vec<Incoming>,
+    ) -> Result<(), ConnectionError> {
+        if self.is_closed {
+            return Err(ConnectionError::Closed);
+        }
+        let taken = self.take(now, shared, input, entropy, out);
+        self.is_closed = taken.is_err();
+        taken
+    }
+
+    fn take(
+        &mut self,
+        now: Now,
+        shared: Shared<'_>,
+        input: &[u8],
+        entropy: &mut dyn Entropy,
+        out: &mut Vec<Incoming>,
+    ) -> Result<(), ConnectionError> {
+        let mut events = Vec::new();
+        let received = self.link.receive(now, shared.keys, input, entropy, &mut events);
+        for event in events {
+            self.event(shared, event, out)?;
+        }
+        received.map_err(ConnectionError::from)
+    }
+
+    fn event(
+        &mut self,
+        shared: Shared<'_>,
+        event: Event,
+        out: &mut Vec<Incoming>,
+    ) -> Result<(), ConnectionError> {
+        if self.admission.is_none() {
+            self.enter_lane(self.proven.clone());
+        }
+        match event {
+            Event::Message { data, credit, .. } => {
+                let lane = self.link.lane();
+                let taken = match lane {
+                    Some(Lane::Bulk) => self.link.decode(&data).map(|(kind, it)| (kind, Envelopes::Bulk(it))),
+                    _ => self.link.decode(&data).map(|(kind, it)| (kind, Envelopes::Control(it))),
+                };
+                self.link.release(credit);
+                self.message(shared, taken, out)
+            }
+            Event::Begin { stream, head, credit } => {
+                let head = self.link.decode::<Bulk>(&head);
+                self.link.release(credit);
+                self.begin(stream, head)
+            }
+            Event::Data { stream, data, credit } => {
+                self.link.release(credit);
+                if let Some(receiving) = self.receiving.get_mut(&stream) {
+                    receiving.data.extend_from_slice(&data);
+                }
+                Ok(())
+            }
+            Event::End { stream } => {
+                let whole = self.receiving.remove(&stream);
+                out.extend(whole.map(|it| Incoming::Transfer(it.head, it.data.freeze())));
+                Ok(())
+            }
+            Event::Aborted { stream } => {
+                self.receiving.remove(&stream);
+                Ok(())
+            }
+            Event::Stopped { sending } => {
+                self.sending.retain(|(other, _)| *other != sending);
+                Ok(())
+            }
+        }
+    }
+
+    fn message(
+        &mut self,
+        shared: Shared<'_>,
+        decoded: Result<(Kind, Envelopes), MessageError>,
+        out: &mut Vec<Incoming>,
+    ) -> Result<(), ConnectionError> {
+        // A message of a newer version is left out; its sender gets no answer and asks otherwise.
+        let Ok((kind, message)) = decoded else { return Ok(()) };
+        if let Some(refused) = message.refusal() {
+            return Err(ConnectionError::Refused(refused));
+        }
+        if let Some(hello) = message.hello() {
+            let hello = hello.clone();
+            return self.admit(shared.local, &hello, out);
+        }
+        self.check(kind)?;
+        out.push(match message {
+            Envelopes::Control(message) => Incoming::Control(message),
+            Envelopes::Bulk(message) => Incoming::Bulk(message),
+        });
+        Ok(())
+    }
+
+    fn admit(
+        &mut self,
+        local: &Local,
+        hello: &Hello,
+        out: &mut Vec<Incoming>,
+    ) -> Result<(), ConnectionError> {
+        let Some(admission) = &mut self.admission else { return Err(HelloError::OutOfOrder.into()) };
+        match admission.admit(local, hello, self.link.counters_mut()) {
+            Ok(peer) => {
+                let peer = peer.clone();
+                if !self.is_connector {
+                    self.greet(local, Some(peer.node));
+                }
+                out.push(Incoming::Admitted(peer));
+                Ok(())
+            }
+            Err(error) => {
+                self.tell(&error);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        stream: u64,
+        head: Result<(Kind, Bulk), MessageError>,
+    ) -> Result<(), ConnectionError> {
+        let (kind, head) = match head {
+            Ok(head) if self.receiving.len() < TRANSFERS_MAX => head,
+            _ => {
+                if let Some(mux) = self.link.mux() {
+                    mux.stop(stream);
+                }
+                return Ok(());
+            }
+        };
+        self.check(kind)?;
+        self.receiving.insert(stream, Receiving { head, data: BytesMut::new() });
+        Ok(())
+    }
+
+    /// Whether the peer may say this, and said hello before.
+    fn check(&mut self, kind: Kind) -> Result<(), ConnectionError> {
+        let Some(admission) = &self.admission else { return Err(HelloError::OutOfOrder.into()) };
+        let permitted = admission.check(kind, self.link.counters_mut());
+        if let Err(error) = &permitted {
+            self.tell(error);
+        }
+        permitted.map_err(ConnectionError::from)
+    }
+
+    /// The peer is told why it is not talked to. If that cannot be said either, the connection just ends.
+    fn tell(&mut self, error: &HelloError) {
+        let error = error.to_message();
+        let _ = match self.link.lane() {
+            Some(Lane::Bulk) => {
+                self.link.send(&Bulk { body: Some(bulk::Body::Error(error)), ..Bulk::default() })
+            }
+            _ => self.link.send(&Control { body: Some(control::Body::Error(error)), ..Control::default() }),
+        };
+    }
+
+    fn enter_lane(&mut self, proven: Option<CertificateIdentity>) {
+        self.proven.clone_from(&proven);
+        self.admission = self.link.lane().map(|lane| Admission::new(lane, proven));
+    }
+
+    fn greet(&mut self, local: &Local, receiver: Option<NodeId>) {
+        let Some(admission) = &self.admission else { return };
+        let hello = admission.greet(local, receiver);
+        // Nothing was queued before it.
+        let _ = match self.link.lane() {
+            Some(Lane::Bulk) => {
+                self.link.send(&Bulk { body: Some(bulk::Body::Hello(hello)), ..Bulk::default() })
+            }
+            _ => self.link.send(&Control { body: Some(control::Body::Hello(hello)), ..Control::default() }),
+        };
+    }
+
+    /// Gives the streams as much of the transfers as they take.
+    fn feed_transfers(&mut self) {
+        let Some(mux) = self.link.mux() else { return };
+        self.sending.retain_mut(|(sending, data)| {
+            let room = mux.room(*sending).min(data.len());
+            if room > 0 && mux.push(*sending, data.split_to(room)).is_err() {
+                return false;
+            }
+            let is_whole = data.is_empty();
+            if is_whole {
+                // It can only be gone already: then there is nothing to finish.
+                let _ = mux.finish(*sending);
+            }
+            !is_whole
+        });
+    }
+}
+
+/// A message of either plane.
+enum Envelopes {
+    Control(Control),
+    Bulk(Bulk),
+}
+
+impl Envelopes {
+    fn hello(&self) -> Option<&Hello> {
+        match self {
+            Self::Control(Control { body: Some(control::Body::Hello(hello)), .. })
+            | Self::Bulk(Bulk { body: Some(bulk::Body::Hello(hello)), .. }) => Some(hello),
+            _ => None,
+        }
+    }
+
+    /// An error that answers nothing ends the connection.
+    fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Control(Control { body: Some(control::Body::Error(error)), answer: false, .. })
+            | Self::Bulk(Bulk { body: Some(bulk::Body::Error(error)), answer: false, .. }) => {
+                Some(error.message.clone())
+            }
+            _ => None,
+        }
+    }
+}
