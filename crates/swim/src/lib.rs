@@ -83,7 +83,7 @@ pub use load::LoadLevel;
 pub use machine::{Identity, MemberView, Sizes, Swim};
 pub use message::{Datagram, MemberUpdate, Message, PAGE_MAX, Peer, Sender, StreamBody, StreamMessage};
 pub use probe::{ASTRAY_MAX, RELAYS_MAX};
-pub use suspicion::{CONFIRMATIONS_MAX, WITNESSES_MAX, Witnesses};
+pub use suspicion::{CONFIRMATIONS_MAX, SuspicionTimeouts, WITNESSES_MAX, Witnesses};
 pub use table::TOMBS_MAX;
 pub use workers::{
     GRAVES_MAX, WORKER_UPDATE_STALE_AFTER, WORKER_UPDATES_MAX, WorkerMembership, WorkerReport,

@@ -25,9 +25,7 @@ pub struct Witnesses([Option<NodeId>; WITNESSES_MAX]);
 impl Witnesses {
     /// One witness.
     pub fn one(node: NodeId) -> Self {
-        let mut witnesses = Self::default();
-        witnesses.add(node);
-        witnesses
+        Self::from_iter([node])
     }
 
     /// The nodes, oldest first.
@@ -50,14 +48,62 @@ impl Witnesses {
     }
 }
 
+impl FromIterator<NodeId> for Witnesses {
+    /// The first [`WITNESSES_MAX`] of them, each once.
+    fn from_iter<I: IntoIterator<Item = NodeId>>(nodes: I) -> Self {
+        let mut witnesses = Self::default();
+        for node in nodes {
+            witnesses.add(node);
+        }
+        witnesses
+    }
+}
+
+/// The formula above with the numbers of one suspicion; they are fixed when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuspicionTimeouts {
+    min: Duration,
+    max: Duration,
+    /// Confirmations that bring the timeout to its minimum (K).
+    confirmations_needed: usize,
+}
+
+impl SuspicionTimeouts {
+    /// `period` is T, `members` is n: everyone who is alive or suspected, and the node itself.
+    pub fn new(config: &SuspicionConfig, period: Duration, members: usize, mode: Lifeguard) -> Self {
+        let min = config.timeout_min(period, members);
+        match mode {
+            Lifeguard::On => Self {
+                min,
+                max: min * config.beta.get(),
+                confirmations_needed: members.saturating_sub(2).min(CONFIRMATIONS_MAX),
+            },
+            Lifeguard::Off => Self { min, max: min, confirmations_needed: 0 },
+        }
+    }
+
+    /// The timeout with all confirmations that could come.
+    pub fn min(&self) -> Duration {
+        self.min
+    }
+
+    /// The timeout with this many confirmations (C).
+    pub fn with(&self, confirmations: usize) -> Duration {
+        if self.confirmations_needed == 0 {
+            return self.min;
+        }
+        let share = ((confirmations + 1) as f64).ln() / ((self.confirmations_needed + 1) as f64).ln();
+        let shrunk =
+            self.max.as_secs_f64() - self.max.saturating_sub(self.min).as_secs_f64() * share.clamp(0.0, 1.0);
+        Duration::from_secs_f64(shrunk).max(self.min)
+    }
+}
+
 /// One suspicion of one identity of a member.
 #[derive(Clone, Debug)]
 pub(crate) struct Suspicion {
     started: Now,
-    timeout_min: Duration,
-    timeout_max: Duration,
-    /// Confirmations that bring the timeout to its minimum (K).
-    confirmations_needed: usize,
+    timeouts: SuspicionTimeouts,
     confirmations: usize,
     witnesses: Witnesses,
     /// What holds of a subject that does not contradict: dead, or left if somebody said so.
@@ -65,38 +111,14 @@ pub(crate) struct Suspicion {
 }
 
 impl Suspicion {
-    /// `period` is T, `members` is n: everyone who is alive or suspected, and the node itself.
-    pub(crate) fn new(
-        now: Now,
-        accuser: NodeId,
-        config: &SuspicionConfig,
-        period: Duration,
-        members: usize,
-        mode: Lifeguard,
-    ) -> Self {
-        let timeout_min = config.timeout_min(period, members);
-        let (timeout_max, confirmations_needed) = match mode {
-            Lifeguard::On => {
-                (timeout_min * config.beta.get(), members.saturating_sub(2).min(CONFIRMATIONS_MAX))
-            }
-            Lifeguard::Off => (timeout_min, 0),
-        };
-        let witnesses = Witnesses::one(accuser);
-        let verdict = Status::Dead;
-        Self {
-            started: now,
-            timeout_min,
-            timeout_max,
-            confirmations_needed,
-            confirmations: 0,
-            witnesses,
-            verdict,
-        }
+    pub(crate) fn new(now: Now, accuser: NodeId, timeouts: SuspicionTimeouts) -> Self {
+        let (witnesses, verdict) = (Witnesses::one(accuser), Status::Dead);
+        Self { started: now, timeouts, confirmations: 0, witnesses, verdict }
     }
 
     /// Counts an accuser; true if it was new and moved the deadline.
     pub(crate) fn confirm(&mut self, accuser: NodeId) -> bool {
-        if self.confirmations >= self.confirmations_needed || !self.witnesses.add(accuser) {
+        if self.confirmations >= self.timeouts.confirmations_needed || !self.witnesses.add(accuser) {
             return false;
         }
         self.confirmations += 1;
@@ -105,7 +127,7 @@ impl Suspicion {
 
     /// Somebody already takes the subject for dead, or says that it left: no need to wait for confirmations.
     pub(crate) fn hasten(&mut self, gone: Status) {
-        self.confirmations = self.confirmations_needed;
+        self.confirmations = self.timeouts.confirmations_needed;
         self.verdict = self.verdict.max(gone);
     }
 
@@ -124,13 +146,7 @@ impl Suspicion {
     }
 
     fn timeout(&self) -> Duration {
-        if self.confirmations_needed == 0 {
-            return self.timeout_min;
-        }
-        let share = ((self.confirmations + 1) as f64).ln() / ((self.confirmations_needed + 1) as f64).ln();
-        let shrunk = self.timeout_max.as_secs_f64()
-            - self.timeout_max.saturating_sub(self.timeout_min).as_secs_f64() * share.clamp(0.0, 1.0);
-        Duration::from_secs_f64(shrunk).max(self.timeout_min)
+        self.timeouts.with(self.confirmations)
     }
 }
 
@@ -145,7 +161,9 @@ mod tests {
     }
 
     fn suspicion(members: usize) -> Suspicion {
-        Suspicion::new(Now::ZERO, node(1), &SuspicionConfig::default(), PERIOD, members, Lifeguard::On)
+        let config = SuspicionConfig::default();
+        let timeouts = SuspicionTimeouts::new(&config, PERIOD, members, Lifeguard::On);
+        Suspicion::new(Now::ZERO, node(1), timeouts)
     }
 
     fn timeouts(members: usize) -> Vec<f64> {
@@ -168,7 +186,7 @@ mod tests {
 
     #[test]
     fn timeout_follows_the_formula_between_powers_of_ten() {
-        let min = suspicion(128).timeout_min.as_secs_f64();
+        let min = suspicion(128).timeouts.min().as_secs_f64();
         assert!((min - 3.0 * 128f64.log10()).abs() < 1e-6, "{min}");
     }
 
@@ -210,7 +228,8 @@ mod tests {
     #[test]
     fn without_lifeguard_the_timeout_is_the_minimum() {
         let config = SuspicionConfig::default();
-        let it = Suspicion::new(Now::ZERO, node(1), &config, PERIOD, 10, Lifeguard::Off);
+        let timeouts = SuspicionTimeouts::new(&config, PERIOD, 10, Lifeguard::Off);
+        let it = Suspicion::new(Now::ZERO, node(1), timeouts);
         assert_eq!(it.deadline(), Now::after_start(Duration::from_secs(3)));
     }
 }

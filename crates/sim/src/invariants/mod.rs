@@ -81,6 +81,8 @@ pub enum What<'a> {
         /// The updates.
         members: &'a [MemberUpdate],
     },
+    /// Another node's view arrives in anti-entropy; the core has not seen it yet.
+    Listed(&'a [MemberUpdate]),
     /// The core sends a datagram.
     Sent {
         /// To whom.

@@ -1,4 +1,12 @@
-//! A suspicion ends when it must: not before its least time and not after its longest, because nothing restarts it.
+//! A suspicion ends when it must: not before the time that its confirmations leave, and not after its longest.
+//!
+//! What is due follows from what the node had, without tolerance:
+//! - A suspicion is one of an identity (boot and incarnation). Accused of a newer incarnation, a suspect gets a new timer with
+//!   the number of members of that moment, although nothing is told to the layers above: the transitions show when.
+//! - The number of members is counted along with the transitions. A node tells of what it did only when it is done, and
+//!   others may have come or gone within the same input.
+//! - The accusers of the death are the confirmations that there were. Only a peer that takes the same identity for gone, and
+//!   says so in anti-entropy, shortens a suspicion further, to its minimum.
 //!
 //! The least time is what the node's own clock shows, to the nanosecond: a clock that jumps ends suspicions early for everybody
 //! else, and the node cannot know. The longest is true time, and only in calm weather.
@@ -6,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hyperscale_swim::{Cause, Event};
+use hyperscale_swim::{AuditEntry, Cause, Claim, MemberUpdate, Status, SuspicionTimeouts};
 use hyperscale_types::{NodeId, Now};
 
 use super::{Invariant, Seen, Verdict, What};
@@ -15,22 +23,31 @@ use crate::moment::Moment;
 /// Clocks that run slow, and the period a node that slept waits more.
 const SLACK: Duration = Duration::from_secs(3);
 
-/// A running suspicion: when it began, truly and on the node's clock, and how long it may take.
+/// A running suspicion: of what, since when, truly and on the node's clock, and how long it may take.
 #[derive(Clone, Copy, Debug)]
 struct Running {
+    claim: Claim,
     since: Moment,
     began: Now,
-    least: Duration,
-    longest: Duration,
+    timeouts: SuspicionTimeouts,
+    /// Whether a peer said that the suspect is gone.
+    is_shortest: bool,
 }
 
-/// Suspicions per node and suspect.
+/// What is known of one node.
+#[derive(Debug, Default)]
+struct View {
+    /// Everybody that lives or is suspected but the node itself, after the last transition that was shown.
+    others: usize,
+    running: BTreeMap<NodeId, Running>,
+    /// Who is gone by the list that is dealt with.
+    listed: Vec<(NodeId, Claim)>,
+}
+
+/// Suspicions of every node.
 #[derive(Debug, Default)]
 pub(super) struct SuspicionTime {
-    running: BTreeMap<(usize, NodeId), Running>,
-    /// Members each node had when it took up its present input, less those that it has said to be gone since: it tells of
-    /// what it did only when it is done, and other members may have come by then.
-    members: BTreeMap<usize, usize>,
+    views: BTreeMap<usize, View>,
 }
 
 impl Invariant for SuspicionTime {
@@ -39,67 +56,72 @@ impl Invariant for SuspicionTime {
     }
 
     fn see(&mut self, seen: &Seen<'_>) -> Verdict {
+        let view = self.views.entry(seen.node).or_default();
         match &seen.what {
-            What::Started => {
-                self.running.retain(|(node, _), _| *node != seen.node);
-                self.members.remove(&seen.node);
-            }
-            What::Handled => {
-                self.members.insert(seen.node, seen.swim.live_count());
-            }
-            What::Event(Event::Suspected { node, .. }) => {
-                let running = self.begun(seen);
-                self.running.insert((seen.node, *node), running);
-            }
-            What::Event(Event::Refuted { node }) => {
-                self.running.remove(&(seen.node, *node));
-            }
-            What::Event(Event::Joined { peer, .. }) => {
-                self.running.remove(&(seen.node, peer.node));
-            }
-            What::Event(Event::Left { node }) => {
-                self.end(seen, *node);
-            }
-            What::Event(Event::Died { node, cause, .. }) => {
-                if let (Some(running), Cause::SuspicionExpired) = (self.end(seen, *node), cause) {
-                    return judge(seen, *node, running);
-                }
-            }
+            What::Started => *view = View::default(),
+            What::Listed(members) => view.listed = gone(members),
+            What::Transition(entry) => return view.changes(seen, entry),
+            What::Handled => view.settle(seen),
             _ => {}
         }
         Ok(())
     }
 }
 
-impl SuspicionTime {
-    fn begun(&self, seen: &Seen<'_>) -> Running {
-        let (before, after) = (self.members.get(&seen.node).copied().unwrap_or(1), seen.swim.live_count());
-        let config = seen.swim.config();
-        let least = |members| config.suspicion.timeout_min(config.probe.period, members);
-        Running {
-            since: seen.at,
-            began: seen.clock.read(seen.at),
-            least: least(before.min(after)),
-            longest: least(before.max(after)) * config.suspicion.beta.get(),
+impl View {
+    fn changes(&mut self, seen: &Seen<'_>, entry: &AuditEntry) -> Verdict {
+        let is_live = |claim: Option<Claim>| claim.is_some_and(|claim| claim.status.is_live());
+        self.others = self.others.saturating_add(usize::from(is_live(entry.after)));
+        self.others = self.others.saturating_sub(usize::from(is_live(entry.before)));
+        let ended = self.running.remove(&entry.node);
+        match (entry.after, ended) {
+            (Some(claim), _) if claim.status == Status::Suspect => {
+                self.running.insert(entry.node, self.begun(seen, entry.at, claim));
+                Ok(())
+            }
+            (Some(_), Some(running)) if entry.cause == Cause::SuspicionExpired => judge(seen, entry, running),
+            _ => Ok(()),
         }
     }
 
-    /// A member is gone; the suspicion that ran.
-    fn end(&mut self, seen: &Seen<'_>, node: NodeId) -> Option<Running> {
-        if let Some(members) = self.members.get_mut(&seen.node) {
-            *members = members.saturating_sub(1);
+    fn begun(&self, seen: &Seen<'_>, began: Now, claim: Claim) -> Running {
+        let config = seen.swim.config();
+        let (period, members) = (config.probe.period, self.others + 1);
+        let timeouts = SuspicionTimeouts::new(&config.suspicion, period, members, config.lifeguard);
+        Running { claim, since: seen.at, began, timeouts, is_shortest: false }
+    }
+
+    /// The node is done with its input.
+    fn settle(&mut self, seen: &Seen<'_>) {
+        for (node, claim) in std::mem::take(&mut self.listed) {
+            if let Some(running) = self.running.get_mut(&node)
+                && running.claim.identity() == claim.identity()
+            {
+                running.is_shortest = true;
+            }
         }
-        self.running.remove(&(seen.node, node))
+        // A node keeps so many transitions of one input only.
+        self.others = seen.swim.live_count() - 1;
     }
 }
 
-fn judge(seen: &Seen<'_>, node: NodeId, running: Running) -> Verdict {
-    let Running { since, began, least, longest } = running;
-    let waited = seen.clock.read(seen.at).since(began);
+/// Who is gone by a list.
+fn gone(members: &[MemberUpdate]) -> Vec<(NodeId, Claim)> {
+    let gone = members.iter().filter(|update| !update.claim.status.is_live());
+    gone.map(|update| (update.peer.node, update.claim)).collect()
+}
+
+fn judge(seen: &Seen<'_>, death: &AuditEntry, running: Running) -> Verdict {
+    let Running { since, began, timeouts, is_shortest, .. } = running;
+    let (node, confirmations) = (death.node, death.witnesses.iter().count().saturating_sub(1));
+    let least = if is_shortest { timeouts.min() } else { timeouts.with(confirmations) };
+    let waited = death.at.since(began);
     if waited < least {
-        return Err(format!("declared {node} dead after {waited:?}, {least:?} at least were due"));
+        return Err(format!(
+            "declared {node} dead after {waited:?}, {least:?} at least were due with {confirmations} confirmations"
+        ));
     }
-    let took = seen.at.since(since);
+    let (took, longest) = (seen.at.since(since), timeouts.with(0));
     let is_calm = seen.truth.is_calm(seen.at, took.as_secs() + 1);
     if is_calm && took > longest + SLACK {
         return Err(format!("{node} stayed suspected for {took:?}, {longest:?} at most were due"));
@@ -108,39 +130,4 @@ fn judge(seen: &Seen<'_>, node: NodeId, running: Running) -> Verdict {
 }
 
 #[cfg(test)]
-mod tests {
-    use hyperscale_swim::Witnesses;
-
-    use super::*;
-    use crate::invariants::scene::Scene;
-    use crate::world::id_of;
-
-    /// A suspicion of the second node that begins in second 1 and ends in that one; in between the clock jumps.
-    fn verdict(ends: u64, jump: Duration) -> Verdict {
-        let (mut scene, mut judge) = (Scene::of(&[0, 0]), SuspicionTime::default());
-        let (node, witnesses) = (id_of(1), Witnesses::default());
-        let suspected = Event::Suspected { node, cause: Cause::ProbeFailed, witnesses };
-        scene.ask(&mut judge, 0, 1, What::Event(&suspected)).unwrap();
-        scene.clock.jump(Moment::seconds(1), jump);
-        let died = Event::Died { node, cause: Cause::SuspicionExpired, witnesses };
-        scene.ask(&mut judge, 0, ends, What::Event(&died))
-    }
-
-    #[test]
-    fn death_a_second_too_early_is_objected_to() {
-        assert!(verdict(3, Duration::ZERO).is_err());
-        assert_eq!(verdict(4, Duration::ZERO), Ok(()));
-    }
-
-    #[test]
-    fn clock_that_jumped_may_end_a_suspicion_early() {
-        assert_eq!(verdict(2, Duration::from_secs(2)), Ok(()));
-        assert!(verdict(2, Duration::from_secs(1)).is_err());
-    }
-
-    #[test]
-    fn suspicion_that_lasts_too_long_in_calm_weather_is_objected_to() {
-        assert_eq!(verdict(22, Duration::ZERO), Ok(()));
-        assert!(verdict(23, Duration::ZERO).is_err());
-    }
-}
+mod tests;

@@ -40,6 +40,9 @@ impl World {
         }
         let Some(message) = self.reread(to, message) else { return };
         self.show(to, What::Heard { from: message.from.peer.node, boot: message.from.boot });
+        if let StreamBody::MemberDifference { members, .. } = &message.body {
+            self.show(to, What::Listed(members));
+        }
         self.handle(to, Input::Stream(message));
     }
 

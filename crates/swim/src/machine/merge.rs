@@ -17,7 +17,7 @@ use crate::audit::{AuditEntry, Cause};
 use crate::claim::{Claim, Status};
 use crate::io::{Destination, Event};
 use crate::message::{MemberUpdate, Message};
-use crate::suspicion::{Suspicion, Witnesses};
+use crate::suspicion::{Suspicion, SuspicionTimeouts, Witnesses};
 use crate::table::Slot;
 
 /// Accusations told to their subjects per period, each subject once; more are withheld and counted.
@@ -244,7 +244,7 @@ impl Swim {
     ) {
         let (period, size) = (self.config.probe.period, self.cluster_size());
         let (config, mode) = (&self.config.suspicion, self.config.lifeguard);
-        let suspicion = Suspicion::new(turn.now, accuser, config, period, size, mode);
+        let suspicion = Suspicion::new(turn.now, accuser, SuspicionTimeouts::new(config, period, size, mode));
         let witnesses = suspicion.witnesses();
         self.suspicions.insert(slot, suspicion);
         let member = self.members.get(slot);
@@ -289,6 +289,7 @@ impl Swim {
         true
     }
 
+    /// Audits a transition: another life, another status, or an accusation of a newer identity, whose timer begins then.
     pub(super) fn record(
         &mut self,
         at: Now,
@@ -298,9 +299,9 @@ impl Swim {
         cause: Cause,
         witnesses: Witnesses,
     ) {
-        let changed =
-            before.map(|claim| (claim.boot, claim.status)) != after.map(|claim| (claim.boot, claim.status));
-        if changed {
+        let state = |claim: Option<Claim>| claim.map(|claim| (claim.boot, claim.status));
+        let is_accused = after.is_some_and(|claim| claim.status == Status::Suspect);
+        if state(before) != state(after) || is_accused {
             self.audit.push(AuditEntry { at, node, before, after, cause, witnesses });
         }
     }

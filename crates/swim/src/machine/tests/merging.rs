@@ -4,8 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::audit::Cause;
+use crate::awareness::Lifeguard;
 use crate::claim::tests::any_claim;
+use crate::config::SuspicionConfig;
 use crate::machine::merge::BOOT_STEP_BY_HEARSAY;
+use crate::suspicion::SuspicionTimeouts;
 
 fn died(actions: &[Action]) -> usize {
     events(actions).iter().filter(|event| matches!(event, Event::Died { .. })).count()
@@ -225,6 +228,24 @@ fn every_transition_is_audited_with_cause_and_witnesses() {
     );
     let death = rig.swim.audit().filter(|entry| entry.node == node(2)).last().unwrap();
     assert!(death.witnesses.iter().any(|witness| witness == node(4)));
+}
+
+#[test]
+fn suspect_that_is_accused_of_a_newer_incarnation_gets_a_new_timer_and_the_audit_tells_when() {
+    let mut rig = Rig::among([2, 3, 4]);
+    rig.gossip(3, &[update(2, 0, Status::Suspect, 4)]);
+    rig.advance(secs(1.0));
+    let actions = rig.gossip(3, &[update(2, 1, Status::Suspect, 3)]);
+    assert!(!events(&actions).iter().any(|event| matches!(event, Event::Suspected { .. })), "{actions:?}");
+    rig.advance(secs(30.0));
+    let of_two: Vec<_> = rig.swim.audit().filter(|entry| entry.node == node(2)).copied().collect();
+    let [_, first, second, death] = &of_two[..] else { panic!("{of_two:?}") };
+    assert_eq!(second.at.since(first.at), secs(1.0));
+    assert_eq!(second.after.map(|claim| claim.incarnation), Some(Incarnation(1)));
+    // This node's own probe confirms; the accusers of the older incarnation do not.
+    assert_eq!(death.witnesses.iter().collect::<Vec<_>>(), [node(3), node(ME)]);
+    let timeouts = SuspicionTimeouts::new(&SuspicionConfig::default(), secs(1.0), 4, Lifeguard::On);
+    assert_eq!(death.at.since(second.at), timeouts.with(1));
 }
 
 proptest! {
