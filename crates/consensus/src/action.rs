@@ -141,7 +141,12 @@ pub enum Event {
     /// The configuration is another one.
     ConfigurationChanged(Configuration),
     /// A learner was close for long enough; it is being made a voter.
-    Promoting(RaftId),
+    Promoting {
+        /// Who it is.
+        id: RaftId,
+        /// The entry that makes it one.
+        index: u64,
+    },
     /// Leadership is being handed over.
     Transferring {
         /// To whom.

@@ -13,8 +13,9 @@ use crate::id::RaftId;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     pub(crate) id: RaftId,
-    /// Entries it is behind.
-    pub(crate) lag: u64,
+    /// Entries it is behind. `None` if what it lacks is no longer in the log: then it waits for a snapshot, and may have nothing
+    /// at all, however short the log is.
+    pub(crate) lag: Option<u64>,
     /// Whether it answered lately.
     pub(crate) is_heard: bool,
 }
@@ -35,7 +36,8 @@ impl Promotions {
         stable: Duration,
     ) -> Option<RaftId> {
         let before = std::mem::take(&mut self.close_since);
-        for learner in learners.filter(|learner| learner.is_heard && learner.lag <= lag_max) {
+        let is_close = |learner: &Standing| learner.lag.is_some_and(|lag| lag <= lag_max);
+        for learner in learners.filter(|learner| learner.is_heard && is_close(learner)) {
             let since = before.get(&learner.id).copied().unwrap_or(now);
             self.close_since.insert(learner.id, since);
         }
@@ -52,7 +54,7 @@ mod tests {
     use super::*;
 
     fn observe(promotions: &mut Promotions, second: u64, lag: u64, is_heard: bool) -> Option<RaftId> {
-        let learner = Standing { id: RaftId::FIRST, lag, is_heard };
+        let learner = Standing { id: RaftId::FIRST, lag: Some(lag), is_heard };
         let now = Now::after_start(Duration::from_secs(second));
         promotions.observe(now, std::iter::once(learner), 250, Duration::from_secs(10))
     }
@@ -73,6 +75,16 @@ mod tests {
         observe(&mut promotions, 6, 0, true);
         assert_eq!(observe(&mut promotions, 12, 0, true), None);
         assert_eq!(observe(&mut promotions, 16, 0, true), Some(RaftId::FIRST));
+    }
+
+    #[test]
+    fn learner_that_needs_a_snapshot_is_not_close() {
+        let mut promotions = Promotions::default();
+        let learner = Standing { id: RaftId::FIRST, lag: None, is_heard: true };
+        for second in 0..100 {
+            let now = Now::after_start(Duration::from_secs(second));
+            assert_eq!(promotions.observe(now, std::iter::once(learner), 250, Duration::ZERO), None);
+        }
     }
 
     #[test]

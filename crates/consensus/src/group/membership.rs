@@ -96,15 +96,15 @@ impl<M: Machine> RaftGroup<M> {
 
     /// Makes a learner a voter that was close for long enough.
     pub(super) fn promote(&mut self, now: Now) {
-        let last = self.last_index();
+        let (first, last) = (self.raft.raft.raft_log.first_index(), self.last_index());
         let learners = self.configuration.learners.iter().filter_map(|id| {
             let progress = self.raft.raft.prs().get(id.get())?;
             let is_heard = self.contacts.is_heard(*id, now, self.config.election_min);
-            let (lag, is_heard) = if bug!(self.config.bugs, PromoteLearnerByTimeout) {
-                (0, true)
-            } else {
-                (last.saturating_sub(progress.matched), is_heard)
-            };
+            if bug!(self.config.bugs, PromoteLearnerByTimeout) {
+                return Some(Standing { id: *id, lag: Some(0), is_heard: true });
+            }
+            let has_state = progress.matched + 1 >= first;
+            let lag = has_state.then(|| last.saturating_sub(progress.matched));
             Some(Standing { id: *id, lag, is_heard })
         });
         let (lag_max, stable) = (self.config.learner_lag_max, self.config.learner_stable);
@@ -112,7 +112,7 @@ impl<M: Machine> RaftGroup<M> {
         let change = ConfigurationChange { steps: vec![ConfigurationStep::AddVoter(id)], member: None };
         if self.propose_change(now, None, &change).is_ok() {
             self.promotions.clear();
-            self.events.push(Event::Promoting(id));
+            self.events.push(Event::Promoting { id, index: self.last_index() });
         }
     }
 

@@ -76,6 +76,8 @@ pub(crate) struct Cluster {
     pub(crate) in_flight: VecDeque<Message>,
     /// Nothing goes from the first to the second.
     pub(crate) cut: BTreeSet<(RaftId, RaftId)>,
+    /// Messages of this kind never arrive.
+    pub(crate) lost: Option<MessageKind>,
     /// Everything that was sent, by kind.
     pub(crate) sent: Vec<Message>,
     proposals: u64,
@@ -105,6 +107,7 @@ impl Cluster {
             nodes: BTreeMap::new(),
             in_flight: VecDeque::new(),
             cut: BTreeSet::new(),
+            lost: None,
             sent: Vec::new(),
             proposals: 0,
         };
@@ -212,7 +215,7 @@ impl Cluster {
     pub(crate) fn deliver(&mut self) {
         while let Some(message) = self.in_flight.pop_front() {
             let (now, to) = (self.now, message.to);
-            if self.cut.contains(&(message.from, to)) {
+            if self.cut.contains(&(message.from, to)) || self.lost == Some(message.kind) {
                 continue;
             }
             let sender = self.node_of(message.from);

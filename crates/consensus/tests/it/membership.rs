@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_consensus::storage::MemoryDisk;
 use hyperscale_consensus::{
-    COMMAND_BYTES_MAX, Change, ChangeError, Config, Event, LogGroup, ProposalId, ProposeError, RaftId, Role,
-    TransferError,
+    COMMAND_BYTES_MAX, Change, ChangeError, Config, Event, LogGroup, MessageKind, ProposalId, ProposeError,
+    RaftId, Role, TransferError,
 };
 use hyperscale_types::NodeId;
 
@@ -49,7 +49,7 @@ fn newcomer_listens_first_and_votes_when_close_for_ten_seconds() {
     cluster.run_seconds(5);
     assert_eq!(cluster.group(leader).configuration().voters, [id(1), id(2), id(3), id(4)]);
     assert!(!cluster.group(leader).configuration().is_joint());
-    assert!(cluster.has_event(leader, |event| *event == Event::Promoting(id(4))));
+    assert!(cluster.has_event(leader, |event| matches!(event, Event::Promoting { id, .. } if id.get() == 4)));
     for number in 1..=4 {
         assert_eq!(cluster.group(id(number)).configuration().voters.len(), 4);
     }
@@ -61,6 +61,22 @@ fn silent_learner_is_never_promoted() {
     cluster.stop(id(4));
     cluster.run_seconds(120);
     assert_eq!(cluster.group(leader).configuration().learners, [id(4)]);
+}
+
+#[test]
+fn learner_whose_snapshot_is_lost_is_not_promoted_however_short_the_log_is() {
+    let mut cluster = Cluster::new(3);
+    let leader = cluster.elect();
+    add(&mut cluster, leader, 4, 4).unwrap();
+    cluster.add(id(4), MemoryDisk::default());
+    cluster.lost = Some(MessageKind::Snapshot);
+    cluster.run_seconds(60);
+    assert!(cluster.group(leader).last_index() < Config::lan().learner_lag_max);
+    assert_eq!(cluster.group(id(4)).last_index(), 0, "it hears heartbeats and has nothing");
+    assert_eq!(cluster.group(leader).configuration().learners, [id(4)]);
+    cluster.lost = None;
+    cluster.run_seconds(30);
+    assert_eq!(cluster.group(leader).configuration().voters.len(), 4);
 }
 
 #[test]

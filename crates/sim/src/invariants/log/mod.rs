@@ -96,9 +96,11 @@ pub enum Logged<'a> {
     Promotes {
         /// Whom.
         id: RaftId,
-        /// So many entries are missing on its disk.
-        behind: u64,
-        /// So many may be.
+        /// The entry that does it.
+        entry: u64,
+        /// The last entry that the learner's disk holds, itself or in a snapshot.
+        last: u64,
+        /// How many entries before that one may be missing.
         allowed: u64,
     },
     /// The replica has stopped.

@@ -305,11 +305,10 @@ impl World {
             Event::LeaderChanged { term, role: Role::Leader, .. } => {
                 self.show_log(index, Logged::Leads { term: *term, id: manager.group().id() });
             }
-            Event::Promoting(id) => {
-                let behind =
-                    manager.group().last_index().saturating_sub(self.last_on_disk(index, manager, *id));
+            Event::Promoting { id, index: entry } => {
+                let (entry, last) = (*entry, self.last_on_disk(index, manager, *id));
                 let allowed = self.log.as_ref().map_or(0, |log| log.setup.config.learner_lag_max);
-                self.show_log(index, Logged::Promotes { id: *id, behind, allowed });
+                self.show_log(index, Logged::Promotes { id: *id, entry, last, allowed });
             }
             // Nothing is wrong with a build that stops because it is too old.
             Event::Halted(Halt::Outdated { .. })
