@@ -41,7 +41,7 @@ struct Arguments {
     /// Hunt every deliberate bug anew and write down what catches it.
     #[arg(long)]
     teeth: bool,
-    /// Run the recorded seed of every deliberate bug: each must be caught.
+    /// Run the recorded seed of every deliberate bug, with it and without: each must be caught, and nothing else.
     #[arg(long)]
     replay: bool,
     /// Measure the goals: all of them, or these topics (detection, deaths, starvation, rounds, bytes, health,
@@ -157,7 +157,9 @@ fn hunt(arguments: &Arguments) -> Result<()> {
 
 fn replay() -> Result<()> {
     let recorded = teeth::recorded().map_err(anyhow::Error::msg)?;
-    let blunt: Vec<String> = search::each(2, &recorded, teeth::gone_blunt).into_iter().flatten().collect();
+    let breaches = search::each(2, &teeth::seeds(&recorded), |seed| teeth::breach(*seed));
+    let mut blunt: Vec<String> = breaches.into_iter().flatten().collect();
+    blunt.extend(search::each(2, &recorded, teeth::gone_blunt).into_iter().flatten());
     if !blunt.is_empty() {
         bail!("teeth went blunt; if that is right, run 'cargo xtask sim --teeth'\n{}", blunt.join("\n"));
     }

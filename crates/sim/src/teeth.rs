@@ -1,6 +1,8 @@
-//! Teeth: every deliberate bug must be caught within [`SEEDS_MAX`] seeds. What caught it is recorded in `teeth.txt` and
-//! replayed with the tests, so that no invariant goes blunt unnoticed.
+//! Teeth: every deliberate bug must be caught within [`SEEDS_MAX`] seeds, each by a seed that holds without it: another
+//! breach proves nothing about the bug. What caught it is recorded in `teeth.txt` and replayed with the tests, so that no
+//! invariant goes blunt unnoticed.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::bug::Bug;
@@ -27,9 +29,21 @@ pub struct Catch {
     pub invariant: String,
 }
 
-/// Looks for the first seed that catches the bug.
+/// Looks for the first seed that catches the bug and holds without it.
 pub fn hunt(bug: Bug) -> Option<Catch> {
-    (0..SEEDS_MAX).find_map(|seed| bite(bug, seed))
+    (0..SEEDS_MAX).filter_map(|seed| bite(bug, seed)).find(|caught| breach(caught.seed).is_none())
+}
+
+/// What is said if a seed breaks a promise without any deliberate bug.
+pub fn breach(seed: u64) -> Option<String> {
+    let violation = run(seed, Options::small()).violation?;
+    Some(format!("seed {seed} breaks {} without a deliberate bug", violation.invariant))
+}
+
+/// The seeds of these catches, each once.
+pub fn seeds(catches: &[Catch]) -> Vec<u64> {
+    let seeds: BTreeSet<u64> = catches.iter().map(|caught| caught.seed).collect();
+    seeds.into_iter().collect()
 }
 
 /// What the seed says about the bug.
