@@ -55,6 +55,21 @@ fn faults_hit_whoever_is_in_the_place_of_a_replaced_node() {
 }
 
 #[test]
+fn upgrade_ends_the_old_build_that_another_fault_started_again() {
+    let mut world = world();
+    happen(&mut world, Fault::Crash { node: 1, how: Crash::Process });
+    happen(&mut world, Fault::Restart { node: 1 });
+    let before = world.truth.nodes[1].process;
+    assert!(is_up(&world, 1) && before.version == Version::Old);
+    happen(&mut world, Fault::Upgrade { node: 1 });
+    let after = world.truth.nodes[1].process;
+    assert!(is_up(&world, 1) && after.version == Version::New);
+    assert!(after.boot > before.boot, "a process does not change its build while it runs");
+    world.run(AFTER * 10);
+    assert_eq!(world.judges.violation(), None);
+}
+
+#[test]
 fn replacement_is_not_there_before_its_time() {
     let mut world = world();
     happen(&mut world, Fault::Replace { node: 0, after: AFTER });
