@@ -206,7 +206,7 @@ async fn once(core: &Rc<Core>, part: Part) {
     let isolating = tokio::task::spawn_local(end_with_lease(Rc::clone(core)));
     let vu = Vu::new(core, 0, Stream::Once(part));
     let limit = match part {
-        Part::Teardown => core.workflow().graceful_stop.to_duration().max(Duration::from_secs(30)),
+        Part::Teardown => core.workflow().timing.graceful_stop.to_duration().max(Duration::from_secs(30)),
         _ => Span::MAX.to_duration(),
     };
     let run = graph::run(core, &vu, part, None);

@@ -86,12 +86,12 @@ fn wrong_options_are_problems_without_a_line() {
 #[test]
 fn a_number_of_iterations_begins_with_all_its_vus() {
     let counted = UrlOptions { vus: Some(50), iterations: Some(1000), ..url("http://x") };
-    assert_eq!(url_plan(&counted).workflows[0].ramp, Span::ZERO);
+    assert_eq!(url_plan(&counted).workflows[0].timing.ramp, Span::ZERO);
     let bounded = UrlOptions { duration: Some("5s".to_owned()), ..counted };
-    assert_eq!(url_plan(&bounded).workflows[0].ramp, Span::ZERO, "an upper bound is not a duration");
-    assert_eq!(url_plan(&url("http://x")).workflows[0].ramp, Span::from_secs(1));
-    assert_eq!(plan("vus: 5, iterations_per_vu: 10").workflows[0].ramp, Span::ZERO);
-    assert_eq!(plan("vus: 5, iterations: 10, ramp: 2s").workflows[0].ramp, Span::from_secs(2));
+    assert_eq!(url_plan(&bounded).workflows[0].timing.ramp, Span::ZERO, "an upper bound is not a duration");
+    assert_eq!(url_plan(&url("http://x")).workflows[0].timing.ramp, Span::from_secs(1));
+    assert_eq!(plan("vus: 5, iterations_per_vu: 10").workflows[0].timing.ramp, Span::ZERO);
+    assert_eq!(plan("vus: 5, iterations: 10, ramp: 2s").workflows[0].timing.ramp, Span::from_secs(2));
 }
 
 fn plan(load_keys: &str) -> Plan {
@@ -108,7 +108,7 @@ fn overrides_replace_numbers_and_what_follows_from_them() {
     override_load(&mut closed, &longer).expect("the model has both");
     let Load::Closed { vus } = &closed.workflows[0].load else { panic!("closed") };
     assert_eq!((vus.peak_vus(), vus.length()), (50, Span::from_secs(60)));
-    assert_eq!(closed.workflows[0].ramp, Span::from_secs(1), "the default follows the duration");
+    assert_eq!(closed.workflows[0].timing.ramp, Span::from_secs(1), "the default follows the duration");
 
     let mut open = plan("rate: 10/s, duration: 1s");
     let faster = Overrides { rate: Some(Rate::per_second(1000.0)), ..Overrides::default() };

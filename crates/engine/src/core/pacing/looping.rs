@@ -64,7 +64,7 @@ pub(super) async fn run(core: &Rc<Core>) {
         }
     }
     core.advance(StopPhase::Finishing);
-    finish(core, &mut spawner.vus, core.workflow().graceful_stop).await;
+    finish(core, &mut spawner.vus, core.workflow().timing.graceful_stop).await;
 }
 
 async fn sleep_until(wake: Option<Instant>) {
@@ -115,7 +115,7 @@ impl Spawner<'_> {
         let mut next = self.is_ramping().then(|| Instant::now() + RAMP_TICK);
         while let Some(slot) = self.slots.first_free(target) {
             let global = slot * share.cores + share.core;
-            let due_ns = self.spread.due_ns(workflow.ramp, global, workflow.vus_max());
+            let due_ns = self.spread.due_ns(workflow.timing.ramp, global, workflow.vus_max());
             if due_ns > now_ns {
                 let at = self.core.time.wall(due_ns);
                 next = Some(next.map_or(at, |next| next.min(at)));

@@ -209,7 +209,7 @@ impl Pacer<'_> {
         if self.core.phase.get() != StopPhase::Running {
             self.drop_queue();
         }
-        finish(self.core, &mut self.vus, self.core.workflow().graceful_stop).await;
+        finish(self.core, &mut self.vus, self.core.workflow().timing.graceful_stop).await;
         self.drop_queue();
     }
 
