@@ -1,7 +1,7 @@
 //! Hot: the clock that calls are measured with, read three times per request.
 //!
 //! It is the one that goes on while the machine sleeps: a lease that ran out meanwhile is over when the machine wakes
-//! ([`crate::lease`]), and comparing it costs no further reading. Timers of the runtime stand still then; whoever leads
+//! ([`crate::lease`]), and comparing it costs no further reading. Timers of the runtime stand still then; code that leads
 //! from one clock to the other reads both again ([`Anchor`]).
 //!
 //! Points in time are plain nanoseconds, so that a duration is one subtraction; `Instant` needs dozens of instructions

@@ -58,7 +58,7 @@ pub trait Protocol: Sized {
 /// What a step adds to its calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms {
-    /// What somebody needs of the response.
+    /// What is needed of the response.
     pub needs: Needs,
     /// Bounds the call beside its own time-out.
     pub timeout: Option<Span>,

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waits_last_is_woken() {
+    async fn the_last_one_to_wait_is_woken() {
         let start = Instant::now();
         let (now, after) = now_and_after();
         let mut deadline = Deadline::new(now, after(3));

@@ -5,7 +5,7 @@
 //! have just read with the lease's deadline themselves, in the poll that writes, and refuse the call. Frozen between
 //! this comparison and the write a core can still emit that one write, and no other.
 //!
-//! The deadline is a moment of [`clock::now`], which goes on while the machine sleeps. A lease is a duration: whoever
+//! The deadline is a moment of [`clock::now`], which goes on while the machine sleeps. A lease is a duration: what
 //! grants or renews it says how long it lasts from a moment that it has read on this machine.
 
 use std::future::{Future, poll_fn};

@@ -76,7 +76,7 @@ pub struct Outcome {
     /// Where the time went. Connecting includes resolving the name, writing includes filling the request; the hops of
     /// one call are summed up.
     pub phases: Phases,
-    /// The answer, as far as somebody needs it.
+    /// The answer, as far as it is needed.
     pub response: Option<Box<Response>>,
     /// What a streamed answer looked like.
     pub stream: Option<Box<StreamStats>>,

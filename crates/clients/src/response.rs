@@ -1,13 +1,13 @@
-//! A response as far as somebody needs it.
+//! A response as far as it is needed.
 
 use crate::fields::Fields;
 
 /// A final answer: the last one of a call with redirects.
 #[derive(Debug, Default)]
 pub struct Response {
-    /// The decoded body; empty unless somebody needs it.
+    /// The decoded body; empty unless it is needed.
     pub body: Vec<u8>,
-    /// Header fields or the like; empty unless somebody needs them.
+    /// Header fields or the like; empty unless they are needed.
     fields: Fields,
 }
 

@@ -16,10 +16,11 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use hyperscale_clients::lease::LeaseDeadline;
-use hyperscale_job::layout::{Part, layout};
+use hyperscale_job::layout::layout;
 use hyperscale_job::{
     AttemptId, Directive, Failure, FailureKind, Report, SegmentKind, SegmentOrder, SegmentResult, StopPhase,
 };
+use hyperscale_plan::model::Part;
 use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::Window;
 use hyperscale_types::limits;

@@ -166,7 +166,7 @@ fn ready_at(core: &JobCore, at: usize) -> Option<Duration> {
         }
         settled = settled.max(records[dependency].since() + SETTLE);
     }
-    Some(settled + workflow.start_after.to_duration())
+    Some(settled + workflow.timing.start_after.to_duration())
 }
 
 /// All workflows that are due become ready in one entry, so that they are planned together.

@@ -1,38 +1,7 @@
 //! From a workflow of the plan to the numbering of its statistics.
 
-use hyperscale_plan::model::{self, StepGraph, StepKind, Workflow};
+use hyperscale_plan::model::{self, Part, StepKind, Workflow};
 use hyperscale_stats::{CheckLayout, Layout, MetricKind, MetricLayout, StepLayout};
-
-/// Which of a workflow's graphs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The measured steps.
-    Steps,
-    /// Once before the load.
-    Setup,
-    /// Once per VU before its first iteration.
-    VuSetup,
-    /// Once per VU after its last iteration.
-    VuTeardown,
-    /// Once after the load.
-    Teardown,
-}
-
-impl Part {
-    /// All parts in the order in which their steps are numbered: the measured ones first.
-    pub const ALL: [Part; 5] = [Part::Steps, Part::Setup, Part::VuSetup, Part::VuTeardown, Part::Teardown];
-
-    /// The graph in a workflow.
-    pub fn graph(self, workflow: &Workflow) -> &StepGraph {
-        match self {
-            Part::Steps => &workflow.steps,
-            Part::Setup => &workflow.setup,
-            Part::VuSetup => &workflow.vu_setup,
-            Part::VuTeardown => &workflow.vu_teardown,
-            Part::Teardown => &workflow.teardown,
-        }
-    }
-}
 
 /// Where the numbers of one part begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -52,7 +52,7 @@ fn count_missed(load: &Load, started: u64, rows_ended: bool) -> Option<String> {
 
 /// Virtual users whose turn in the ramp never came.
 fn vus_missed(workflow: &Workflow, started: u32) -> Option<String> {
-    let is_longer = workflow.planned().is_some_and(|planned| workflow.ramp > planned);
+    let is_longer = workflow.planned().is_some_and(|planned| workflow.timing.ramp > planned);
     let wanted = workflow.vus_max();
     let missed = is_longer && started < wanted && !matches!(workflow.load, Load::Open { .. });
     missed.then(|| {

@@ -1,13 +1,12 @@
 //! From the state of a job to its result, final or so far.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyperscale_plan::cores::WAITING_FOR_CORES;
 use hyperscale_stats::event::{NEWEST_POINTS_MAX, Target};
 use hyperscale_stats::result::{
-    ErrorResult, Loss, PlanText, RunResult, Status, ThresholdResult, VERSION, WorkflowFacts, WorkflowResult,
-    errors, load_result, workflow_result,
+    ErrorResult, Loss, PlanText, Provenance, RunIdentity, RunResult, Status, ThresholdResult, VERSION,
+    WorkflowFacts, WorkflowResult, errors, load_result, workflow_result,
 };
 use hyperscale_stats::totals::LoadTotals;
 use hyperscale_stats::{Evaluation, Imbalance, StepStats, Totals, evaluate};
@@ -82,9 +81,9 @@ pub(crate) fn build(core: &JobCore) -> RunResult {
     result.is_final = true;
     result.errors.extend(imbalances(core));
     result.series = core.series.points(elapsed);
-    result.environment.clone_from(&core.facts.environment);
-    result.options.clone_from(&core.facts.options);
-    result.plan = plan_text(core);
+    result.provenance.environment.clone_from(&core.facts.environment);
+    result.provenance.options.clone_from(&core.facts.options);
+    result.provenance.plan = plan_text(core);
     result
 }
 
@@ -102,9 +101,9 @@ pub(crate) fn so_far(core: &JobCore) -> RunResult {
     // Hundreds of numbers per step and second; the live part of a snapshot has the smaller histograms.
     let steps = |workflow: &mut WorkflowResult| {
         let all = workflow.steps.iter_mut().chain(&mut workflow.setup_steps);
-        all.for_each(|step| step.latency_buckets = Vec::new());
+        all.for_each(|step| step.times.latency_buckets = Vec::new());
         workflow.steps.iter_mut().for_each(|step| {
-            (step.latency_bounds, step.failed_latency_bounds) = Default::default();
+            (step.times.latency_bounds, step.times.failed_latency_bounds) = Default::default();
         });
     };
     result.workflows.iter_mut().for_each(steps);
@@ -116,9 +115,7 @@ fn common(core: &JobCore, elapsed: Duration, allow_empty: bool) -> RunResult {
     let thresholds = thresholds(core, allow_empty);
     let (changes, changes_left_out) = core.record.changes();
     RunResult {
-        version: VERSION,
-        job: core.facts.id.clone(),
-        name: core.plan.name.clone(),
+        identity: RunIdentity { version: VERSION, job: core.facts.id.clone(), name: core.plan.name.clone() },
         status: Status::Running,
         reason: None,
         is_final: false,
@@ -132,12 +129,7 @@ fn common(core: &JobCore, elapsed: Duration, allow_empty: bool) -> RunResult {
         generator_saturated: core.live.iter().any(|live| live.totals.generator_saturated()),
         loss: Loss::default(),
         series: Vec::new(),
-        environment: BTreeMap::new(),
-        options: BTreeMap::new(),
-        changes: changes.to_vec(),
-        changes_left_out,
-        exports: Vec::new(),
-        plan: None,
+        provenance: Provenance { changes: changes.to_vec(), changes_left_out, ..Provenance::default() },
     }
 }
 
@@ -236,12 +228,13 @@ fn is_unreachable(core: &JobCore) -> bool {
     tried && !steps().any(|step| step.answered > 0)
 }
 
-/// Calls that had something to do with the network, and failed. One whose arguments could not be made had not.
+/// Calls that had something to do with the network, and failed. One whose arguments could not be made had not, and a
+/// limit of this machine says nothing about the target.
 fn network_errors(step: &StepStats) -> u64 {
     use ErrorKind::{
-        Cancelled, Closed, ConnectRefused, ConnectTimeout, Dns, Protocol, Reset, Timeout, Tls, TooLarge,
+        Auth, Cancelled, Closed, ConnectRefused, ConnectTimeout, Dns, Protocol, Reset, Timeout, Tls, TooLarge,
     };
-    [Dns, ConnectRefused, ConnectTimeout, Tls, Timeout, Reset, Closed, Protocol, TooLarge, Cancelled]
+    [Dns, ConnectRefused, ConnectTimeout, Tls, Auth, Timeout, Reset, Closed, Protocol, TooLarge, Cancelled]
         .into_iter()
         .fold(0, |sum, kind| sum.saturating_add(step.errors[kind.index()]))
 }

@@ -29,8 +29,9 @@ pub(crate) fn started(plan: &Plan, facts: &JobFacts) -> Started {
 
 /// How long the plan is meant to last: the longest chain of workflows that wait for each other.
 fn planned(plan: &Plan) -> Option<Duration> {
-    let length =
-        |workflow: &Workflow| Some(workflow.start_after.saturating_add(workflow.planned()?).to_duration());
+    let length = |workflow: &Workflow| {
+        Some(workflow.timing.start_after.saturating_add(workflow.planned()?).to_duration())
+    };
     let lengths: Vec<Duration> = plan.workflows.iter().map(length).collect::<Option<_>>()?;
     let mut ends = lengths.clone();
     // Dependencies have no cycles, so no chain is longer than there are workflows.

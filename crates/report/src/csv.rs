@@ -133,7 +133,7 @@ fn step_row(record: &str, workflow: &WorkflowResult, step: &StepResult) -> Row {
     row.set("skipped", &step.skipped);
     row.set("requests", &step.requests);
     row.set("rate", &step.rate);
-    row.timing(&step.latency_us);
+    row.timing(&step.times.latency_us);
     row.set("bytes_sent", &step.bytes.sent);
     row.set("bytes_received", &step.bytes.received);
     row

@@ -24,7 +24,7 @@ pub fn to_junit(result: &RunResult) -> String {
     let _ = writeln!(
         xml,
         "<testsuites name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{:.3}\">",
-        markup(&result.name),
+        markup(&result.identity.name),
         count(|_| true),
         count(Verdict::is_failure),
         count(Verdict::is_error),
@@ -133,7 +133,7 @@ impl Suite {
             markup(timestamp(&result.started_at)),
         );
         for case in &self.cases {
-            case.write(&result.name, &self.name, xml);
+            case.write(&result.identity.name, &self.name, xml);
         }
         xml.push_str("  </testsuite>\n");
     }

@@ -37,7 +37,7 @@ fn heading(result: &RunResult) -> String {
     let latency = &totals.latency_us;
     let mut out = format!(
         "## {sign} {}: {} after {}\n\n",
-        text(&result.name),
+        text(&result.identity.name),
         text(&words::status(result.status, result.reason.as_deref())),
         human::seconds(result.elapsed_s),
     );
@@ -83,15 +83,16 @@ fn thresholds(result: &RunResult) -> String {
 }
 
 fn changes(result: &RunResult) -> String {
-    if result.changes.is_empty() {
+    if result.provenance.changes.is_empty() {
         return String::new();
     }
     let mut out = "Changed while it ran:\n\n".to_owned();
-    for change in result.changes.iter().take(CHANGES_SHOWN) {
+    for change in result.provenance.changes.iter().take(CHANGES_SHOWN) {
         let at = human::seconds(change.t_s);
         let _ = writeln!(out, "- at {at}: {} (by {})", text(&change.to_string()), change.by.as_str());
     }
-    let more = result.changes.len().saturating_sub(CHANGES_SHOWN) as u64 + result.changes_left_out;
+    let more = result.provenance.changes.len().saturating_sub(CHANGES_SHOWN) as u64
+        + result.provenance.changes_left_out;
     if more > 0 {
         let _ = writeln!(out, "- and {} more", human::count(more));
     }
@@ -124,7 +125,7 @@ fn step_row(workflow: &str, step: &StepResult) -> String {
         text(step.name.as_str()),
         human::count(step.count),
         human::rate(step.rate),
-        timings(&step.latency_us),
+        timings(&step.times.latency_us),
     )
 }
 
@@ -181,11 +182,12 @@ fn errors(errors: &[ErrorResult]) -> String {
 }
 
 fn environment(result: &RunResult) -> String {
-    let facts: Vec<(&str, &str)> = [("job", result.job.as_str()), ("started", result.started_at.as_str())]
-        .into_iter()
-        .chain(result.options.iter().map(|(name, value)| (name.as_str(), value.as_str())))
-        .chain(result.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())))
-        .collect();
+    let facts: Vec<(&str, &str)> =
+        [("job", result.identity.job.as_str()), ("started", result.started_at.as_str())]
+            .into_iter()
+            .chain(result.provenance.options.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+            .chain(result.provenance.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+            .collect();
     let mut out = "| | |\n| --- | --- |\n".to_owned();
     for (name, value) in facts {
         let _ = writeln!(out, "| {} | {} |", text(name), text(value));

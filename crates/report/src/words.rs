@@ -56,22 +56,22 @@ const OTHERS: &str = "something else uses this machine";
 const IDLE: f64 = 0.5;
 
 fn too_busy(workflow: &WorkflowResult) -> Option<Bottleneck> {
-    let busy = workflow.busiest_core.filter(|busy| *busy > SATURATED_BUSY)?;
+    let busy = workflow.generator.busiest_core.filter(|busy| *busy > SATURATED_BUSY)?;
     let measure = format!("busiest core {:.1} % > {:.0} %", busy * 100.0, SATURATED_BUSY * 100.0);
     Some(Bottleneck { measure: Some(measure), advice: LESS_LOAD })
 }
 
 fn too_late(workflow: &WorkflowResult) -> Option<Bottleneck> {
     let limit_us = SATURATED_LAG_NS as f64 / 1e3;
-    let lag = workflow.lag_us.filter(|lag| lag.p99 > limit_us)?;
-    let busy = workflow.busiest_core.map(|busy| format!(", own cores {:.0} % busy", busy * 100.0));
+    let lag = workflow.generator.lag_us.filter(|lag| lag.p99 > limit_us)?;
+    let busy = workflow.generator.busiest_core.map(|busy| format!(", own cores {:.0} % busy", busy * 100.0));
     let measure = format!(
         "start lag p99 {} > {}{}",
         human::micros(lag.p99),
         human::micros(limit_us),
         busy.unwrap_or_default()
     );
-    let idle = workflow.busiest_core.is_some_and(|busy| busy < IDLE);
+    let idle = workflow.generator.busiest_core.is_some_and(|busy| busy < IDLE);
     Some(Bottleneck { measure: Some(measure), advice: if idle { OTHERS } else { LESS_LOAD } })
 }
 
@@ -100,7 +100,7 @@ pub fn saturated(result: &RunResult) -> Option<String> {
 pub(crate) fn warnings(result: &RunResult) -> Vec<String> {
     let unfinished =
         (!result.is_final).then(|| "the run had not ended: the numbers are those so far".to_owned());
-    let exports = result.exports.iter().filter(|export| export.lost > 0).map(not_exported);
+    let exports = result.provenance.exports.iter().filter(|export| export.lost > 0).map(not_exported);
     let told = saturated(result).into_iter().chain(unfinished).chain(losses(&result.loss));
     told.chain(notes(result)).chain(exports).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
-use hyperscale_plan::{Loaded, Overrides, UrlOptions, from_url, override_load, render};
+use hyperscale_plan::{Loaded, Overrides, UrlLoad, UrlOptions, from_url, override_load, render};
 use hyperscale_types::ExitCode;
 use hyperscale_types::secret::masked;
 
@@ -66,10 +66,12 @@ fn load(args: RunArgs) -> Result<(Loaded, BTreeMap<String, String>), CommandErro
 
 fn url_options(url: String, load: LoadArgs, request: RequestArgs) -> Result<UrlOptions, CommandError> {
     Ok(UrlOptions {
-        vus: load.vus.map(Into::into),
-        duration: load.duration.map(|duration| duration.to_string()),
-        rate: load.rate.map(|rate| rate.to_string()),
-        iterations: load.iterations.map(Into::into),
+        load: UrlLoad {
+            vus: load.vus.map(Into::into),
+            duration: load.duration.map(|duration| duration.to_string()),
+            rate: load.rate.map(|rate| rate.to_string()),
+            iterations: load.iterations.map(Into::into),
+        },
         ..request_options(url, request)?
     })
 }

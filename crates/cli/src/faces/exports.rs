@@ -66,8 +66,8 @@ impl Face for ExportFace {
 impl Exported {
     /// Puts down what was delivered, after the faces were closed, and warns of what was not.
     pub(crate) fn add_to(self, result: &mut RunResult, printer: Printer) {
-        result.exports = self.0.get().cloned().unwrap_or_default();
-        for export in result.exports.iter().filter(|export| export.lost > 0) {
+        result.provenance.exports = self.0.get().cloned().unwrap_or_default();
+        for export in result.provenance.exports.iter().filter(|export| export.lost > 0) {
             let ExportResult { kind, target, lost, error, .. } = export;
             let why = error.as_deref().unwrap_or("unknown");
             printer.warning(format_args!("{kind} {target}: {lost} states of the run were lost: {why}"));

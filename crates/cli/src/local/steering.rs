@@ -146,8 +146,8 @@ fn summary(view: &View) -> JobSummary {
         target: *target,
     });
     JobSummary {
-        job: result.job.clone(),
-        name: result.name.clone(),
+        job: result.identity.job.clone(),
+        name: result.identity.name.clone(),
         status: result.status,
         paused: view.paused,
         started_at: result.started_at.clone(),

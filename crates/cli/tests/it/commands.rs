@@ -105,7 +105,10 @@ fn settings_come_from_file_environment_and_flags_in_this_order() {
         .args(["run", &url, "-n", "2", "--cores", "2"]);
     let outcome = Process::spawn(&mut command).wait();
     let result = outcome.result(0);
-    assert_eq!((result.options["seed"].as_str(), result.options["cores"].as_str()), ("2", "2"));
+    assert_eq!(
+        (result.provenance.options["seed"].as_str(), result.provenance.options["cores"].as_str()),
+        ("2", "2")
+    );
     assert_eq!(outcome.stderr, "", "quiet");
 }
 
@@ -220,9 +223,11 @@ fn reports_are_written_beside_the_output() {
     assert_eq!(printed, written);
     assert!(std::fs::read_to_string(text).unwrap().contains("completed"));
     for key in ["version", "os", "kernel", "cpus"] {
-        assert!(printed.environment.contains_key(key), "{key}");
+        assert!(printed.provenance.environment.contains_key(key), "{key}");
     }
-    assert!(printed.options.contains_key("seed") && printed.options.contains_key("cores"));
+    assert!(
+        printed.provenance.options.contains_key("seed") && printed.provenance.options.contains_key("cores")
+    );
 }
 
 #[test]
@@ -230,8 +235,8 @@ fn two_runs_have_different_ids_and_seeds() {
     let target = Target::start(&[]);
     let url = format!("{}/x", target.base);
     let [one, two] = [(), ()].map(|()| run(&["run", &url, "-n", "1", "--json"]).result(0));
-    assert_ne!(one.job, two.job);
-    assert_ne!(one.options["seed"], two.options["seed"]);
+    assert_ne!(one.identity.job, two.identity.job);
+    assert_ne!(one.provenance.options["seed"], two.provenance.options["seed"]);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn pause_stops_requests_resume_goes_on_and_cancel_ends_with_full_books() {
     let result = outcome.result(97);
     outcome.assert_told(97, &["job run-", "paused", "resumed", "no new iterations"]);
     assert_eq!((result.status, result.reason.as_deref()), (Status::Cancelled, Some("interrupted")));
-    let changes: Vec<_> = result.changes.iter().map(|change| (change.by, change.what)).collect();
+    let changes: Vec<_> = result.provenance.changes.iter().map(|change| (change.by, change.what)).collect();
     let by = ChangedBy::Control;
     assert_eq!(changes, [(by, Changed::Paused), (by, Changed::Resumed)]);
     assert_witnessed(&result, &target.seen(), &[]);
@@ -86,7 +86,7 @@ fn changed_rate_is_what_the_witness_sees() {
     target.wait_for_requests(5);
     assert_done(&home.run(&["control", "--rate", "400/s"]), "rate 20/s → 400/s");
     let result = run.wait().result(0);
-    let change = &result.changes[0];
+    let change = &result.provenance.changes[0];
     assert_eq!(change.what, Changed::Rate { from: 20.0, to: 400.0 });
     // On the clock of the load, whose begin is a little later than that of the run.
     let expected = 20.0 * change.t_s + 400.0 * (6.0 - change.t_s);
@@ -181,7 +181,7 @@ fn refusals_say_what_fits() {
     snapshot!("control_all_that_fit", home.run(&["control", "--rate", "30/s"]));
     measured().bind(|| insta::assert_snapshot!("jobs", shown(&home.run(&["jobs"]))));
     assert_done(&home.run(&["control", "--cancel"]), "stopping");
-    assert_eq!(run.wait().result(97).changes.len(), 1, "refused changes are none");
+    assert_eq!(run.wait().result(97).provenance.changes.len(), 1, "refused changes are none");
 }
 
 #[test]

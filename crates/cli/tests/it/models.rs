@@ -131,7 +131,7 @@ workflows:
     assert!(load.iterations.late > 0);
     let slow = &load.steps[0];
     assert!(
-        slow.latency_us.max > 2.0 * slow.service_us.max,
+        slow.times.latency_us.max > 2.0 * slow.times.service_us.max,
         "queueing is part of the latency, not of the service time"
     );
 }
@@ -177,7 +177,7 @@ workflows:
         "the target is overloaded: {:?}",
         load.iterations
     );
-    assert!(!load.generator_saturated && !result.generator_saturated);
+    assert!(!load.generator.generator_saturated && !result.generator_saturated);
 }
 
 #[test]
@@ -207,7 +207,7 @@ workflows:
         assert_witnessed(&result, &target.seen(), &[("first", "/first"), ("post", "/post")]);
         let load = workflow(&result, "Load");
         assert_eq!(load.steps[0].ok, 60);
-        assert_eq!(load.steps[0].phases_us.tls.count, 4, "one handshake per virtual user");
+        assert_eq!(load.steps[0].times.phases_us.tls.count, 4, "one handshake per virtual user");
     }
 }
 

@@ -52,7 +52,7 @@ fn one_run_writes_every_format_and_they_tell_the_same() {
     assert!(read(out.path(), "r.txt").contains("✗ failed  Main.missing.failed.rate < 1%"));
     let html = read(out.path(), "r.html");
     assert!(html.contains("✗ 1 of 2 thresholds failed") && html.contains("<svg class=\"chart\""));
-    let plan = result.plan.expect("a plan from a file is in the result");
+    let plan = result.provenance.plan.expect("a plan from a file is in the result");
     assert_eq!(plan.text, PLAN);
 }
 
@@ -61,7 +61,7 @@ fn a_url_leaves_the_plan_it_stands_for_without_its_secrets() {
     let target = Target::start(&[]);
     let args = ["run", &target.base, "-n", "1", "-H", "authorization: Bearer s3cret", "--json"];
     let outcome = crate::support::run(&args);
-    let plan = outcome.result(0).plan.unwrap().text;
+    let plan = outcome.result(0).provenance.plan.unwrap().text;
     assert!(plan.contains("iterations: 1") && plan.contains("authorization: \"***\""), "{plan}");
     assert!(!outcome.stdout.contains("s3cret"), "{outcome}");
 }

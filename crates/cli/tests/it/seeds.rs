@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::{Seen, Target, run_plan};
+use crate::support::{PlanFile, Seen, Target, run_plan, start_file};
 
 /// Everybody who draws: set-ups, tear-downs, virtual users of several workflows, and such that come and go with a ramp.
 const DRAWING: &str = r#"
@@ -92,4 +92,44 @@ workflows:
     assert_eq!((a.len(), b.len()), (30, 30));
     let together = a.iter().zip(&b).skip(1).filter(|(a, b)| (**a - **b).abs() <= 3).count();
     assert!(together < 15, "{together} of 29 starts at the same time after the first: {a:?} {b:?}");
+}
+
+/// Everything that a seed decides and time does not: draws of every part, rows in random order, numbers of arrivals.
+const BASELINE: &str = r#"
+vars: { base: "" }
+data: { users: { file: users.csv, order: random } }
+workflows:
+  Draws:
+    vus: 3
+    iterations_per_vu: 2
+    ramp: 0s
+    setup: { s: { http: "{{ base }}/setup/{{ uuid() }}" } }
+    vu_setup: { v: { http: "{{ base }}/vu_setup/{{ uuid() }}" } }
+    steps:
+      a: { http: "{{ base }}/a/{{ uuid() }}" }
+      b: { http: "{{ base }}/b/{{ vu.id }}/{{ data.users.name }}/{{ random(1, 1000000) }}" }
+    vu_teardown: { w: { http: "{{ base }}/vu_teardown/{{ uuid() }}" } }
+    teardown: { t: { http: "{{ base }}/teardown/{{ uuid() }}" } }
+  Arrivals:
+    depends: [Draws]
+    load: { rate: 40/s, duration: 1s, arrivals: poisson }
+    steps: { c: { http: "{{ base }}/arrivals" } }
+  Shared:
+    depends: [Arrivals]
+    vus: 4
+    iterations: 21
+    steps: { d: { http: "{{ base }}/shared" } }
+"#;
+
+/// A seed given in a report of last month must draw the same today: the snapshot is older than the engine it judges.
+#[test]
+fn a_seed_draws_what_it_drew_in_earlier_versions() {
+    let target = Target::start(&[]);
+    let file = PlanFile::new(BASELINE).with("users.csv", "name\nu1\nu2\nu3\nu4\nu5\n");
+    start_file(&file, &target.base, &["--cores", "2", "--seed", "42"]).wait().result(0);
+    let lines: Vec<String> =
+        target.seen().by_path.iter().map(|(path, count)| format!("{count:>3} {path}")).collect();
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("draws_of_seed_42", lines.join("\n"));
+    });
 }

@@ -34,13 +34,13 @@ fn an_open_model_shows_the_stall_for_all_requests_that_should_have_started_in_it
     let step = through_a_stall("{ rate: 200/s, duration: 2500ms, max_vus: 400 }");
     assert_eq!(step.count, 500);
     // The share of starts that waited longer than t is (1 s - t) / 2.5 s: 20 % longer than 0.5 s, 36 % than 0.1 s.
-    assert!(step.latency_us.p75 > 0.2 * STALL_US, "{:?}", step.latency_us);
-    assert!(step.latency_us.p90 > 0.6 * STALL_US, "{:?}", step.latency_us);
-    assert!(step.latency_us.p99 > 0.9 * STALL_US, "{:?}", step.latency_us);
+    assert!(step.times.latency_us.p75 > 0.2 * STALL_US, "{:?}", step.times.latency_us);
+    assert!(step.times.latency_us.p90 > 0.6 * STALL_US, "{:?}", step.times.latency_us);
+    assert!(step.times.latency_us.p99 > 0.9 * STALL_US, "{:?}", step.times.latency_us);
     assert!(
-        step.latency_us.p50 < 0.1 * STALL_US,
+        step.times.latency_us.p50 < 0.1 * STALL_US,
         "half of the starts were outside of it: {:?}",
-        step.latency_us
+        step.times.latency_us
     );
 }
 
@@ -49,17 +49,17 @@ fn an_open_model_that_runs_out_of_virtual_users_shows_the_stall_in_latency_but_n
     let step = through_a_stall("{ rate: 200/s, duration: 2500ms, max_vus: 4 }");
     assert_eq!(step.count, 500);
     // Four calls hang in the stall; all others wait for a virtual user. That wait belongs to their latency.
-    assert!(step.latency_us.p90 > 0.6 * STALL_US, "{:?}", step.latency_us);
-    assert!(step.service_us.p90 < 0.1 * STALL_US, "{:?}", step.service_us);
-    assert!(step.service_us.max > 0.9 * STALL_US, "{:?}", step.service_us);
+    assert!(step.times.latency_us.p90 > 0.6 * STALL_US, "{:?}", step.times.latency_us);
+    assert!(step.times.service_us.p90 < 0.1 * STALL_US, "{:?}", step.times.service_us);
+    assert!(step.times.service_us.max > 0.9 * STALL_US, "{:?}", step.times.service_us);
 }
 
 #[test]
 fn a_closed_model_shows_the_stall_only_for_the_calls_in_flight() {
     let step = through_a_stall("{ vus: 4, duration: 2500ms }");
     assert!(step.count > 400, "{}", step.count);
-    assert!(step.latency_us.p90 < 0.1 * STALL_US, "{:?}", step.latency_us);
-    assert!(step.latency_us.max > 0.9 * STALL_US, "{:?}", step.latency_us);
+    assert!(step.times.latency_us.p90 < 0.1 * STALL_US, "{:?}", step.times.latency_us);
+    assert!(step.times.latency_us.max > 0.9 * STALL_US, "{:?}", step.times.latency_us);
 }
 
 #[test]

@@ -356,7 +356,7 @@ pub(crate) fn assert_books(result: &RunResult) {
         for step in workflow.steps.iter().chain(&workflow.setup_steps) {
             assert_eq!(step.count, step.ok + step.failed, "{}", step.name);
             assert_eq!(step.failed, step.errors.values().sum::<u64>(), "{}: {:?}", step.name, step.errors);
-            assert_eq!(step.ok, step.latency_us.count, "{}", step.name);
+            assert_eq!(step.ok, step.times.latency_us.count, "{}", step.name);
         }
     }
 }

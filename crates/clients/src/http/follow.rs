@@ -84,7 +84,7 @@ fn answer_challenge(
     Ok(true)
 }
 
-/// Undoes the content codings of a body that somebody needs. A coding that nobody asked for and we do not know leaves
+/// Undoes the content codings of a body that is needed. A coding that was not asked for and that we do not know leaves
 /// it as it is.
 fn decode_body(flight: &mut Flight<'_>, found: &Found) -> Result<(), CallError> {
     let Some(body) = flight.collector.body_mut() else {

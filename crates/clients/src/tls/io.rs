@@ -31,7 +31,7 @@ impl Io {
     #[cold]
     fn has_nothing(&mut self) -> bool {
         let mut byte = [0];
-        // Nobody needs to be woken: whoever reads the answer will ask again.
+        // No task needs to be woken: the one that reads the answer will ask again.
         let mut nobody = Context::from_waker(Waker::noop());
         Pin::new(self).poll_read(&mut nobody, &mut ReadBuf::new(&mut byte)).is_pending()
     }

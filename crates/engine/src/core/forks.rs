@@ -9,7 +9,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-use hyperscale_job::layout::Part;
+use hyperscale_plan::model::Part;
 use hyperscale_plan::model::StepGraph;
 use hyperscale_types::Now;
 

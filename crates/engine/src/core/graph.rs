@@ -1,7 +1,7 @@
 //! HOT: running a step graph. A plain sequence is a loop; only real forks pay for a join.
 
 use hyperscale_job::StopPhase;
-use hyperscale_job::layout::Part;
+use hyperscale_plan::model::Part;
 use hyperscale_plan::model::step::Stop;
 use hyperscale_types::Now;
 
@@ -58,7 +58,7 @@ async fn run_sequence(core: &Core, vu: &Vu, part: Part, mut intended: Option<Now
 
 #[cold]
 pub(super) fn skip(core: &Core, part: Part, steps: &[usize]) {
-    let base = core.segment.bases[part as usize].step;
+    let base = core.slice.bases[part as usize].step;
     let mut window = core.window.borrow_mut();
     for at in steps {
         window.skipped(base + at, 1);

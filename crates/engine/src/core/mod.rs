@@ -30,10 +30,11 @@ use std::time::Duration;
 
 use hyperscale_clients::Clients;
 use hyperscale_clients::lease::LeaseDeadline;
-use hyperscale_job::layout::{Base, Part};
+use hyperscale_job::layout::Base;
 use hyperscale_job::segment::{RateChange, VuCounts};
 use hyperscale_job::{Directive, Failure, SegmentResult, StopPhase};
 use hyperscale_plan::load::Share;
+use hyperscale_plan::model::Part;
 use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::{Layout, Window};
 use hyperscale_types::ErrorKind;
@@ -132,7 +133,7 @@ pub(crate) enum Message {
 
 /// One core while it runs. Owned by its thread; virtual users hold it through an `Rc`.
 pub(crate) struct Core {
-    pub(crate) segment: Slice,
+    pub(crate) slice: Slice,
     pub(crate) clients: Clients,
     /// Prepared graphs, indexed like [`Part::ALL`]; empty where this core does not need them.
     pub(crate) parts: [PreparedPart; Part::ALL.len()],
@@ -178,7 +179,7 @@ pub(crate) struct VuTally {
 
 impl Core {
     pub(crate) fn workflow(&self) -> &Workflow {
-        self.segment.workflow()
+        self.slice.workflow()
     }
 
     /// Moves on towards the end, never back, and wakes whoever waits.
@@ -189,7 +190,7 @@ impl Core {
         }
     }
 
-    /// Takes over what the segment is told.
+    /// Takes over what the slice is told.
     pub(crate) fn obey(&self, told: &Directive) {
         self.time.pause(told.paused);
         self.wanted.set(Wanted { vus: told.vus, rate: told.rate });
@@ -201,7 +202,7 @@ impl Core {
     /// room, and certainly at the end.
     #[cold]
     pub(crate) fn stop_test(&self, failure: Failure) {
-        self.segment.messages.hint(Message::StopTest(failure.clone()));
+        self.slice.messages.hint(Message::StopTest(failure.clone()));
         self.vus.stopped.borrow_mut().get_or_insert(failure);
         self.advance(StopPhase::Cancelling);
     }

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use hyperscale_clients::{Clients, Known, PrepareError, Prepared, Terms};
-use hyperscale_job::layout::Part;
 use hyperscale_job::{Failure, FailureKind};
+use hyperscale_plan::model::Part;
 use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_plan::template::Root;
 
 use super::Slice;
-use super::scope::SegmentScope;
+use super::scope::SliceScope;
 
 /// A graph ready to run on one core; vectors are indexed by the step's position, except `calls`.
 #[derive(Default)]
@@ -28,9 +28,9 @@ pub(crate) struct PreparedPart {
 }
 
 /// Prepares one part. Fails with the step whose arguments cannot be prepared.
-pub(crate) async fn prepare(clients: &Clients, segment: &Slice, part: Part) -> Result<PreparedPart, Failure> {
-    let graph = part.graph(segment.workflow());
-    let base = segment.bases[part as usize];
+pub(crate) async fn prepare(clients: &Clients, slice: &Slice, part: Part) -> Result<PreparedPart, Failure> {
+    let graph = part.graph(slice.workflow());
+    let base = slice.bases[part as usize];
     let (mut check, mut metric) = (base.check, base.metric);
     let mut prepared = PreparedPart { is_sequence: graph.is_sequence(), ..PreparedPart::default() };
     prepared.followed =
@@ -41,7 +41,7 @@ pub(crate) async fn prepare(clients: &Clients, segment: &Slice, part: Part) -> R
         prepared.metrics.push(matches!(step.kind, StepKind::Metric(_)).then_some(metric));
         metric += usize::from(matches!(step.kind, StepKind::Metric(_)));
         let first = prepared.calls.len();
-        prepare_calls(clients, segment, step, &mut prepared.calls).await?;
+        prepare_calls(clients, slice, step, &mut prepared.calls).await?;
         prepared.calls_of.push(first..prepared.calls.len());
     }
     Ok(prepared)
@@ -50,12 +50,12 @@ pub(crate) async fn prepare(clients: &Clients, segment: &Slice, part: Part) -> R
 /// Appends the calls of a step.
 async fn prepare_calls(
     clients: &Clients,
-    segment: &Slice,
+    slice: &Slice,
     step: &Step,
     calls: &mut Vec<Prepared>,
 ) -> Result<(), Failure> {
     let StepKind::Call(call) = &step.kind else { return Ok(()) };
-    let scope = SegmentScope(segment);
+    let scope = SliceScope(slice);
     let known = Known::new(&scope, &Root::is_known_before_load);
     let terms = Terms { needs: step.needs, timeout: step.timeout };
     calls.push(clients.prepare(call, terms, &known).await.map_err(|error| failure(step, &error))?);

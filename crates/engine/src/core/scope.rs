@@ -33,7 +33,7 @@ impl Scope for VuScope<'_> {
                 core.builtins.seed(vu.random());
                 core.builtins.random.clone()
             }
-            constant => SegmentScope(&core.segment).root(constant),
+            constant => SliceScope(&core.slice).root(constant),
         }
     }
 
@@ -48,9 +48,9 @@ impl Scope for VuScope<'_> {
 }
 
 /// What is known before any virtual user runs: enough to prepare arguments.
-pub(crate) struct SegmentScope<'a>(pub(crate) &'a Slice);
+pub(crate) struct SliceScope<'a>(pub(crate) &'a Slice);
 
-impl Scope for SegmentScope<'_> {
+impl Scope for SliceScope<'_> {
     fn root(&self, root: Root) -> Value {
         let segment = self.0;
         match root {

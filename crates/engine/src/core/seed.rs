@@ -3,7 +3,7 @@
 //! Streams must not meet: two virtual users that draw the same identifiers, or two workflows whose arrivals fall
 //! together, are not the load that the plan describes.
 
-use hyperscale_job::layout::Part;
+use hyperscale_plan::model::Part;
 use hyperscale_types::split_mix;
 
 /// Who draws. Every field tells streams apart.

@@ -2,7 +2,7 @@
 
 use hyperscale_clients::{Outcome, Progress};
 use hyperscale_job::StopPhase;
-use hyperscale_job::layout::Part;
+use hyperscale_plan::model::Part;
 use hyperscale_plan::model::step::{Action, MetricStep, Stop};
 use hyperscale_plan::model::{Step, StepKind};
 use hyperscale_stats::CallSample;
@@ -55,7 +55,7 @@ pub(crate) struct Place<'a> {
 impl<'a> Place<'a> {
     pub(super) fn new(core: &'a Core, part: Part, at: usize) -> Self {
         let step = &part.graph(core.workflow()).steps[at];
-        Place { step, part, at, number: core.segment.bases[part as usize].step + at }
+        Place { step, part, at, number: core.slice.bases[part as usize].step + at }
     }
 
     /// Whether running it means to call once, and nothing else.

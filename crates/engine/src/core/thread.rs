@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use hyperscale_clients::network::Network;
 use hyperscale_clients::{ClientOptions, Clients};
-use hyperscale_job::layout::Part;
 use hyperscale_job::{Failure, FailureKind, SegmentResult, StopPhase};
+use hyperscale_plan::model::Part;
 use hyperscale_stats::Window;
 use hyperscale_types::{ErrorKind, Now, Span, limits};
 use tokio::runtime::{self, LocalOptions};
@@ -51,18 +51,18 @@ impl Work {
 }
 
 /// Starts a core's thread. It ends by itself after its last message.
-pub(crate) fn spawn(segment: Slice, work: Work) -> io::Result<thread::JoinHandle<()>> {
-    thread::Builder::new().name(format!("core-{}", segment.share.core)).spawn(move || {
-        if let Some(cpu) = segment.cpu {
+pub(crate) fn spawn(slice: Slice, work: Work) -> io::Result<thread::JoinHandle<()>> {
+    thread::Builder::new().name(format!("core-{}", slice.share.core)).spawn(move || {
+        if let Some(cpu) = slice.cpu {
             pin(cpu);
         }
-        let (core, messages) = (segment.share.core, segment.messages.clone());
+        let (core, messages) = (slice.share.core, slice.messages.clone());
         // A panic must not leave the host waiting for a core that is gone.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let built =
                 runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
             let runtime = built.map_err(|error| engine_failure(&error))?;
-            runtime.block_on(run(segment, Network::System, work))
+            runtime.block_on(run(slice, Network::System, work))
         }));
         if let Err(failure) = outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))) {
             messages.blocking_send(Message::Failed { core, failure });
@@ -88,20 +88,20 @@ fn pin(cpu: usize) {
 }
 
 /// Prepares and works.
-pub(crate) async fn run(segment: Slice, network: Network, work: Work) -> Result<(), Failure> {
-    let seed = segment.seed(Stream::Clients { core: segment.share.core });
-    let clients = Clients::new(network, ClientOptions { seed, lease: segment.lease.clone() });
-    let alive = tokio::task::spawn_local(say_alive(segment.messages.clone()));
+pub(crate) async fn run(slice: Slice, network: Network, work: Work) -> Result<(), Failure> {
+    let seed = slice.seed(Stream::Clients { core: slice.share.core });
+    let clients = Clients::new(network, ClientOptions { seed, lease: slice.lease.clone() });
+    let alive = tokio::task::spawn_local(say_alive(slice.messages.clone()));
     let prepared = tokio::select! {
         biased;
-        () = told_to_stop(&segment) => None,
-        prepared = prepare_parts(&clients, &segment, work) => Some(prepared?),
+        () = told_to_stop(&slice) => None,
+        prepared = prepare_parts(&clients, &slice, work) => Some(prepared?),
     };
     let Some(parts) = prepared else {
-        segment.messages.send(stopped_early(&segment, work)).await;
+        slice.messages.send(stopped_early(&slice, work)).await;
         return Ok(());
     };
-    let core = Rc::new(new_core(segment, clients, parts));
+    let core = Rc::new(new_core(slice, clients, parts));
     match work {
         Work::Load => load(&core, alive).await,
         Work::Once(part) => {
@@ -121,33 +121,33 @@ async fn say_alive(messages: crate::segment::Messages) {
 
 type Parts = [PreparedPart; Part::ALL.len()];
 
-async fn prepare_parts(clients: &Clients, segment: &Slice, work: Work) -> Result<Parts, Failure> {
+async fn prepare_parts(clients: &Clients, slice: &Slice, work: Work) -> Result<Parts, Failure> {
     let mut parts = Parts::default();
     for &part in work.parts() {
-        parts[part as usize] = prepare(clients, segment, part).await?;
+        parts[part as usize] = prepare(clients, slice, part).await?;
     }
     Ok(parts)
 }
 
 /// Preparing has nothing to finish: it ends as soon as the run is cancelled, whatever it waits for.
-async fn told_to_stop(segment: &Slice) {
+async fn told_to_stop(slice: &Slice) {
     // An error means that the host is gone, which is a reason to stop too.
-    drop(segment.told.clone().wait_for(|now| now.phase >= StopPhase::Cancelling).await);
+    drop(slice.told.clone().wait_for(|now| now.phase >= StopPhase::Cancelling).await);
 }
 
-fn stopped_early(segment: &Slice, work: Work) -> Message {
+fn stopped_early(slice: &Slice, work: Work) -> Message {
     let failure = match work {
         Work::Load => None,
         Work::Once(part) => Some(once_failure(part)),
     };
-    Message::Done { core: segment.share.core, result: SegmentResult { failure, ..SegmentResult::default() } }
+    Message::Done { core: slice.share.core, result: SegmentResult { failure, ..SegmentResult::default() } }
 }
 
-fn new_core(segment: Slice, clients: Clients, parts: Parts) -> Core {
+fn new_core(slice: Slice, clients: Clients, parts: Parts) -> Core {
     Core {
-        window: RefCell::new(Box::new(Window::new(&segment.layout))),
-        cursors: RefCell::new(cursors(&segment)),
-        clocks: RefCell::new(Clocks::now(&segment, 0)),
+        window: RefCell::new(Box::new(Window::new(&slice.layout))),
+        cursors: RefCell::new(cursors(&slice)),
+        clocks: RefCell::new(Clocks::now(&slice, 0)),
         clients,
         parts,
         phase: Cell::default(),
@@ -158,22 +158,22 @@ fn new_core(segment: Slice, clients: Clients, parts: Parts) -> Core {
         builtins: Builtins::new(),
         providing: RefCell::new(Providing::default()),
         scratch: RefCell::default(),
-        time: LoadTime::new(segment.identity.epoch, segment.begin.offset),
-        segment,
+        time: LoadTime::new(slice.identity.epoch, slice.begin.offset),
+        slice,
     }
 }
 
-fn cursors(segment: &Slice) -> Vec<Option<Cursor>> {
+fn cursors(slice: &Slice) -> Vec<Option<Cursor>> {
     let cursor = |(file, source): (&Option<Arc<DataFile>>, _)| {
-        file.as_ref().map(|file| Cursor::new(file, source, segment.share))
+        file.as_ref().map(|file| Cursor::new(file, source, slice.share))
     };
-    segment.data.iter().zip(&segment.plan.data).map(cursor).collect()
+    slice.data.iter().zip(&slice.plan.data).map(cursor).collect()
 }
 
 async fn load(core: &Rc<Core>, alive: tokio::task::JoinHandle<()>) -> Result<(), Failure> {
-    let segment = &core.segment;
-    segment.messages.send(Message::Prepared).await;
-    let mut told = segment.told.clone();
+    let slice = &core.slice;
+    slice.messages.send(Message::Prepared).await;
+    let mut told = slice.told.clone();
     // An error means that the host is gone; then there is nobody left to run for.
     // The value is copied out at once: as long as it is borrowed the host cannot change it.
     let begin = match told.wait_for(|now| now.go.is_some() || now.phase > StopPhase::Running).await {
@@ -184,8 +184,8 @@ async fn load(core: &Rc<Core>, alive: tokio::task::JoinHandle<()>) -> Result<(),
     core.obey(&begin);
     if let Some(at) = begin.go {
         time::sleep_until(core.time.at(at)).await;
-        core.time.begin(at, segment.begin.offset);
-        *core.clocks.borrow_mut() = Clocks::now(segment, 0);
+        core.time.begin(at, slice.begin.offset);
+        *core.clocks.borrow_mut() = Clocks::now(slice, 0);
     }
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
     let isolating = tokio::task::spawn_local(end_with_lease(Rc::clone(core)));
@@ -196,7 +196,7 @@ async fn load(core: &Rc<Core>, alive: tokio::task::JoinHandle<()>) -> Result<(),
     ticking.abort();
     flush(core).await;
     outcome.map_err(|error| engine_failure(&error))?;
-    segment.messages.send(Message::Done { core: segment.share.core, result: core.result() }).await;
+    slice.messages.send(Message::Done { core: slice.share.core, result: core.result() }).await;
     Ok(())
 }
 
@@ -206,7 +206,7 @@ async fn once(core: &Rc<Core>, part: Part) {
     let isolating = tokio::task::spawn_local(end_with_lease(Rc::clone(core)));
     let vu = Vu::new(core, 0, Stream::Once(part));
     let limit = match part {
-        Part::Teardown => core.workflow().graceful_stop.to_duration().max(Duration::from_secs(30)),
+        Part::Teardown => core.workflow().timing.graceful_stop.to_duration().max(Duration::from_secs(30)),
         _ => Span::MAX.to_duration(),
     };
     let run = graph::run(core, &vu, part, None);
@@ -228,7 +228,7 @@ async fn once(core: &Rc<Core>, part: Part) {
             result.failure = Some(result.stopped.clone().unwrap_or_else(|| once_failure(part)));
         }
     }
-    core.segment.messages.send(Message::Done { core: core.segment.share.core, result }).await;
+    core.slice.messages.send(Message::Done { core: core.slice.share.core, result }).await;
 }
 
 /// Waits for the moment at which calls in flight are cut off: at once on an abort, after a grace on a cancel.
@@ -257,7 +257,7 @@ fn once_failure(part: Part) -> Failure {
 
 /// Follows what the segment is told.
 async fn listen(core: Rc<Core>) {
-    let mut told = core.segment.told.clone();
+    let mut told = core.slice.told.clone();
     while told.changed().await.is_ok() {
         let now = *told.borrow_and_update();
         core.obey(&now);
@@ -268,7 +268,7 @@ async fn listen(core: Rc<Core>) {
 
 /// Cuts off what is in flight when the lease is over. That nothing leaves any more is seen to where requests are written.
 async fn end_with_lease(core: Rc<Core>) {
-    let lease = &core.segment.lease;
+    let lease = &core.slice.lease;
     if lease.moment() == Now::NEVER {
         return;
     }
@@ -278,19 +278,19 @@ async fn end_with_lease(core: Rc<Core>) {
 
 /// Swaps the window again and again.
 async fn tick(core: Rc<Core>) {
-    let mut interval = time::interval(core.segment.windows.every);
+    let mut interval = time::interval(core.slice.windows.every);
     interval.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     interval.tick().await; // the first one is immediate
     loop {
         interval.tick().await;
         // A host that is behind gets a longer window instead of a lost one.
-        core.segment.messages.send_if_room(|| close_window(&core));
+        core.slice.messages.send_if_room(|| close_window(&core));
     }
 }
 
 async fn flush(core: &Core) {
     let last = close_window(core);
-    core.segment.messages.send(last).await;
+    core.slice.messages.send(last).await;
 }
 
 /// Clock readings at the last swap of windows.
@@ -302,19 +302,19 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    fn now(segment: &Slice, seq: u64) -> Self {
-        Clocks { seq, from_ns: segment.identity.epoch.elapsed().as_nanos() as u64, cpu_ns: cpu_time() }
+    fn now(slice: &Slice, seq: u64) -> Self {
+        Clocks { seq, from_ns: slice.identity.epoch.elapsed().as_nanos() as u64, cpu_ns: cpu_time() }
     }
 }
 
 fn close_window(core: &Core) -> Message {
-    let spare = core.segment.windows.spare.try_recv();
-    let empty = spare.unwrap_or_else(|_| Box::new(Window::new(&core.segment.layout)));
+    let spare = core.slice.windows.spare.try_recv();
+    let empty = spare.unwrap_or_else(|_| Box::new(Window::new(&core.slice.layout)));
     let mut window = core.window.replace(empty);
     let mut clocks = core.clocks.borrow_mut();
-    let now = Clocks::now(&core.segment, clocks.seq + 1);
+    let now = Clocks::now(&core.slice, clocks.seq + 1);
     window.seq = clocks.seq;
-    window.core = core.segment.share.core;
+    window.core = core.slice.share.core;
     window.from_ns = clocks.from_ns;
     window.to_ns = now.from_ns;
     window.vus = core.vus.alive.get();

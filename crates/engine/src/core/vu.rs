@@ -7,7 +7,7 @@ use std::rc::Rc;
 use hyperscale_clients::Session;
 use hyperscale_clients::clock;
 use hyperscale_job::StopPhase;
-use hyperscale_job::layout::Part;
+use hyperscale_plan::model::Part;
 use hyperscale_plan::model::step::{Stop, Think};
 use hyperscale_types::{Now, limits, split_mix};
 use minijinja::Value;
@@ -62,7 +62,7 @@ impl Vu {
         Vu {
             id,
             iteration: Cell::new(0),
-            random: Cell::new(core.segment.seed(draws)),
+            random: Cell::new(core.slice.seed(draws)),
             free_since: Cell::new(Now::ZERO),
             session: Session::default(),
             rows: RefCell::default(),
@@ -93,7 +93,7 @@ impl Vu {
 /// has lived in this slot before.
 pub(crate) async fn live(core: Rc<Core>, slot: u32, lives: u32, mut feed: impl Feed) -> VuEnd {
     let _alive = Alive::new(&core);
-    let id = core.segment.vu_id(slot);
+    let id = core.slice.vu_id(slot);
     let vu = Vu::new(&core, id, Stream::Vu { id, lives });
     let has = |part: Part| !part.graph(core.workflow()).is_empty();
     if has(Part::VuSetup) {
@@ -153,7 +153,7 @@ fn without_row(core: &Core, vu: &Vu) -> Option<usize> {
     if used.is_empty() {
         return None;
     }
-    let (cursors, number) = (core.cursors.borrow(), core.segment.vu_number(vu.id));
+    let (cursors, number) = (core.cursors.borrow(), core.slice.vu_number(vu.id));
     let has_row = |at: usize| cursors[at].as_ref().is_none_or(|cursor| cursor.has_next(number));
     used.iter().copied().find(|at| !has_row(*at))
 }
@@ -165,10 +165,10 @@ fn take_rows(core: &Core, vu: &Vu) -> Result<(), usize> {
         return Ok(());
     }
     let (mut cursors, mut rows) = (core.cursors.borrow_mut(), vu.rows.borrow_mut());
-    rows.resize(core.segment.data.len(), Value::UNDEFINED);
+    rows.resize(core.slice.data.len(), Value::UNDEFINED);
     for &at in used {
         let Some(cursor) = &mut cursors[at] else { continue };
-        rows[at] = cursor.next(core.segment.vu_number(vu.id), vu.random()).ok_or(at)?;
+        rows[at] = cursor.next(core.slice.vu_number(vu.id), vu.random()).ok_or(at)?;
     }
     Ok(())
 }
@@ -177,7 +177,7 @@ fn take_rows(core: &Core, vu: &Vu) -> Result<(), usize> {
 #[cold]
 fn out_of_rows(core: &Core, at: usize) -> VuEnd {
     let mut counts = core.vus.out_of_rows.borrow_mut();
-    counts.resize(core.segment.data.len(), 0);
+    counts.resize(core.slice.data.len(), 0);
     counts[at] += 1;
     VuEnd::ForGood
 }

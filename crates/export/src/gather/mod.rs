@@ -53,7 +53,7 @@ impl Readings {
             at,
             elapsed_s: result.elapsed_s,
             is_final: result.is_final,
-            common: [label(names::JOB, &result.job), label(names::NAME, &result.name)],
+            common: [label(names::JOB, &result.identity.job), label(names::NAME, &result.identity.name)],
             families: families.finish(),
         }
     }

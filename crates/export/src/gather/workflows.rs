@@ -13,7 +13,7 @@ pub(super) fn gather(to: &mut Families, workflow: &WorkflowResult, live: Option<
     // When it is over, nobody is active.
     to.gauge(&names::VUS, &labels, live.map_or(0.0, |live| live.vus as f64));
     iterations(to, workflow, &labels);
-    if let Some(lag) = &workflow.lag_us {
+    if let Some(lag) = &workflow.generator.lag_us {
         to.timing(&names::LAG, &labels, lag);
     }
     if let Some(live) = live {

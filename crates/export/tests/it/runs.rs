@@ -1,6 +1,5 @@
 //! A run to be exported: so far, and when it is over.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +7,8 @@ use hyperscale_export::Readings;
 use hyperscale_export::reading::Reading;
 use hyperscale_stats::event::{BoundCounts, Generator, Shape, Snapshot, StepLive, WorkflowLive};
 use hyperscale_stats::result::{
-    ExportResult, Loss, RunResult, SeriesPoint, Status, ThresholdResult, VERSION, WorkflowFacts, errors,
-    load_result, workflow_result,
+    ExportResult, Loss, Provenance, RunIdentity, RunResult, SeriesPoint, Status, ThresholdResult, VERSION,
+    WorkflowFacts, errors, load_result, workflow_result,
 };
 use hyperscale_stats::{
     CallSample, CheckLayout, Layout, MetricKind, MetricLayout, StepKind, StepLayout, Totals, Window,
@@ -65,9 +64,7 @@ pub(crate) fn result(iterations: u64, elapsed_s: u64, is_final: bool) -> RunResu
     let status = if is_final { Status::Completed } else { Status::Running };
     let facts = WorkflowFacts { name: name("Shop"), status, reason: None, elapsed, vus: 8, cores: 2 };
     RunResult {
-        version: VERSION,
-        job: "run-1".into(),
-        name: "check \"out\", v=2\\".into(),
+        identity: RunIdentity { version: VERSION, job: "run-1".into(), name: "check \"out\", v=2\\".into() },
         status,
         reason: None,
         is_final,
@@ -81,12 +78,7 @@ pub(crate) fn result(iterations: u64, elapsed_s: u64, is_final: bool) -> RunResu
         generator_saturated: false,
         loss: Loss::default(),
         series: Vec::new(),
-        environment: BTreeMap::new(),
-        options: BTreeMap::new(),
-        exports: Vec::new(),
-        changes: Vec::new(),
-        changes_left_out: 0,
-        plan: None,
+        provenance: Provenance::default(),
     }
 }
 

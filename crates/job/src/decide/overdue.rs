@@ -58,7 +58,7 @@ fn deadline(core: &JobCore, at: usize) -> Option<Duration> {
         return None;
     }
     let planned = clock.job_time(workflow.planned()?.to_duration());
-    Some(planned + workflow.graceful_stop.to_duration() + WORKFLOW_SLACK)
+    Some(planned + workflow.timing.graceful_stop.to_duration() + WORKFLOW_SLACK)
 }
 
 fn is_stuck(core: &JobCore, at: usize) -> bool {

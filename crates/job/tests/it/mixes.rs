@@ -37,12 +37,7 @@ fn a_change_without_a_workflow_sets_the_total_of_the_mix() {
     model.prepare(0);
     model.prepare(1);
     let changes = model.request(rate(200.0)).expect("it is taken");
-    let to: Vec<f64> = changes
-        .iter()
-        .map(|change| match change.what {
-            Changed::Rate { to, .. } => to,
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(to, [140.0, 60.0]);
+    let parts: Vec<_> = changes.iter().map(|change| change.what).collect();
+    let part = |from, to| Changed::Rate { from, to };
+    assert_eq!(parts, [part(70.0, 140.0), part(30.0, 60.0)], "each has its part of it");
 }

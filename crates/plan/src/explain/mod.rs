@@ -195,9 +195,9 @@ fn explain_load(workflow: &Workflow) -> LoadExplanation {
         rate_max,
         length: workflow.planned(),
         starts,
-        start_after: workflow.start_after,
-        ramp: workflow.ramp,
-        graceful_stop: workflow.graceful_stop,
+        start_after: workflow.timing.start_after,
+        ramp: workflow.timing.ramp,
+        graceful_stop: workflow.timing.graceful_stop,
     }
 }
 

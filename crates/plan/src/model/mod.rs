@@ -8,6 +8,7 @@ pub mod connection;
 mod echo;
 pub mod http;
 pub mod mix;
+mod part;
 pub mod step;
 pub mod workflow;
 
@@ -20,6 +21,7 @@ use minijinja::Value;
 pub use echo::Echo;
 pub use http::HttpRequest;
 pub use mix::{Mix, MixMember};
+pub use part::Part;
 pub use step::{Call, Step, StepGraph, StepKind};
 pub use workflow::{Load, Workflow};
 

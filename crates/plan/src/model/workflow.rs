@@ -23,12 +23,8 @@ pub struct Workflow {
     pub priority: Priority,
     /// How much load, for how long.
     pub load: Load,
-    /// Waits this long after it could start.
-    pub start_after: Span,
-    /// VUs start spread over this time.
-    pub ramp: Span,
-    /// Time in which running iterations may finish at the end.
-    pub graceful_stop: Span,
+    /// Times around the load.
+    pub timing: Timing,
     /// State kept between iterations, visible as `vu.<name>`.
     pub keep: Vec<Keep>,
     /// Data files (positions in [`super::Plan::data`]) of which an iteration takes a row.
@@ -68,6 +64,17 @@ impl Workflow {
             Load::Paced { duration, .. } => Some(*duration),
         }
     }
+}
+
+/// Times around a workflow's load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// It waits this long after it could start.
+    pub start_after: Span,
+    /// VUs start spread over this time.
+    pub ramp: Span,
+    /// Time in which running iterations may finish at the end.
+    pub graceful_stop: Span,
 }
 
 /// A load model with its numbers.

@@ -34,14 +34,8 @@ pub struct UrlOptions {
     pub body: Option<String>,
     /// `-b @FILE`: the file whose bytes are the body, whatever they are.
     pub body_file: Option<String>,
-    /// `-c`: virtual users; with `rate`, at most so many.
-    pub vus: Option<u32>,
-    /// `-d`
-    pub duration: Option<String>,
-    /// `-r`: starts per second; a bare number is per second.
-    pub rate: Option<String>,
-    /// `-n`: iterations, shared by the VUs.
-    pub iterations: Option<u64>,
+    /// How often, for how long.
+    pub load: UrlLoad,
     /// `--http2`
     pub http2: bool,
     /// Connections shared by the VUs of a core (HTTP/2).
@@ -58,6 +52,19 @@ pub struct UrlOptions {
     pub proxy: Option<String>,
     /// A unix socket to connect to.
     pub unix: Option<String>,
+}
+
+/// The load on a URL.
+#[derive(Clone, Debug, Default)]
+pub struct UrlLoad {
+    /// `-c`: virtual users; with `rate`, at most so many.
+    pub vus: Option<u32>,
+    /// `-d`
+    pub duration: Option<String>,
+    /// `-r`: starts per second; a bare number is per second.
+    pub rate: Option<String>,
+    /// `-n`: iterations, shared by the VUs.
+    pub iterations: Option<u64>,
 }
 
 /// The document of a URL's plan: one workflow [`URL_WORKFLOW`] with one step [`URL_STEP`]. Headers and body are as they
@@ -92,21 +99,21 @@ pub fn from_url(options: &UrlOptions) -> Result<Loaded, Vec<Problem>> {
 }
 
 fn workflow(options: &UrlOptions, headers: Map<String, Value>) -> Value {
-    let mut workflow = load_keys(options);
+    let mut workflow = load_keys(&options.load);
     workflow.insert("steps".to_owned(), json!({ URL_STEP: { "http": http(options, headers) } }));
     Value::Object(workflow)
 }
 
-fn load_keys(options: &UrlOptions) -> Map<String, Value> {
+fn load_keys(said: &UrlLoad) -> Map<String, Value> {
     let mut load = Map::new();
     let mut set = |key: &str, value: Value| load.insert(key.to_owned(), value);
-    let duration = options.duration.clone().unwrap_or_else(|| DURATION.to_owned());
-    match (&options.rate, options.iterations) {
+    let duration = said.duration.clone().unwrap_or_else(|| DURATION.to_owned());
+    match (&said.rate, said.iterations) {
         (Some(rate), iterations) => {
             let per_second = rate.parse::<f64>().is_ok();
             set("rate", if per_second { format!("{rate}/s") } else { rate.clone() }.into());
             set("duration", duration.into());
-            if let Some(vus) = options.vus {
+            if let Some(vus) = said.vus {
                 set("max_vus", vus.into());
             }
             if let Some(iterations) = iterations {
@@ -114,14 +121,14 @@ fn load_keys(options: &UrlOptions) -> Map<String, Value> {
             }
         }
         (None, Some(iterations)) => {
-            set("vus", options.vus.unwrap_or(VUS).into());
+            set("vus", said.vus.unwrap_or(VUS).into());
             set("iterations", iterations.into());
-            if let Some(duration) = &options.duration {
+            if let Some(duration) = &said.duration {
                 set("max_duration", duration.clone().into());
             }
         }
         (None, None) => {
-            set("vus", options.vus.unwrap_or(VUS).into());
+            set("vus", said.vus.unwrap_or(VUS).into());
             set("duration", duration.into());
         }
     }

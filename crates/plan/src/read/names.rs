@@ -9,6 +9,7 @@ use minijinja::Value;
 use super::Reader;
 use super::protocol::Protocol;
 use crate::document::Place;
+use crate::model::Part;
 use crate::model::step::Needs;
 
 /// Words with a meaning of their own in templates and expressions: nothing of a plan can be called so.
@@ -60,37 +61,6 @@ pub(super) struct DataNames {
     pub(super) name: Name,
     /// `None`: not known before it is read.
     pub(super) columns: Option<Vec<String>>,
-}
-
-/// The graphs of a workflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    Setup,
-    VuSetup,
-    Steps,
-    VuTeardown,
-    Teardown,
-}
-
-impl Part {
-    pub(super) const ALL: [Part; 5] =
-        [Part::Setup, Part::VuSetup, Part::Steps, Part::VuTeardown, Part::Teardown];
-
-    /// Its key in a plan.
-    pub(super) const fn key(self) -> &'static str {
-        match self {
-            Part::Setup => "setup",
-            Part::VuSetup => "vu_setup",
-            Part::Steps => "steps",
-            Part::VuTeardown => "vu_teardown",
-            Part::Teardown => "teardown",
-        }
-    }
-
-    /// Whether it runs for a VU, not once for the workflow.
-    pub(super) const fn has_vu(self) -> bool {
-        !matches!(self, Part::Setup | Part::Teardown)
-    }
 }
 
 /// What a step leaves behind for others.

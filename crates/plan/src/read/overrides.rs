@@ -41,7 +41,7 @@ pub fn override_load(plan: &mut Plan, overrides: &Overrides) -> Result<(), Vec<P
         }
     }
     for (workflow, part) in changed.iter_mut().zip(parts) {
-        let ramp_is_default = workflow.ramp == default_ramp(&workflow.load);
+        let ramp_is_default = workflow.timing.ramp == default_ramp(&workflow.load);
         match part {
             Some(part) => workflow.load = part,
             None => {
@@ -49,7 +49,7 @@ pub fn override_load(plan: &mut Plan, overrides: &Overrides) -> Result<(), Vec<P
             }
         }
         if ramp_is_default {
-            workflow.ramp = default_ramp(&workflow.load);
+            workflow.timing.ramp = default_ramp(&workflow.load);
         }
     }
     if problems.is_empty() {

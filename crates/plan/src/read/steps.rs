@@ -5,14 +5,14 @@ use hyperscale_types::Span;
 use super::extract::extraction_names;
 use super::fields::Named;
 use super::graph::Ordered;
-use super::names::{Gives, Part, PlanNames, StepNames, WorkflowNames};
+use super::names::{Gives, PlanNames, StepNames, WorkflowNames};
 use super::plan::Defaults;
 use super::protocol::Protocol;
 use super::view::{Sees, View};
 use super::{Reader, STEPS_MAX as PLAN_STEPS_MAX};
 use crate::document::{Kind, Node};
 use crate::model::step::{Action, Needs, Think};
-use crate::model::{Step, StepGraph, StepKind};
+use crate::model::{Part, Step, StepGraph, StepKind};
 
 /// Steps of one graph.
 const STEPS_MAX: usize = 1_000;

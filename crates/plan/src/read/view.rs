@@ -4,8 +4,9 @@
 use hyperscale_types::Name;
 use minijinja::Value;
 
-use super::names::{Gives, Part, PlanNames, StepNames, WorkflowNames};
+use super::names::{Gives, PlanNames, StepNames, WorkflowNames};
 use super::value::HINT;
+use crate::model::Part;
 use crate::problem::{listed, nearest};
 use crate::template::{Resolver, Root};
 

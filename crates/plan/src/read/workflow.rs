@@ -6,12 +6,12 @@ use super::Reader;
 use super::context::Links;
 use super::fields::Named;
 use super::load::PlanLoad;
-use super::names::{DataNames, Part, PlanNames, WorkflowNames};
+use super::names::{DataNames, PlanNames, WorkflowNames};
 use super::plan::Defaults;
 use super::steps::PartSteps;
 use super::view::{Sees, View};
 use crate::document::Place;
-use crate::model::{Load, Mix, StepGraph, Workflow};
+use crate::model::{Load, Mix, Part, StepGraph, Workflow};
 
 impl Reader<'_> {
     /// All workflows, and the load that some of them share.
@@ -70,7 +70,7 @@ impl Reader<'_> {
                 step.needs.body |= needs.body;
             }
         }
-        let [setup, vu_setup, steps, vu_teardown, teardown]: [StepGraph; 5] = graphs;
+        let [steps, setup, vu_setup, vu_teardown, teardown]: [StepGraph; 5] = graphs;
         Workflow {
             name: me.name.clone(),
             depends: links.depends.iter().map(|(at, _)| *at).collect(),
@@ -78,9 +78,7 @@ impl Reader<'_> {
             provides,
             priority: priority.unwrap_or_default(),
             load,
-            start_after: timing.start_after,
-            ramp: timing.ramp,
-            graceful_stop: timing.graceful_stop,
+            timing,
             keep,
             data: names.data(),
             setup,

@@ -5,7 +5,7 @@ use std::path::Path;
 use hyperscale_plan::model::http::{Body, HttpVersion, Reuse};
 use hyperscale_plan::model::workflow::{IterationCount, Load};
 use hyperscale_plan::model::{Call, HttpRequest, Plan, StepKind};
-use hyperscale_plan::{Given, Overrides, Source, UrlOptions, from_url, load, override_load, render};
+use hyperscale_plan::{Given, Overrides, Source, UrlLoad, UrlOptions, from_url, load, override_load, render};
 use hyperscale_types::{Rate, Span};
 use minijinja::Value;
 
@@ -42,9 +42,12 @@ fn options_of_a_url_reach_the_request() {
         method: Some("put".to_owned()),
         headers: ["X-A: 1:2", "x-b:3", "X-A: 4", "x-a: 5"].map(str::to_owned).into(),
         body: Some("hello".to_owned()),
-        rate: Some("50".to_owned()),
-        vus: Some(7),
-        duration: Some("3s".to_owned()),
+        load: UrlLoad {
+            rate: Some("50".to_owned()),
+            vus: Some(7),
+            duration: Some("3s".to_owned()),
+            iterations: None,
+        },
         http2: true,
         insecure: true,
         no_redirects: true,
@@ -71,10 +74,31 @@ fn wrong_options_are_problems_without_a_line() {
         (url("http://a b/"), "host name"),
         (url(""), "no host"),
         (UrlOptions { headers: vec!["nonsense".to_owned()], ..url("http://x") }, "not a header"),
-        (UrlOptions { duration: Some("10".to_owned()), ..url("http://x") }, "no unit"),
-        (UrlOptions { rate: Some("fast".to_owned()), ..url("http://x") }, "not a rate"),
-        (UrlOptions { rate: Some("5".to_owned()), iterations: Some(3), ..url("http://x") }, "contradict"),
-        (UrlOptions { vus: Some(0), ..url("http://x") }, "out of range"),
+        (
+            UrlOptions {
+                load: UrlLoad { duration: Some("10".to_owned()), ..UrlLoad::default() },
+                ..url("http://x")
+            },
+            "no unit",
+        ),
+        (
+            UrlOptions {
+                load: UrlLoad { rate: Some("fast".to_owned()), ..UrlLoad::default() },
+                ..url("http://x")
+            },
+            "not a rate",
+        ),
+        (
+            UrlOptions {
+                load: UrlLoad { rate: Some("5".to_owned()), iterations: Some(3), ..UrlLoad::default() },
+                ..url("http://x")
+            },
+            "contradict",
+        ),
+        (
+            UrlOptions { load: UrlLoad { vus: Some(0), ..UrlLoad::default() }, ..url("http://x") },
+            "out of range",
+        ),
         (UrlOptions { body: Some("{{ nobody }}".to_owned()), ..url("http://x") }, "unknown name"),
     ] {
         let problems = from_url(&options).map(|_| ()).expect_err(wanted);
@@ -85,13 +109,17 @@ fn wrong_options_are_problems_without_a_line() {
 
 #[test]
 fn a_number_of_iterations_begins_with_all_its_vus() {
-    let counted = UrlOptions { vus: Some(50), iterations: Some(1000), ..url("http://x") };
-    assert_eq!(url_plan(&counted).workflows[0].ramp, Span::ZERO);
-    let bounded = UrlOptions { duration: Some("5s".to_owned()), ..counted };
-    assert_eq!(url_plan(&bounded).workflows[0].ramp, Span::ZERO, "an upper bound is not a duration");
-    assert_eq!(url_plan(&url("http://x")).workflows[0].ramp, Span::from_secs(1));
-    assert_eq!(plan("vus: 5, iterations_per_vu: 10").workflows[0].ramp, Span::ZERO);
-    assert_eq!(plan("vus: 5, iterations: 10, ramp: 2s").workflows[0].ramp, Span::from_secs(2));
+    let counted = UrlOptions {
+        load: UrlLoad { vus: Some(50), iterations: Some(1000), ..UrlLoad::default() },
+        ..url("http://x")
+    };
+    assert_eq!(url_plan(&counted).workflows[0].timing.ramp, Span::ZERO);
+    let bounded =
+        UrlOptions { load: UrlLoad { duration: Some("5s".to_owned()), ..counted.load.clone() }, ..counted };
+    assert_eq!(url_plan(&bounded).workflows[0].timing.ramp, Span::ZERO, "an upper bound is not a duration");
+    assert_eq!(url_plan(&url("http://x")).workflows[0].timing.ramp, Span::from_secs(1));
+    assert_eq!(plan("vus: 5, iterations_per_vu: 10").workflows[0].timing.ramp, Span::ZERO);
+    assert_eq!(plan("vus: 5, iterations: 10, ramp: 2s").workflows[0].timing.ramp, Span::from_secs(2));
 }
 
 fn plan(load_keys: &str) -> Plan {
@@ -108,7 +136,7 @@ fn overrides_replace_numbers_and_what_follows_from_them() {
     override_load(&mut closed, &longer).expect("the model has both");
     let Load::Closed { vus } = &closed.workflows[0].load else { panic!("closed") };
     assert_eq!((vus.peak_vus(), vus.length()), (50, Span::from_secs(60)));
-    assert_eq!(closed.workflows[0].ramp, Span::from_secs(1), "the default follows the duration");
+    assert_eq!(closed.workflows[0].timing.ramp, Span::from_secs(1), "the default follows the duration");
 
     let mut open = plan("rate: 10/s, duration: 1s");
     let faster = Overrides { rate: Some(Rate::per_second(1000.0)), ..Overrides::default() };

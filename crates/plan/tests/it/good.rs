@@ -65,7 +65,11 @@ fn every_load_model_is_read() {
     assert!(matches!(load(2), Load::Open { rate, max_vus: 7, .. } if (rate.peak() - 1.5).abs() < 1e-9));
     assert!(matches!(load(3), Load::Iterations { vus: 3, count: IterationCount::PerVu(4), .. }));
     assert!(matches!(load(4), Load::Paced { vus: 2, interval, .. } if *interval == Span::from_millis(500)));
-    assert_eq!(plan.workflows[4].ramp, Span::from_secs(1), "a tenth of the duration, at most a second");
+    assert_eq!(
+        plan.workflows[4].timing.ramp,
+        Span::from_secs(1),
+        "a tenth of the duration, at most a second"
+    );
 }
 
 #[test]
@@ -133,8 +137,11 @@ fn a_mix_splits_the_load_of_the_plan() {
     };
     assert_eq!((rate(browse), rate(buy)), ((350.0, 700), (150.0, 300)));
     assert_eq!((&*browse.depends, &*buy.depends), (&[0][..], &[0][..]), "they begin together");
-    assert_eq!([browse.start_after, buy.start_after], [Span::from_secs(2); 2]);
-    assert_eq!((browse.graceful_stop, buy.graceful_stop), (Span::from_secs(30), Span::from_secs(5)));
+    assert_eq!([browse.timing.start_after, buy.timing.start_after], [Span::from_secs(2); 2]);
+    assert_eq!(
+        (browse.timing.graceful_stop, buy.timing.graceful_stop),
+        (Span::from_secs(30), Span::from_secs(5))
+    );
     let mix = plan.mix.expect("the plan has a load");
     assert_eq!(mix.rates(1_000.0), [700.0, 300.0]);
     assert_eq!(mix.vus(11), [8, 3]);

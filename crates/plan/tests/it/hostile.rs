@@ -161,7 +161,7 @@ workflows:
         plan.workflows.iter().map(|w| (w.vus_max(), w.planned().map(|p| p.to_string()))).collect();
     let wanted = [(1, "1s"), (2, "1s"), (1, "3s")].map(|(vus, span)| (vus, Some(span.to_owned())));
     assert_eq!(numbers, wanted);
-    assert_eq!(plan.workflows[2].ramp.to_string(), "1ms");
+    assert_eq!(plan.workflows[2].timing.ramp.to_string(), "1ms");
 }
 
 /// One entry of a plan written many times; the number goes where `#` stands.

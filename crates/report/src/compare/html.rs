@@ -29,7 +29,7 @@ pub(super) fn page(compared: &Compared<'_>) -> String {
         Section::new("charts", "A and B over each other", format!("<div class=\"figures\">{charts}</div>\n")),
         Section::new("runs", "Runs", facts(compared)),
     ];
-    let title = format!("{}: A and B", b.name);
+    let title = format!("{}: A and B", b.identity.name);
     let data = format!("{{\"runs\":[{},{}]}}", to_json(a, false), to_json(b, false));
     whole_page(&title, &header(comparison), &sections, &data)
 }
@@ -148,8 +148,10 @@ fn range(difference: &Difference, largest: f64) -> String {
 /// Options and environment, with what differs marked.
 fn facts(compared: &Compared<'_>) -> String {
     let mut table = Table::new("Options and environment", &["", "A", "B"]);
-    let pairs =
-        [(&compared.a.options, &compared.b.options), (&compared.a.environment, &compared.b.environment)];
+    let pairs = [
+        (&compared.a.provenance.options, &compared.b.provenance.options),
+        (&compared.a.provenance.environment, &compared.b.provenance.environment),
+    ];
     for (a, b) in pairs {
         let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
         for name in names {

@@ -28,7 +28,7 @@ pub(super) fn section(result: &RunResult) -> String {
 
 /// The buckets of all test steps of the load together.
 fn all_buckets(result: &RunResult) -> Vec<BucketResult> {
-    merge_buckets(load_steps(result).map(|(_, step)| &step.latency_buckets[..]))
+    merge_buckets(load_steps(result).map(|(_, step)| &step.times.latency_buckets[..]))
 }
 
 /// The percentiles of two runs over each other.
@@ -107,12 +107,12 @@ fn grid_number(from_us: f64) -> u32 {
 
 fn curves(result: &RunResult, all: &[BucketResult]) -> String {
     let mut steps: Vec<(String, &StepResult)> =
-        load_steps(result).filter(|(_, step)| !step.latency_buckets.is_empty()).collect();
+        load_steps(result).filter(|(_, step)| !step.times.latency_buckets.is_empty()).collect();
     steps.sort_by_key(|(_, step)| std::cmp::Reverse(step.count));
     let mut lines = vec![("s0".to_owned(), "all steps".to_owned(), all)];
     if steps.len() > 1 {
         lines.extend(steps.iter().take(CURVES_MAX).enumerate().map(|(number, (name, step))| {
-            (format!("s{}", number + 1), name.clone(), &step.latency_buckets[..])
+            (format!("s{}", number + 1), name.clone(), &step.times.latency_buckets[..])
         }));
     }
     let total = all.iter().map(|bucket| bucket.2).sum::<u64>();

@@ -34,7 +34,7 @@ pub fn to_html(result: &RunResult) -> String {
         Section::new("plan", "Plan", run_facts::plan(result)),
     ];
     let head = overview::header(result);
-    page(&result.name, &head, &sections, &format!("{{\"runs\":[{}]}}", to_json(result, false)))
+    page(&result.identity.name, &head, &sections, &format!("{{\"runs\":[{}]}}", to_json(result, false)))
 }
 
 /// A part of a page under a heading.

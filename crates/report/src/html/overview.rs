@@ -14,11 +14,11 @@ pub(super) fn header(result: &RunResult) -> String {
     let (class, verdict) = verdict(result);
     let mut html = format!(
         "<header>\n<p class=\"verdict {class}\">{verdict}</p>\n<h1>{}</h1>\n<p class=\"sub\">{} after {} · started <time>{}</time> · job {}</p>\n",
-        markup(&result.name),
+        markup(&result.identity.name),
         markup(&words::status(result.status, result.reason.as_deref())),
         human::seconds(result.elapsed_s),
         markup(&result.started_at),
-        markup(&result.job),
+        markup(&result.identity.job),
     );
     html.push_str(&tiles(result));
     html.push_str("</header>\n");

@@ -34,14 +34,14 @@ pub(super) fn errors(result: &RunResult) -> String {
 /// What was changed about the load while it ran.
 pub(super) fn changes(result: &RunResult) -> String {
     let mut table = Table::new("Changes of the load in order", &["at", "change", "by"]);
-    for change in &result.changes {
+    for change in &result.provenance.changes {
         table.row(vec![
             Cell::number(change.t_s, human::seconds(change.t_s)),
             Cell::text(change.to_string()),
             Cell::text(change.by.as_str()),
         ]);
     }
-    let more = match result.changes_left_out {
+    let more = match result.provenance.changes_left_out {
         0 => String::new(),
         more => format!("<p>and {} more</p>\n", human::count(more)),
     };
@@ -50,7 +50,9 @@ pub(super) fn changes(result: &RunResult) -> String {
 
 /// Options and environment.
 pub(super) fn facts(result: &RunResult) -> String {
-    let lists = [list("Options", &result.options), list("Environment", &result.environment)].concat();
+    let lists =
+        [list("Options", &result.provenance.options), list("Environment", &result.provenance.environment)]
+            .concat();
     if lists.is_empty() { lists } else { format!("<div class=\"columns\">{lists}</div>\n") }
 }
 
@@ -67,7 +69,7 @@ fn list(title: &str, facts: &BTreeMap<String, String>) -> String {
 
 /// The plan as it was written.
 pub(super) fn plan(result: &RunResult) -> String {
-    let Some(plan) = &result.plan else { return String::new() };
+    let Some(plan) = &result.provenance.plan else { return String::new() };
     let lines = plan.text.lines().count();
     format!(
         "<details open><summary>{} ({} lines)</summary><pre tabindex=\"0\"><code>{}</code></pre></details>\n",

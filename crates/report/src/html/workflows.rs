@@ -30,7 +30,7 @@ fn workflows(result: &RunResult) -> String {
     let mut table = Table::new("Workflows", &head);
     for workflow in &result.workflows {
         let lag = |of: fn(&TimingResult) -> f64| {
-            workflow.lag_us.as_ref().map_or_else(none, |lag| micros(lag, of(lag)))
+            workflow.generator.lag_us.as_ref().map_or_else(none, |lag| micros(lag, of(lag)))
         };
         let busy = |busy: f64| Cell::number(busy, format!("{:.0} %", busy * 100.0));
         table.row(vec![
@@ -42,7 +42,7 @@ fn workflows(result: &RunResult) -> String {
                 words::users(workflow).trim_end_matches('s').trim_end_matches(" VU"),
             ),
             count(workflow.cores.into()),
-            workflow.busiest_core.map_or_else(none, busy),
+            workflow.generator.busiest_core.map_or_else(none, busy),
             lag(|lag| lag.p50),
             lag(|lag| lag.p99),
         ]);
@@ -70,7 +70,7 @@ fn steps(result: &RunResult) -> String {
     ];
     let mut table = Table::new("Calls by step, and their latency", &head);
     for (name, step) in test_steps(result) {
-        let t = &step.latency_us;
+        let t = &step.times.latency_us;
         let mut row = vec![Cell::text(name), count(step.count), count(step.ok)];
         row.extend([step.failed, step.skipped].map(unwelcome));
         row.push(Cell::number(step.rate, human::rate(step.rate)));
@@ -95,11 +95,11 @@ fn timings(result: &RunResult) -> String {
     let head = ["step", "measure", "count", "mean", "p50", "p95", "p99", "max"];
     let mut table = Table::new("Where the time goes", &head);
     for (name, step) in test_steps(result) {
-        let phases = &step.phases_us;
+        let phases = &step.times.phases_us;
         let known = [
-            ("latency", &step.latency_us),
-            ("service time", &step.service_us),
-            ("latency of failed calls", &step.failed_latency_us),
+            ("latency", &step.times.latency_us),
+            ("service time", &step.times.service_us),
+            ("latency of failed calls", &step.times.failed_latency_us),
             ("connect", &phases.connect),
             ("TLS handshake", &phases.tls),
             ("authentication", &phases.auth),

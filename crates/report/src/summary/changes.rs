@@ -12,12 +12,13 @@ use crate::style::Role;
 const SHOWN: usize = 20;
 
 pub(super) fn section(result: &RunResult, page: Page) -> String {
-    if result.changes.is_empty() {
+    if result.provenance.changes.is_empty() {
         return String::new();
     }
     let mut text = page.title("changed while it ran") + "\n";
-    result.changes.iter().take(SHOWN).for_each(|change| text.push_str(&line(change, page)));
-    let more = result.changes.len().saturating_sub(SHOWN) as u64 + result.changes_left_out;
+    result.provenance.changes.iter().take(SHOWN).for_each(|change| text.push_str(&line(change, page)));
+    let more =
+        result.provenance.changes.len().saturating_sub(SHOWN) as u64 + result.provenance.changes_left_out;
     if more > 0 {
         let _ = writeln!(text, "  and {} more", human::count(more));
     }

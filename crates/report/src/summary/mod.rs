@@ -106,7 +106,7 @@ fn heading(result: &RunResult, page: Page) -> String {
         format!("sent {}", human::bytes(totals.bytes.sent)),
         format!("received {}", human::bytes(totals.bytes.received)),
     ];
-    let name = page.title(&page.shorten(&one_line(&result.name), 0));
+    let name = page.title(&page.shorten(&one_line(&result.identity.name), 0));
     let status = page.status(result.status, result.reason.as_deref());
     let after = format!("after {}", human::seconds(result.elapsed_s));
     page.parts(0, &[name, status, after]) + &page.parts(2, &counts)
@@ -137,7 +137,7 @@ fn error_line(error: &ErrorResult, page: Page) -> String {
 
 /// Where the numbers went while the run was going on.
 fn exports(result: &RunResult, page: Page) -> String {
-    if result.exports.is_empty() {
+    if result.provenance.exports.is_empty() {
         return String::new();
     }
     let line = |export: &ExportResult| {
@@ -148,7 +148,7 @@ fn exports(result: &RunResult, page: Page) -> String {
         let lost = page.style.paint(Role::of_failures(export.lost), &format!("{lost} lost"));
         format!("  {kind}  {target}  {sent} sent  {lost}")
     };
-    let lines = [page.title("exports")].into_iter().chain(result.exports.iter().map(line));
+    let lines = [page.title("exports")].into_iter().chain(result.provenance.exports.iter().map(line));
     lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 

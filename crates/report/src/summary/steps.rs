@@ -21,11 +21,11 @@ pub(super) fn table(steps: &[StepResult], totals: Option<&LoadResult>, page: Pag
     let mut table = Table::new(columns());
     for step in &tests {
         table.row(step_row(step));
-        if differ(&step.latency_us, &step.service_us) {
-            table.row(timing_row("  service time", &step.service_us));
+        if differ(&step.times.latency_us, &step.times.service_us) {
+            table.row(timing_row("  service time", &step.times.service_us));
         }
-        if step.failed > 0 && step.failed_latency_us.max > 0.0 {
-            table.row(timing_row("  of failed calls", &step.failed_latency_us));
+        if step.failed > 0 && step.times.failed_latency_us.max > 0.0 {
+            table.row(timing_row("  of failed calls", &step.times.failed_latency_us));
         }
         for tag in &step.tags {
             let name = Cell::new(Role::Dim, format!("  {}", one_line(&tag.tags)));
@@ -60,7 +60,7 @@ fn columns() -> Vec<Column> {
 
 fn step_row(step: &StepResult) -> Vec<Cell> {
     let counts = [step.count, step.ok, step.failed];
-    row(step.name.as_str().into(), counts, human::rate(step.rate), step.skipped, &step.latency_us)
+    row(step.name.as_str().into(), counts, human::rate(step.rate), step.skipped, &step.times.latency_us)
 }
 
 fn totals_row(totals: &LoadResult) -> Vec<Cell> {

@@ -18,7 +18,7 @@ pub(super) fn section(workflow: &WorkflowResult, page: Page) -> String {
         text.push_str(&steps::table(&workflow.setup_steps, None, page));
     }
     text.push_str(&page.field("iterations", &iterations(&workflow.iterations)));
-    if let Some(lag) = &workflow.lag_us {
+    if let Some(lag) = &workflow.generator.lag_us {
         let [p50, p99, max] = [lag.p50, lag.p99, lag.max].map(human::micros);
         text.push_str(&page.field("start lag", &format!("p50 {p50}  p99 {p99}  max {max}")));
     }

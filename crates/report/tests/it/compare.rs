@@ -49,16 +49,16 @@ fn a_run_does_not_differ_from_itself() {
 fn another_plan_is_warned_about() {
     let (a, mut b) = (minute(1.0), minute(1.0));
     assert!(compare(&a, &b).warnings[0].contains("compared with itself"));
-    b.job = "run-other".into();
-    b.options.insert("seed".into(), "7".into());
+    b.identity.job = "run-other".into();
+    b.provenance.options.insert("seed".into(), "7".into());
     assert!(compare(&a, &b).warnings.is_empty(), "{:?}", compare(&a, &b).warnings);
     for (name, value) in [("cores", "1"), ("http2", "only"), ("body", "3 bytes #1"), ("vars", "a #1")] {
         let mut other = b.clone();
-        other.options.insert(name.into(), value.into());
+        other.provenance.options.insert(name.into(), value.into());
         assert!(compare(&b, &b).same_plan && !compare(&b, &other).same_plan, "{name}");
     }
-    b.options.insert("vus".into(), "128".into());
-    b.environment.insert("cpus".into(), "64".into());
+    b.provenance.options.insert("vus".into(), "128".into());
+    b.provenance.environment.insert("cpus".into(), "64".into());
     let comparison = compare(&a, &b);
     assert!(!comparison.same_plan);
     assert!(comparison.warnings.iter().any(|warning| warning == "option vus: not given in A, 128 in B"));
@@ -94,7 +94,7 @@ fn the_only_step_is_not_said_twice() {
 #[test]
 fn comparisons_keep_their_shape() {
     let (a, mut b) = (minute(1.0), minute(1.2));
-    b.job = "local-2".into();
+    b.identity.job = "local-2".into();
     let rules = ["p95>5%", "Shop.order.p99>100%", "rate<-5%"];
     insta::assert_snapshot!("compare_text", rendered(&a, &b, &rules, CompareFormat::Text));
     insta::assert_snapshot!("compare_markdown", rendered(&a, &b, &rules, CompareFormat::Markdown));

@@ -30,7 +30,7 @@ fn junit_has_a_case_per_threshold_and_check_and_its_counts_add_up() {
         let document = Document::parse(&xml).unwrap_or_else(|error| panic!("{error}:\n{xml}"));
         let root = document.root_element();
         assert!(root.has_tag_name("testsuites"));
-        assert_eq!(root.attribute("name"), Some(result.name.replace('\u{1b}', "\u{fffd}").as_str()));
+        assert_eq!(root.attribute("name"), Some(result.identity.name.replace('\u{1b}', "\u{fffd}").as_str()));
         let checks: usize = result.workflows.iter().map(|workflow| workflow.checks.len()).sum();
         assert_eq!(cases(root).count(), 1 + result.thresholds.len() + checks);
         assert_counts(root);
@@ -90,7 +90,7 @@ fn csv_rows_are_as_wide_as_the_header_and_agree_with_the_result() {
     assert_eq!(of_record("series").len(), result.series.len());
     let order = of_record("step").into_iter().find(|row| row[column("step")] == "order").unwrap();
     assert_eq!(order[column("failed")], "21");
-    assert_eq!(order[column("p99_us")], result.workflows[0].steps[1].latency_us.p99.to_string());
+    assert_eq!(order[column("p99_us")], result.workflows[0].steps[1].times.latency_us.p99.to_string());
     assert_eq!(of_record("setup_step").len(), 1);
 }
 

@@ -24,7 +24,7 @@ fn the_summary_of_the_guide_is_a_real_one() {
 #[test]
 fn the_comparison_of_the_guide_is_a_real_one() {
     let (a, mut b) = (minute(1.0), minute(1.2));
-    b.job = "local-2".into();
+    b.identity.job = "local-2".into();
     let comparison = compare(&a, &b);
     let text = Compared { a: &a, b: &b, comparison: &comparison }.text(TextOptions::default());
     assert_shown(&text.lines().take(COMPARISON_LINES).collect::<Vec<_>>().join("\n"));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_stats::result::{
-    Change, Changed, ChangedBy, Loss, PlanText, RunResult, Status, ThresholdResult, Unreported, VERSION,
-    WorkflowFacts, errors, load_result, workflow_result,
+    Change, Changed, ChangedBy, Loss, PlanText, Provenance, RunIdentity, RunResult, Status, ThresholdResult,
+    Unreported, VERSION, WorkflowFacts, errors, load_result, workflow_result,
 };
 use hyperscale_stats::{
     CallSample, CheckLayout, Layout, MetricKind, MetricLayout, Series, StepKind, StepLayout, StreamEvent,
@@ -55,9 +55,7 @@ fn result_of(workflow: &str, window: &Window, layout: &Arc<Layout>) -> RunResult
         cores: 2,
     };
     RunResult {
-        version: VERSION,
-        job: "local-1".into(),
-        name: "checkout".into(),
+        identity: RunIdentity { version: VERSION, job: "local-1".into(), name: "checkout".into() },
         status: Status::Completed,
         reason: None,
         is_final: true,
@@ -71,12 +69,7 @@ fn result_of(workflow: &str, window: &Window, layout: &Arc<Layout>) -> RunResult
         generator_saturated: totals.generator_saturated(),
         loss: Loss::default(),
         series: series.points(ELAPSED),
-        environment: BTreeMap::new(),
-        options: BTreeMap::new(),
-        changes: Vec::new(),
-        changes_left_out: 0,
-        exports: Vec::new(),
-        plan: None,
+        provenance: Provenance::default(),
     }
 }
 
@@ -121,8 +114,8 @@ pub(crate) fn eventful() -> RunResult {
     result.thresholds = thresholds();
     result.thresholds_passed = false;
     result.generator_saturated = true;
-    result.changes = changes();
-    result.changes_left_out = 2;
+    result.provenance.changes = changes();
+    result.provenance.changes_left_out = 2;
     result.loss = Loss {
         windows_lost: 3,
         unreported: vec![Unreported {
@@ -199,9 +192,12 @@ pub(crate) fn minute(slower: f64) -> RunResult {
         errors: errors(&name("Shop"), &totals),
         generator_saturated: false,
         series: series.points(elapsed),
-        environment: facts_of(&[("os", "Debian"), ("cpus", "2"), ("version", "0.1.0")]),
-        options: facts_of(&[("plan", "shop.yaml"), ("seed", "7")]),
-        plan: Some(PlanText { name: "shop.yaml".into(), text: "name: shop\nworkflows: {}\n".into() }),
+        provenance: Provenance {
+            environment: facts_of(&[("os", "Debian"), ("cpus", "2"), ("version", "0.1.0")]),
+            options: facts_of(&[("plan", "shop.yaml"), ("seed", "7")]),
+            plan: Some(PlanText { name: "shop.yaml".into(), text: "name: shop\nworkflows: {}\n".into() }),
+            ..Provenance::default()
+        },
         ..simple()
     }
 }
@@ -211,14 +207,15 @@ pub(crate) fn hostile() -> RunResult {
     const NASTY: &str =
         "</script><script>alert('x')</script> \"quoted\" & <b>|**bold**| @everyone \u{1b}[2J 🚀 Füße";
     let mut result = eventful();
-    result.name = NASTY.into();
+    result.identity.name = NASTY.into();
     result.reason = Some(NASTY.into());
     result.thresholds[0].rule = NASTY.into();
     result.thresholds[1].rule = NASTY.into();
     result.errors[0].message = NASTY.into();
-    result.options = BTreeMap::from([("plan".into(), NASTY.into()), (NASTY.into(), "x".into())]);
-    result.environment = BTreeMap::from([("os".into(), NASTY.into())]);
-    result.plan = Some(PlanText { name: NASTY.into(), text: format!("name: {NASTY}\nworkflows: {{}}\n") });
+    result.provenance.options = BTreeMap::from([("plan".into(), NASTY.into()), (NASTY.into(), "x".into())]);
+    result.provenance.environment = BTreeMap::from([("os".into(), NASTY.into())]);
+    result.provenance.plan =
+        Some(PlanText { name: NASTY.into(), text: format!("name: {NASTY}\nworkflows: {{}}\n") });
     result
 }
 

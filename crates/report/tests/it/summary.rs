@@ -36,7 +36,7 @@ fn exports_say_what_was_sent_and_what_was_lost() {
         error: error.map(str::to_owned),
     };
     let mut result = simple();
-    result.exports = vec![
+    result.provenance.exports = vec![
         export("csv", "run.csv", 0, None),
         export(
             "otlp",
@@ -82,8 +82,8 @@ fn generator_that_was_the_bottleneck_says_by_what_measure() {
         let text = text(result, 400);
         text.lines().find(|line| line.contains("bottleneck")).unwrap().to_owned()
     };
-    result.workflows[0].busiest_core = Some(0.03);
-    result.workflows[0].lag_us.as_mut().unwrap().p99 = 11_900.0;
+    result.workflows[0].generator.busiest_core = Some(0.03);
+    result.workflows[0].generator.lag_us.as_mut().unwrap().p99 = 11_900.0;
     assert!(
         warning(&result).ends_with(
             "(start lag p99 11.9ms > 10.0ms, own cores 3 % busy): latencies are partly its own; \
@@ -92,7 +92,7 @@ fn generator_that_was_the_bottleneck_says_by_what_measure() {
         "{}",
         warning(&result)
     );
-    result.workflows[0].busiest_core = Some(0.982);
+    result.workflows[0].generator.busiest_core = Some(0.982);
     assert!(
         warning(&result).ends_with(
             "(busiest core 98.2 % > 95 %): latencies are partly its own; use more cores or less load"
@@ -114,7 +114,8 @@ fn virtual_users_that_were_needed_are_told_from_those_there_could_be() {
 #[test]
 fn first_lines_fit_however_long_names_and_numbers_are() {
     let mut result = eventful();
-    result.name = "a name that says everything about the plan and where it runs, and then some more".into();
+    result.identity.name =
+        "a name that says everything about the plan and where it runs, and then some more".into();
     result.reason =
         Some("the target answered nothing for such a long time that nobody could wait any more".into());
     result.workflows[0].reason.clone_from(&result.reason);

@@ -210,8 +210,8 @@ impl Comparison {
 
 fn side(result: &RunResult) -> Side {
     Side {
-        name: result.name.clone(),
-        job: result.job.clone(),
+        name: result.identity.name.clone(),
+        job: result.identity.job.clone(),
         started_at: result.started_at.clone(),
         status: result.status,
         elapsed_s: result.elapsed_s,

@@ -14,10 +14,13 @@ const POINTS_MIN: usize = 7;
 
 /// Whether both ran the same plan with the same load.
 pub(super) fn same_plan(a: &RunResult, b: &RunResult) -> bool {
-    let text = |result: &RunResult| result.plan.as_ref().map(|plan| plan.text.clone());
+    let text = |result: &RunResult| result.provenance.plan.as_ref().map(|plan| plan.text.clone());
     let plans = match (text(a), text(b)) {
         (Some(a), Some(b)) => a == b,
-        (None, None) => a.options.get("plan") == b.options.get("plan") && a.name == b.name,
+        (None, None) => {
+            a.provenance.options.get("plan") == b.provenance.options.get("plan")
+                && a.identity.name == b.identity.name
+        }
         _ => false,
     };
     plans && other_options(a, b).is_empty()
@@ -25,23 +28,30 @@ pub(super) fn same_plan(a: &RunResult, b: &RunResult) -> bool {
 
 fn other_options<'r>(a: &'r RunResult, b: &'r RunResult) -> BTreeSet<&'r str> {
     // Where the text of the plan is known, the name of its file does not matter.
-    let skip_name = a.plan.is_some() && b.plan.is_some();
+    let skip_name = a.provenance.plan.is_some() && b.provenance.plan.is_some();
     let counts = |name: &str| !(SAME_TEST.contains(&name) || skip_name && name == "plan");
-    let differs = |name: &&str| counts(name) && a.options.get(*name) != b.options.get(*name);
-    a.options.keys().chain(b.options.keys()).map(String::as_str).filter(differs).collect()
+    let differs =
+        |name: &&str| counts(name) && a.provenance.options.get(*name) != b.provenance.options.get(*name);
+    a.provenance
+        .options
+        .keys()
+        .chain(b.provenance.options.keys())
+        .map(String::as_str)
+        .filter(differs)
+        .collect()
 }
 
 /// All doubts, in the order of their weight.
 pub(super) fn warnings(a: &RunResult, b: &RunResult, same_plan: bool) -> Vec<String> {
     let mut warnings = Vec::new();
-    if !a.job.is_empty() && a.job == b.job {
-        warnings.push(format!("A and B are the same run ({}): it is compared with itself", a.job));
+    if !a.identity.job.is_empty() && a.identity.job == b.identity.job {
+        warnings.push(format!("A and B are the same run ({}): it is compared with itself", a.identity.job));
     }
     if !same_plan {
         warnings.push("the runs had different plans or load: differences may come from that".to_owned());
         for name in other_options(a, b) {
             let said = |result: &RunResult| {
-                result.options.get(name).cloned().unwrap_or_else(|| "not given".to_owned())
+                result.provenance.options.get(name).cloned().unwrap_or_else(|| "not given".to_owned())
             };
             warnings.push(format!("option {name}: {} in A, {} in B", said(a), said(b)));
         }
@@ -50,7 +60,7 @@ pub(super) fn warnings(a: &RunResult, b: &RunResult, same_plan: bool) -> Vec<Str
         warnings.extend(doubts(result).into_iter().map(|doubt| format!("run {side} {doubt}")));
     }
     for name in MACHINE {
-        if let (Some(a), Some(b)) = (a.environment.get(name), b.environment.get(name))
+        if let (Some(a), Some(b)) = (a.provenance.environment.get(name), b.provenance.environment.get(name))
             && a != b
         {
             warnings.push(format!("{}: {a} in A, {b} in B", name.replace('_', " ")));
@@ -78,7 +88,10 @@ fn doubts(result: &RunResult) -> Vec<&'static str> {
         ),
         (
             result.totals.ok > 0
-                && result.workflows.iter().all(|w| w.steps.iter().all(|s| s.latency_buckets.is_empty())),
+                && result
+                    .workflows
+                    .iter()
+                    .all(|w| w.steps.iter().all(|s| s.times.latency_buckets.is_empty())),
             "has no latency buckets: percentiles have no interval",
         ),
     ];

@@ -76,7 +76,7 @@ fn whole(result: &RunResult) -> Measured<'_> {
         failed: totals.failed,
         rate: totals.rate,
         latency: &totals.latency_us,
-        buckets: merge_buckets(steps(result).map(|(_, step)| &step.latency_buckets[..])),
+        buckets: merge_buckets(steps(result).map(|(_, step)| &step.times.latency_buckets[..])),
     }
 }
 
@@ -85,8 +85,8 @@ fn of_step(step: &StepResult) -> Measured<'_> {
         count: step.count,
         failed: step.failed,
         rate: step.rate,
-        latency: &step.latency_us,
-        buckets: step.latency_buckets.clone(),
+        latency: &step.times.latency_us,
+        buckets: step.times.latency_buckets.clone(),
     }
 }
 

@@ -8,8 +8,9 @@ use hyperscale_types::{Name, ReportedKind};
 
 use super::buckets::bucket_results;
 use super::{
-    BytesResult, CheckResult, ErrorResult, IterationsResult, LoadResult, MetricResult, MetricTagResult,
-    PhasesResult, Status, StepResult, StreamResult, TagResult, TimingResult, ValuesResult, WorkflowResult,
+    BytesResult, CallTimes, CheckResult, ErrorResult, GeneratorResult, IterationsResult, LoadResult,
+    MetricResult, MetricTagResult, PhasesResult, Status, StepResult, StreamResult, TagResult, TimingResult,
+    ValuesResult, WorkflowResult,
 };
 use crate::buckets::Count;
 use crate::distribution::Distribution;
@@ -67,9 +68,11 @@ pub fn workflow_result(facts: WorkflowFacts, totals: &Totals) -> WorkflowResult 
         checks: checks.collect(),
         metrics: metrics.collect(),
         totals: load_result(&totals.load(), facts.elapsed),
-        lag_us: (!totals.lag.is_empty()).then(|| timing_result(&totals.lag)),
-        generator_saturated: totals.generator_saturated(),
-        busiest_core: totals.busiest_core().map(|busy| (busy * 1e3).round() / 1e3),
+        generator: GeneratorResult {
+            lag_us: (!totals.lag.is_empty()).then(|| timing_result(&totals.lag)),
+            generator_saturated: totals.generator_saturated(),
+            busiest_core: totals.busiest_core().map(|busy| (busy * 1e3).round() / 1e3),
+        },
         name: facts.name,
         status: facts.status,
         reason: facts.reason,
@@ -119,8 +122,6 @@ pub fn errors(workflow: &Name, totals: &Totals) -> Vec<ErrorResult> {
 }
 
 fn step_result(layout: &StepLayout, step: &StepStats, elapsed: Duration) -> StepResult {
-    let phase = |phase: Phase| timing_result(&step.phases[phase as usize]);
-    let unknown = step.unknown_phases().map(|(number, phase)| (unknown_word(number), timing_result(phase)));
     let status = |(status, count)| {
         let word = if status == STATUS_END { OTHER.to_owned() } else { u16::to_string(&status) };
         (word, count)
@@ -135,6 +136,19 @@ fn step_result(layout: &StepLayout, step: &StepStats, elapsed: Duration) -> Step
         skipped: step.skipped,
         requests: step.requests,
         rate: rate(step.count, elapsed),
+        times: call_times(step),
+        stream: stream_result(step),
+        bytes: BytesResult { sent: step.bytes_sent, received: step.bytes_received },
+        status: step.statuses().map(status).collect(),
+        errors: step.errors_by_kind().collect(),
+        tags: tag_results(step),
+    }
+}
+
+fn call_times(step: &StepStats) -> CallTimes {
+    let phase = |phase: Phase| timing_result(&step.phases[phase as usize]);
+    let unknown = step.unknown_phases().map(|(number, phase)| (unknown_word(number), timing_result(phase)));
+    CallTimes {
         latency_us: timing_result(&step.latency),
         latency_buckets: bucket_results(&step.latency),
         latency_bounds: BoundCounts::of(&step.latency),
@@ -150,11 +164,6 @@ fn step_result(layout: &StepLayout, step: &StepStats, elapsed: Duration) -> Step
             read: phase(Phase::Read),
             unknown: unknown.collect(),
         },
-        stream: stream_result(step),
-        bytes: BytesResult { sent: step.bytes_sent, received: step.bytes_received },
-        status: step.statuses().map(status).collect(),
-        errors: step.errors_by_kind().collect(),
-        tags: tag_results(step),
     }
 }
 

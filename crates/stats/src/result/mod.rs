@@ -21,7 +21,7 @@ pub use build::{WorkflowFacts, errors, load_result, workflow_result};
 pub use changes::{Change, Changed, ChangedBy};
 pub use exports::ExportResult;
 pub use metric::{MetricResult, MetricTagResult, ValuesResult};
-pub use step::{BytesResult, PhasesResult, StepResult, StreamResult, TagResult, TimingResult};
+pub use step::{BytesResult, CallTimes, PhasesResult, StepResult, StreamResult, TagResult, TimingResult};
 
 /// The version that is written.
 pub const VERSION: u32 = 1;
@@ -29,12 +29,9 @@ pub const VERSION: u32 = 1;
 /// The result of a job or of a local run, final or so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
-    /// [`VERSION`].
-    pub version: u32,
-    /// The job's id.
-    pub job: String,
-    /// The plan's name.
-    pub name: String,
+    /// Which job it is.
+    #[serde(flatten)]
+    pub identity: RunIdentity,
     /// How it ended, or where it is.
     pub status: Status,
     /// Why it did not complete: `threshold`, `unreachable`, ….
@@ -63,6 +60,25 @@ pub struct RunResult {
     pub loss: Loss,
     /// The run over time.
     pub series: Vec<SeriesPoint>,
+    /// How the numbers came about.
+    #[serde(flatten)]
+    pub provenance: Provenance,
+}
+
+/// Which job a result belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunIdentity {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The job's id.
+    pub job: String,
+    /// The plan's name.
+    pub name: String,
+}
+
+/// How the numbers of a result came about, and where else they went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Provenance {
     /// Facts about the machine and the program, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
@@ -169,6 +185,17 @@ pub struct WorkflowResult {
     pub metrics: Vec<MetricResult>,
     /// All test steps of the load together.
     pub totals: LoadResult,
+    /// What the generator itself needed.
+    #[serde(flatten)]
+    pub generator: GeneratorResult,
+    /// Where it did less than its plan says without failing, in words: rows that ran out, a count not reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What the generator itself needed for a workflow, so that a reader can tell it from what the target needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GeneratorResult {
     /// How long after their intended times starts were dispatched (open models).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_us: Option<TimingResult>,
@@ -176,9 +203,6 @@ pub struct WorkflowResult {
     /// `lag_us` above 10 ms.
     #[serde(default)]
     pub generator_saturated: bool,
-    /// Where it did less than its plan says without failing, in words: rows that ran out, a count not reached.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
     /// Share of its time, 0 … 1, that the busiest of its cores was busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest_core: Option<f64>,

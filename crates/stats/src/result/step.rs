@@ -32,6 +32,26 @@ pub struct StepResult {
     pub requests: u64,
     /// Calls per second.
     pub rate: f64,
+    /// How long they took.
+    #[serde(flatten)]
+    pub times: CallTimes,
+    /// Events of streamed responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamResult>,
+    /// Bytes on the connection.
+    pub bytes: BytesResult,
+    /// Responses by status.
+    pub status: BTreeMap<String, u64>,
+    /// Failed calls by kind.
+    pub errors: BTreeMap<ReportedKind, u64>,
+    /// The same calls by their tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<TagResult>,
+}
+
+/// How long the calls of a step took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallTimes {
     /// From the intended start, of calls that were ok.
     pub latency_us: TimingResult,
     /// The same latencies by bucket, in order, without empty ones.
@@ -50,18 +70,6 @@ pub struct StepResult {
     pub failed_latency_bounds: BoundCounts,
     /// Parts of the service time.
     pub phases_us: PhasesResult,
-    /// Events of streamed responses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stream: Option<StreamResult>,
-    /// Bytes on the connection.
-    pub bytes: BytesResult,
-    /// Responses by status.
-    pub status: BTreeMap<String, u64>,
-    /// Failed calls by kind.
-    pub errors: BTreeMap<ReportedKind, u64>,
-    /// The same calls by their tags.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<TagResult>,
 }
 
 /// A distribution of durations, in microseconds rounded to 0.1.

@@ -1,10 +1,10 @@
 //! Totals as a result, and the result as JSON.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyperscale_stats::result::{
-    Loss, RunResult, SeriesPoint, Status, VERSION, WorkflowFacts, errors, load_result, workflow_result,
+    Loss, Provenance, RunIdentity, RunResult, SeriesPoint, Status, VERSION, WorkflowFacts, errors,
+    load_result, workflow_result,
 };
 use hyperscale_stats::{StreamEvent, Totals, Window};
 use hyperscale_types::{ErrorKind, Name};
@@ -51,9 +51,7 @@ fn facts() -> WorkflowFacts {
 fn run_result() -> RunResult {
     let totals = totals();
     RunResult {
-        version: VERSION,
-        job: "local-1".into(),
-        name: "checkout".into(),
+        identity: RunIdentity { version: VERSION, job: "local-1".into(), name: "checkout".into() },
         status: Status::Completed,
         reason: None,
         is_final: true,
@@ -75,12 +73,7 @@ fn run_result() -> RunResult {
             p95_us: 1.0,
             p99_us: 1.0,
         }],
-        environment: BTreeMap::new(),
-        options: BTreeMap::new(),
-        changes: Vec::new(),
-        changes_left_out: 0,
-        exports: Vec::new(),
-        plan: None,
+        provenance: Provenance::default(),
     }
 }
 

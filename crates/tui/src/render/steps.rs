@@ -95,22 +95,22 @@ fn sorted(state: &State) -> Vec<(String, &StepResult)> {
         Sort::Plan => {}
         Sort::Count => rows.sort_by_key(|(_, step)| Reverse(step.count)),
         Sort::Failed => rows.sort_by_key(|(_, step)| Reverse(step.failed)),
-        Sort::P99 => rows.sort_by(|(_, a), (_, b)| b.latency_us.p99.total_cmp(&a.latency_us.p99)),
+        Sort::P99 => rows.sort_by(|(_, a), (_, b)| b.times.latency_us.p99.total_cmp(&a.times.latency_us.p99)),
     }
     rows
 }
 
 fn row(name: &str, step: &StepResult, columns: &[Column], theme: Theme) -> Row<'static> {
-    let time = |us: f64| if step.latency_us.count == 0 { "–".to_owned() } else { human::micros(us) };
+    let time = |us: f64| if step.times.latency_us.count == 0 { "–".to_owned() } else { human::micros(us) };
     let cell = |(column, _): &Column| {
         let text = match *column {
             "count" => human::count(step.count),
             "ok" => human::count(step.ok),
             "failed" => human::count(step.failed),
             "rate" => human::rate(step.rate),
-            "p50" => time(step.latency_us.p50),
-            "p95" => time(step.latency_us.p95),
-            _ => time(step.latency_us.p99),
+            "p50" => time(step.times.latency_us.p50),
+            "p95" => time(step.times.latency_us.p95),
+            _ => time(step.times.latency_us.p99),
         };
         let style = if *column == "failed" && step.failed > 0 { theme.bad() } else { Style::default() };
         Cell::from(Line::styled(text, style).alignment(Alignment::Right))

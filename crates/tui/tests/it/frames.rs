@@ -92,8 +92,9 @@ fn errors_and_a_saturated_generator() {
         snapshot.generator.saturated = true;
         snapshot.result.generator_saturated = true;
         let workflow = &mut snapshot.result.workflows[0];
-        (workflow.generator_saturated, workflow.busiest_core) = (true, Some(0.03));
-        workflow.lag_us = Some(TimingResult { count: 4_950, p99: 48_000.0, ..TimingResult::default() });
+        (workflow.generator.generator_saturated, workflow.generator.busiest_core) = (true, Some(0.03));
+        workflow.generator.lag_us =
+            Some(TimingResult { count: 4_950, p99: 48_000.0, ..TimingResult::default() });
         (snapshot.generator.late, snapshot.generator.dropped) = (1_377, 12);
         snapshot.missed = 2;
     });

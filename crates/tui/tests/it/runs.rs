@@ -1,6 +1,5 @@
 //! Runs that never ran: events put together from real statistics.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +7,8 @@ use hyperscale_stats::event::{
     BoundCounts, Event, Generator, Shape, Snapshot, Started, StepLive, Target, WorkflowLive, WorkflowPlan,
 };
 use hyperscale_stats::result::{
-    Loss, RunResult, SeriesPoint, Status, ThresholdResult, VERSION, WorkflowFacts, WorkflowResult, errors,
-    load_result, workflow_result,
+    Loss, Provenance, RunIdentity, RunResult, SeriesPoint, Status, ThresholdResult, VERSION, WorkflowFacts,
+    WorkflowResult, errors, load_result, workflow_result,
 };
 use hyperscale_stats::totals::LoadTotals;
 use hyperscale_stats::{CallSample, CheckLayout, Layout, StepKind, StepLayout, Totals, Window};
@@ -103,9 +102,7 @@ pub(crate) fn snapshot(parts: &[&Part], seconds: u64) -> Snapshot {
     }
     let elapsed = Duration::from_millis(seconds * 1_000 + 150);
     let result = RunResult {
-        version: VERSION,
-        job: "run-1".into(),
-        name: "shop".into(),
+        identity: RunIdentity { version: VERSION, job: "run-1".into(), name: "shop".into() },
         status: Status::Running,
         reason: None,
         is_final: false,
@@ -119,12 +116,7 @@ pub(crate) fn snapshot(parts: &[&Part], seconds: u64) -> Snapshot {
         generator_saturated: false,
         loss: Loss::default(),
         series: points(seconds, 1.0, parts.iter().any(|part| !part.errors.is_empty())),
-        environment: BTreeMap::default(),
-        options: BTreeMap::default(),
-        changes: Vec::new(),
-        changes_left_out: 0,
-        exports: Vec::new(),
-        plan: None,
+        provenance: Provenance::default(),
     };
     Snapshot {
         missed: 0,

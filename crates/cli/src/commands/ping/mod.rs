@@ -8,7 +8,7 @@ use std::time::Duration;
 pub(super) use advice::advice;
 use hyperscale_clients::http::{Ping, Pong};
 use hyperscale_plan::model::{Call, HttpRequest, StepKind};
-use hyperscale_plan::{UrlOptions, from_url};
+use hyperscale_plan::{UrlLoad, UrlOptions, from_url};
 use hyperscale_types::{ErrorKind, ExitCode};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep_until};
@@ -47,7 +47,10 @@ async fn http(args: PingHttpArgs, settings: Settings, printer: Printer) -> Resul
 
 /// The request that `hyperscale run` would send with these flags.
 pub(super) fn request(options: &UrlOptions) -> Result<HttpRequest, CommandError> {
-    let once = UrlOptions { vus: Some(1), iterations: Some(1), ..options.clone() };
+    let once = UrlOptions {
+        load: UrlLoad { vus: Some(1), iterations: Some(1), ..UrlLoad::default() },
+        ..options.clone()
+    };
     let loaded = from_url(&once).map_err(CommandError::CommandLine)?;
     let step =
         loaded.plan.workflows.into_iter().next().and_then(|workflow| workflow.steps.steps.into_iter().next());

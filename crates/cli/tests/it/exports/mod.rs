@@ -36,7 +36,12 @@ fn only_step(result: &RunResult) -> &StepResult {
 }
 
 fn export<'r>(result: &'r RunResult, kind: &str) -> &'r ExportResult {
-    result.exports.iter().find(|export| export.kind == kind).expect("the exporter is in the result")
+    result
+        .provenance
+        .exports
+        .iter()
+        .find(|export| export.kind == kind)
+        .expect("the exporter is in the result")
 }
 
 #[track_caller]
@@ -250,7 +255,7 @@ fn places_come_from_the_environment_and_the_settings_file_too() {
     fs::write(&settings, format!("export = [\"{}\", \"{}\"]\n", csv("a b.csv"), csv("c.csv"))).unwrap();
     let config = settings.to_str().unwrap();
     let kinds = |outcome: Outcome| {
-        let names = outcome.result(0).exports.into_iter().map(|export| export.target);
+        let names = outcome.result(0).provenance.exports.into_iter().map(|export| export.target);
         names.map(|target| target.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let args = ["run", &target.base, "-n", "1", "--json", "--config", config];

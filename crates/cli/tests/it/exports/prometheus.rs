@@ -96,7 +96,7 @@ fn prometheus_scrapes_a_run_to_its_final_numbers() {
     let prometheus =
         Prometheus::start(Some(note.split("http://").nth(1).unwrap().trim_end_matches("/metrics")));
     let result = process.wait().result(0);
-    assert_eq!(result.exports[0].lost, 0, "{:?}", result.exports);
+    assert_eq!(result.provenance.exports[0].lost, 0, "{:?}", result.provenance.exports);
     prometheus.assert_holds(counts(&result));
 }
 

@@ -1,5 +1,5 @@
 //! OAuth 2 tokens (RFC 6749): the form that asks for one and the answer that brings it. No I/O: tokens are fetched in
-//! preparation and renewed outside measurement by whoever sends requests.
+//! preparation and renewed outside of measurement by the clients that send requests.
 //!
 //! The client authenticates in the form (`client_secret_post`); grants are `client_credentials` and `refresh_token`.
 

@@ -30,7 +30,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// No token is renewed more often than this, however short its life.
 const RENEW_AFTER_MIN: Duration = Duration::from_millis(500);
 
-/// An access token that keeps itself fresh as long as somebody holds it.
+/// An access token that keeps itself fresh as long as a client holds it.
 pub(crate) struct FreshToken {
     token: RefCell<Token>,
     /// Ends with the token.

@@ -14,7 +14,7 @@ use super::H2Connection;
 pub struct H2Pool {
     size: NonZeroUsize,
     connections: RefCell<Vec<Rc<H2Connection>>>,
-    /// Connections that somebody is opening.
+    /// Connections that are being opened.
     opening: Cell<usize>,
     /// A connection was opened, or could not be.
     changed: Notify,
@@ -27,7 +27,7 @@ impl H2Pool {
     }
 
     /// The open connection with the fewest exchanges. While there are fewer than there should be, the caller opens one
-    /// with `open`; whoever finds none open waits for those that are being opened.
+    /// with `open`; a call that finds none open waits for those that are being opened.
     pub async fn connection<E>(
         &self,
         open: impl AsyncFnOnce() -> Result<H2Connection, E>,

@@ -1,4 +1,4 @@
-//! Hot: sees every answer. Keeps what somebody needs; allocates only for that.
+//! Hot: sees every answer. Keeps what is needed; allocates only for that.
 
 use hyperscale_plan::model::step::Needs;
 use hyperscale_types::{ErrorKind, Now};

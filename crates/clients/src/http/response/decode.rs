@@ -1,6 +1,6 @@
 //! Content codings of whole bodies: `gzip`, `deflate`, `br`, `zstd`, several on top of each other.
 //!
-//! Only used when somebody needs the body. What comes out is limited whatever goes in: a bomb of a few bytes costs the
+//! Only used when the body is needed. What comes out is limited whatever goes in: a bomb of a few bytes costs the
 //! limit and no more, and a window is limited like the output of its stage.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What is kept of a response: parts that somebody needs, decoded bodies, events of a stream.
+//! What is kept of a response: parts that are needed, decoded bodies, events of a stream.
 
 pub(crate) mod collect;
 pub mod decode;

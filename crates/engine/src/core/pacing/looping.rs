@@ -39,7 +39,7 @@ struct Shared {
 /// Runs the load to its end.
 pub(super) async fn run(core: &Rc<Core>) {
     let shared = Rc::new(Shared::new(core));
-    let spread = Spread::planned(core.workflow().vus_max(), core.segment.begin.offset.as_nanos() as u64);
+    let spread = Spread::planned(core.workflow().vus_max(), core.slice.begin.offset.as_nanos() as u64);
     let mut spawner = Spawner { core, shared: &shared, vus: Vus::new(), slots: Slots::default(), spread };
     let end = core.workflow().planned().map(Span::as_nanos);
     while core.phase.get() == StopPhase::Running {
@@ -64,7 +64,7 @@ pub(super) async fn run(core: &Rc<Core>) {
         }
     }
     core.advance(StopPhase::Finishing);
-    finish(core, &mut spawner.vus, core.workflow().graceful_stop).await;
+    finish(core, &mut spawner.vus, core.workflow().timing.graceful_stop).await;
 }
 
 async fn sleep_until(wake: Option<Instant>) {
@@ -76,11 +76,11 @@ async fn sleep_until(wake: Option<Instant>) {
 
 impl Shared {
     fn new(core: &Core) -> Self {
-        let share = core.segment.share;
+        let share = core.slice.share;
         let (left, per_vu, interval) = match &core.workflow().load {
             Load::Iterations { count: IterationCount::Shared(total), .. } => {
                 let own = iterations::of_core(IterationCount::Shared(*total), share);
-                (Some(own.saturating_sub(core.segment.begin.iterations_done)), None, None)
+                (Some(own.saturating_sub(core.slice.begin.iterations_done)), None, None)
             }
             Load::Iterations { count: IterationCount::PerVu(each), .. } => (None, Some(*each), None),
             Load::Paced { interval, .. } => (None, None, Some(*interval)),
@@ -102,7 +102,7 @@ impl Spawner<'_> {
     /// Sets the target for this moment and spawns who is missing and due. Returns when to look again.
     fn fill(&mut self, now_ns: u64) -> Option<Instant> {
         let workflow = self.core.workflow();
-        let share = self.core.segment.share;
+        let share = self.core.slice.share;
         let planned = match &workflow.load {
             Load::Closed { vus } => closed::vus_at(vus, now_ns),
             _ => workflow.vus_max(),
@@ -115,7 +115,7 @@ impl Spawner<'_> {
         let mut next = self.is_ramping().then(|| Instant::now() + RAMP_TICK);
         while let Some(slot) = self.slots.first_free(target) {
             let global = slot * share.cores + share.core;
-            let due_ns = self.spread.due_ns(workflow.ramp, global, workflow.vus_max());
+            let due_ns = self.spread.due_ns(workflow.timing.ramp, global, workflow.vus_max());
             if due_ns > now_ns {
                 let at = self.core.time.wall(due_ns);
                 next = Some(next.map_or(at, |next| next.min(at)));
@@ -155,7 +155,7 @@ impl Spawner<'_> {
     fn all_ended(&self) -> bool {
         // Those that nobody wants at the moment are not waited for; without any, somebody may want some again.
         let changed = self.core.wanted.get().vus.map(|_| self.shared.target.get());
-        let wanted = changed.unwrap_or_else(|| self.core.segment.share.own_vus());
+        let wanted = changed.unwrap_or_else(|| self.core.slice.share.own_vus());
         self.vus.is_empty() && wanted > 0 && self.slots.first_free(wanted).is_none()
     }
 }

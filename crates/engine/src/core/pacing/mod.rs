@@ -44,7 +44,7 @@ pub(crate) async fn run(core: &Rc<Core>) -> std::io::Result<()> {
 
 /// Waits until all virtual users have ended: at most `graceful`, less when the run is cancelled meanwhile.
 async fn finish(core: &Core, vus: &mut Vus, graceful: Span) {
-    core.segment.messages.hint(Message::Finishing);
+    core.slice.messages.hint(Message::Finishing);
     let mut deadline = Instant::now() + graceful.to_duration();
     let mut cancelling = false;
     while !vus.is_empty() {

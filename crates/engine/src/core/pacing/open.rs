@@ -82,7 +82,7 @@ struct Post {
 /// Runs the load to its end.
 pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
     let Load::Open { rate, arrivals, late, .. } = &core.workflow().load else { return Ok(()) };
-    let share = core.segment.share;
+    let share = core.slice.share;
     let mut pacer = Pacer {
         core,
         shared: Rc::default(),
@@ -91,9 +91,8 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
         vus_max: share.own_vus(),
         late: *late,
     };
-    let mut starts =
-        Arrivals::new(rate.clone(), arrivals.clone(), share, core.segment.seed(Stream::Arrivals));
-    starts.begin_at(ns(core.segment.begin.offset));
+    let mut starts = Arrivals::new(rate.clone(), arrivals.clone(), share, core.slice.seed(Stream::Arrivals));
+    starts.begin_at(ns(core.slice.begin.offset));
     let mut changed_rate: Option<RateChange> = None;
     let ticker = Ticker::new()?;
     let mut next = starts.next();
@@ -209,7 +208,7 @@ impl Pacer<'_> {
         if self.core.phase.get() != StopPhase::Running {
             self.drop_queue();
         }
-        finish(self.core, &mut self.vus, self.core.workflow().graceful_stop).await;
+        finish(self.core, &mut self.vus, self.core.workflow().timing.graceful_stop).await;
         self.drop_queue();
     }
 

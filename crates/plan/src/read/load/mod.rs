@@ -14,7 +14,7 @@ use crate::document::{Key, Kind, Node, Place};
 pub(super) use mix::{PlanLoad, too_few};
 
 use crate::load::{closed, open};
-use crate::model::workflow::{IterationCount, Load};
+use crate::model::workflow::{IterationCount, Load, Timing};
 
 const KEYS: [&str; 12] = [
     "vus",
@@ -70,14 +70,6 @@ impl Model {
             Model::Paced => &["interval"],
         }
     }
-}
-
-/// Times around the load.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Timing {
-    pub(super) start_after: Span,
-    pub(super) ramp: Span,
-    pub(super) graceful_stop: Span,
 }
 
 /// The load keys of a workflow, wherever they stand.
