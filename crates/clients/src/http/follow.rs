@@ -5,7 +5,8 @@ use hyperscale_plan::template::Scope;
 use hyperscale_types::ErrorKind;
 
 use crate::http::auth::digest::Challenge;
-use crate::http::call::{self, Dispatch, Flight, Sent};
+use crate::http::call::{self, Flight, Sent};
+use crate::http::dispatch::{self, Dispatch};
 use crate::http::h1::exchange::Request;
 use crate::http::h1::reader::Reader;
 use crate::http::h1::write;
@@ -112,7 +113,7 @@ fn undecodable(error: DecodeError) -> CallError {
 fn first(flight: &Flight<'_>, dispatch: &mut Dispatch<'_>, scope: &impl Scope) -> Result<Message, CallError> {
     match dispatch.message.take() {
         Some(message) => Ok(message.0),
-        None => call::fill_message(flight.client, flight.prepared, scope),
+        None => dispatch::fill_message(flight.client, flight.prepared, scope),
     }
 }
 

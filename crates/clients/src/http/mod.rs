@@ -11,6 +11,7 @@
 pub mod auth;
 mod call;
 mod client;
+mod dispatch;
 mod follow;
 #[cfg(test)]
 mod fuzz;

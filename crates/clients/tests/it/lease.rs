@@ -32,6 +32,8 @@ const WARM: u64 = 500;
 const SENDERS: usize = 8;
 /// Bytes of a body that the kernel does not take at once.
 const LARGE: usize = 8 << 20;
+/// Bytes of a body that HTTP/2 lets a client send before it is asked for more.
+const WINDOW: usize = (64 << 10) - 1;
 
 fn cancelled(outcome: &Outcome) -> bool {
     outcome.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Cancelled)
@@ -52,10 +54,7 @@ fn requests(target: &str) -> Vec<HttpRequest> {
     streams.transport.version = HttpVersion::Http2;
     let mut shared = streams.clone();
     shared.transport.connections = Some(1);
-    let mut large = get(&format!("http://{target}/large"));
-    "POST".clone_into(&mut large.method);
-    large.body = Body::Bytes(Arc::from(vec![b'x'; LARGE]));
-    vec![kept, new, hops, streams, shared, large]
+    vec![kept, new, hops, streams, shared, upload(target)]
 }
 
 /// The process that is stopped. Ends when every sender was refused.
@@ -191,6 +190,66 @@ async fn a_redirect_that_comes_after_the_lease_is_not_followed() {
         (cancelled(&outcome), outcome.status)
     };
     assert_eq!(tokio::join!(call, serve), ((true, Some(302)), 0));
+}
+
+/// `POST` of a body that neither the kernel nor a window takes at once.
+fn upload(target: &str) -> HttpRequest {
+    let mut upload = get(&format!("http://{target}/large"));
+    "POST".clone_into(&mut upload.method);
+    upload.body = Body::Bytes(Arc::from(vec![b'x'; LARGE]));
+    upload
+}
+
+#[tokio::test]
+async fn an_upload_that_had_to_wait_does_not_go_on_after_the_lease() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let (client, lease) = client(LeaseDeadline::none());
+    let prepared = client.prepare(&upload(&listener.local_addr().expect("it is bound").to_string())).await;
+    let serve = async {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        // Polled after the call, which by now has filled the buffers of the kernel.
+        tokio::task::yield_now().await;
+        lease.set(clock::now());
+        let mut came = Vec::new();
+        stream.read_to_end(&mut came).await.map_or(came.len(), |_| came.len())
+    };
+    let (outcome, came) = tokio::join!(client.call(&prepared), serve);
+    assert!(cancelled(&outcome), "{:?}", outcome.error);
+    assert!(came < LARGE, "all {came} bytes came");
+    assert_eq!(client.progress.bytes_sent(), came as u64);
+}
+
+#[tokio::test]
+async fn a_stream_that_had_to_wait_does_not_go_on_after_the_lease() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let (client, lease) = client(LeaseDeadline::none());
+    let mut upload = upload(&listener.local_addr().expect("it is bound").to_string());
+    upload.transport.version = HttpVersion::Http2;
+    let prepared = client.prepare(&upload).await;
+    let serve = async {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        let mut connection = h2::server::handshake(stream).await.expect("it speaks HTTP/2");
+        let (request, _respond) = connection.accept().await.expect("a request").expect("a request");
+        let mut body = request.into_body();
+        let read = async {
+            let mut came = 0;
+            while let Some(Ok(bytes)) = body.data().await {
+                came += bytes.len();
+                if came >= WINDOW {
+                    // The client waits for this window: whatever it writes from now on comes too late.
+                    lease.set(clock::now());
+                    body.flow_control().release_capacity(came).expect("it came");
+                }
+            }
+            came
+        };
+        let drive = async { while connection.accept().await.is_some() {} };
+        tokio::join!(read, drive).0
+    };
+    let run = LocalSet::new();
+    let (outcome, came) = run.run_until(async { tokio::join!(client.call(&prepared), serve) }).await;
+    assert!(cancelled(&outcome), "{:?}", outcome.error);
+    assert_eq!(came, WINDOW);
 }
 
 #[tokio::test]

@@ -116,13 +116,16 @@ pub(crate) async fn live(core: Rc<Core>, slot: u32, lives: u32, mut feed: impl F
 }
 
 async fn iterate(core: &Core, vu: &Vu, feed: &mut impl Feed) -> VuEnd {
+    let workflow = core.workflow();
+    let has_data = !workflow.data.is_empty();
+    let leaves_values = !workflow.keep.is_empty() || !workflow.provides.is_empty();
     loop {
-        // Before a start is taken, so that it goes to somebody who has a row for it.
-        if let Some(at) = without_row(core, vu) {
+        // Before a start is taken, so that it goes to a virtual user that has a row for it.
+        if has_data && let Some(at) = without_row(core, vu) {
             return out_of_rows(core, at);
         }
         let Some(start) = feed.next(core).await else { return VuEnd::NoStart };
-        if let Err(at) = take_rows(core, vu) {
+        if has_data && let Err(at) = take_rows(core, vu) {
             feed.give_back(core, start);
             return out_of_rows(core, at);
         }
@@ -132,8 +135,8 @@ async fn iterate(core: &Core, vu: &Vu, feed: &mut impl Feed) -> VuEnd {
         if start.intended.is_some() {
             vu.free_since.set(clock::now());
         }
-        if end == GraphEnd::Completed {
-            completed(core, vu);
+        if leaves_values && end == GraphEnd::Completed {
+            keep_and_provide(core, vu);
         }
         vu.iteration.set(vu.iteration.get() + 1);
         vu.session.end_iteration();
@@ -150,9 +153,6 @@ async fn iterate(core: &Core, vu: &Vu, feed: &mut impl Feed) -> VuEnd {
 /// The data file that has no row for this virtual user any more.
 fn without_row(core: &Core, vu: &Vu) -> Option<usize> {
     let used = &core.workflow().data;
-    if used.is_empty() {
-        return None;
-    }
     let (cursors, number) = (core.cursors.borrow(), core.slice.vu_number(vu.id));
     let has_row = |at: usize| cursors[at].as_ref().is_none_or(|cursor| cursor.has_next(number));
     used.iter().copied().find(|at| !has_row(*at))
@@ -161,9 +161,6 @@ fn without_row(core: &Core, vu: &Vu) -> Option<usize> {
 /// Takes a row of every data file the workflow uses; the error says which has run out.
 fn take_rows(core: &Core, vu: &Vu) -> Result<(), usize> {
     let used = &core.workflow().data;
-    if used.is_empty() {
-        return Ok(());
-    }
     let (mut cursors, mut rows) = (core.cursors.borrow_mut(), vu.rows.borrow_mut());
     rows.resize(core.slice.data.len(), Value::UNDEFINED);
     for &at in used {
@@ -182,8 +179,8 @@ fn out_of_rows(core: &Core, at: usize) -> VuEnd {
     VuEnd::ForGood
 }
 
-/// What follows a completed iteration: kept state, provided values, and the next one starts clean.
-fn completed(core: &Core, vu: &Vu) {
+/// What follows a completed iteration: kept state and provided values.
+fn keep_and_provide(core: &Core, vu: &Vu) {
     let workflow = core.workflow();
     for (at, keep) in workflow.keep.iter().enumerate() {
         // A value that is not there this time leaves the kept one as it was.

@@ -176,7 +176,10 @@ impl H2Connection {
         let _stream = self.state.streams.acquire().await.map_err(|_| self.state.end())?;
         self.state.lease.check_now()?;
         let (response, upload) = self.begin(request, body.is_empty())?;
-        Exchange::new(&self.state.ledger, response, upload, body, answer).run().await
+        let exchange = Exchange::new(&self.state.ledger, response, upload, body, answer);
+        // A write that fails ends the driver; `h2` tells the streams only that the connection is gone.
+        let exact = |error| if error == H2Error::closed() { self.state.end() } else { error };
+        exchange.run().await.map_err(exact)
     }
 
     fn begin(

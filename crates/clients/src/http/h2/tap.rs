@@ -135,13 +135,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Tap<T> {
 
 impl<T: AsyncWrite + Unpin> AsyncWrite for Tap<T> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        this.lease.check_now().map_err(io::Error::other)?;
-        let result = Pin::new(&mut this.io).poll_write(cx, bytes);
-        if let Poll::Ready(Ok(written)) = result {
-            this.wrote([bytes].into_iter(), written);
-        }
-        result
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(

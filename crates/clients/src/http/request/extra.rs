@@ -6,7 +6,7 @@ use super::message::Message;
 use super::prepare::Prepared;
 use super::template::COOKIE;
 use super::url::Url;
-use crate::http::call::unfilled;
+use crate::http::dispatch::unfilled;
 use crate::http::route::Route;
 use crate::http::session::{Session, User};
 use crate::outcome::CallError;
