@@ -1,5 +1,6 @@
 //! Texts of others in the template language: what they mean literally stays literal, what they fill in becomes a hole.
 
+use hyperscale_plan::template::{percent_decode, percent_encode};
 use serde_json::Value;
 
 /// Begins and ends the name of a variable inside of a text that is still raw. Private characters that no text of the
@@ -58,40 +59,18 @@ pub(crate) fn json_template(raw: &Value) -> Value {
 
 /// Decodes `%20` and, in forms, `+`. What is no text afterwards stays as it is.
 pub(crate) fn percent_decoded(text: &str, plus: bool) -> String {
-    let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], hex(bytes.get(at + 1)), hex(bytes.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 2;
-            }
-            (b'+', ..) if plus => out.push(b' '),
-            (byte, ..) => out.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+    if plus { percent_decode(&text.replace('+', " ")) } else { percent_decode(text) }
 }
 
 /// Encodes what cannot stand inside of a query or path; variables stay.
 pub(crate) fn percent_encoded(text: &str) -> String {
-    use std::fmt::Write;
-    let mut out = String::with_capacity(text.len());
-    let mut inside = false;
-    for c in text.chars() {
-        inside = (inside || c == OPEN) && c != CLOSE;
-        if inside || c == CLOSE || c.is_ascii_alphanumeric() || "-._~".contains(c) {
-            out.push(c);
-            continue;
-        }
-        for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-            let _ = write!(out, "%{byte:02X}");
-        }
+    let mut out = Vec::with_capacity(text.len());
+    for part in text.split_inclusive(CLOSE) {
+        let (plain, variable) = part.split_at(part.find(OPEN).unwrap_or(part.len()));
+        percent_encode(plain, &mut out, |_, byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
+        out.extend_from_slice(variable.as_bytes());
     }
-    out
+    String::from_utf8(out).expect("encoded text is ASCII, and variables are cut at characters")
 }
 
 /// The pairs of `a=b&c=d`, decoded.

@@ -25,7 +25,7 @@ pub use cut::Hole;
 pub use expr::Expr;
 pub use json::{JsonPiece, JsonTemplate};
 pub use path::Path;
-pub use text::{Escape, percent_encode};
+pub use text::{Escape, percent_decode, percent_encode};
 
 /// Where a name of a template leads. Resolved against the plan when it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

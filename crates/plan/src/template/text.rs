@@ -113,6 +113,19 @@ fn percent(text: &str, stands: &[u8], out: &mut Vec<u8>) {
     });
 }
 
+/// The text with its `%xx` decoded; what is not UTF-8 then stays as it is.
+pub fn percent_decode(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escape = (*first == b'%').then(|| tail.get(..2)).flatten();
+        let decoded = escape.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        out.push(decoded.unwrap_or(*first));
+        rest = if decoded.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+}
+
 /// Percent-encodes the bytes of a text (RFC 3986, section 2.1) that do not stand for themselves; `stands` is told where
 /// a byte is and which.
 #[inline]

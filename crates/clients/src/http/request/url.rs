@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use hyperscale_plan::authority::{Authority, AuthorityError};
-use hyperscale_plan::template::percent_encode;
+use hyperscale_plan::template::{percent_decode, percent_encode};
 use thiserror::Error;
 
 /// Why a text is not a URL that can be requested. Nothing was sent; a retry fails the same way.
@@ -321,19 +321,6 @@ fn push_encoded(text: &str, out: &mut String) {
     let mut bytes = Vec::with_capacity(text.len());
     percent_encode(text, &mut bytes, |_, byte| byte.is_ascii_graphic());
     out.push_str(&String::from_utf8(bytes).expect("percent-encoded text is ASCII"));
-}
-
-/// The text with its `%xx` decoded; what is not UTF-8 then stays as it is.
-pub fn percent_decode(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escape = (*first == b'%').then(|| tail.get(..2)).flatten();
-        let decoded = escape.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        out.push(decoded.unwrap_or(*first));
-        rest = if decoded.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
 }
 
 #[cfg(test)]

@@ -79,11 +79,6 @@ impl Codings {
         Ok(())
     }
 
-    /// Whether the body is as it is.
-    pub fn is_identity(&self) -> bool {
-        self.count == 0
-    }
-
     /// Decodes a body to at most `limit` bytes, also in between.
     pub fn decode(&self, mut body: Vec<u8>, limit: usize) -> Result<Vec<u8>, DecodeError> {
         for coding in self.codings.iter().rev().flatten() {
