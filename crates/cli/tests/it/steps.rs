@@ -397,3 +397,36 @@ fn a_timeout_bounds_the_whole_step() {
         assert!(step.count < 10 && timeouts == 1 && step.failed == 1, "{name}: {step:?}");
     }
 }
+
+#[test]
+fn a_text_is_not_ordered_with_a_number_and_can_be_read_as_one() {
+    let target = Target::start(&[]);
+    let result = run_plan(
+        &target,
+        &plan(
+            r#"
+    vus: 1
+    iterations: 5
+    steps:
+      get:
+        http: "{{ base }}/json"
+        extract:
+          text: { header: content-length }
+          number: { header: content-length, as: int }
+          small: { regex: '"total": *([0-9]+)', as: float }
+      right: { check: { expr: "get.number > 0 and get.number < 1000000000 and get.small < 1000000000" } }
+      wrong: { check: { expr: "get.text > 1000000000" } }
+      other: { after: [], http: "{{ base }}/json", extract: { type: { header: content-type, as: int } } }
+"#,
+        ),
+        &[],
+    )
+    .result(0);
+    let failed = |name: &str, kind: &str| errors(step(w(&result), name), kind);
+    assert_eq!((failed("wrong", "expr"), failed("other", "extract")), (5, 5));
+    let right =
+        w(&result).checks.iter().find(|check| check.step.as_ref().is_some_and(|step| *step == *"right"));
+    assert_eq!(right.map(|check| (check.passed, check.failed)), Some((5, 0)));
+    let message = &result.errors.iter().find(|error| error.kind == "expr").expect("it is listed").message;
+    assert!(message.contains("cannot order a text and a number"), "{message}");
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyperscale_clients::{Outcome, Response};
 use hyperscale_job::{Failure, FailureKind};
-use hyperscale_plan::model::step::{CheckRule, ExtractFrom, Extraction, Stop};
+use hyperscale_plan::model::step::{CheckRule, Conversion, ExtractFrom, Extraction, Stop};
 use hyperscale_plan::template::{Escape, FillError, Template};
 use hyperscale_stats::{CallSample, StreamEvent};
 use hyperscale_types::{ErrorKind, Now};
@@ -15,6 +15,9 @@ use super::scope::VuScope;
 use super::step::Place;
 use super::values::StepValue;
 use super::vu::Vu;
+
+/// Characters of a value that a message shows.
+const SHOWN_MAX: usize = 40;
 
 /// What is thought of a step's run.
 #[derive(Debug, Default)]
@@ -145,12 +148,24 @@ fn extract_all(extractions: &[Extraction], value: &mut StepValue) -> Result<(), 
             .response
             .as_deref()
             .and_then(|response| extract(&extraction.from, response, value.status, &mut document));
+        let found = match (found, extraction.convert) {
+            (Some(found), Some(to)) => Some(to.convert(&found).ok_or_else(|| unfit(extraction, to, &found))?),
+            (found, _) => found,
+        };
         match found.or_else(|| extraction.default.clone()) {
             Some(found) => value.extracted.push((extraction.name.clone(), found)),
             None => return Err(format!("`{}` found nothing in the answer", extraction.name)),
         }
     }
     Ok(())
+}
+
+/// An extracted value that cannot be read as the plan says. Few distinct texts: they are counted.
+fn unfit(extraction: &Extraction, to: Conversion, found: &Value) -> String {
+    let (word, _) =
+        Conversion::WORDS.iter().find(|(_, conversion)| *conversion == to).expect("it has a word");
+    let begin: String = found.to_string().chars().take(SHOWN_MAX).collect();
+    format!("`{}` found `{begin}`, which is no {word}", extraction.name)
 }
 
 fn extract(

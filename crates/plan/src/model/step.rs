@@ -2,6 +2,7 @@
 
 use hyperscale_types::{Name, Span, rule::Op};
 use minijinja::Value;
+use minijinja::value::ValueKind;
 
 use super::HttpRequest;
 use crate::lookup::JsonQuery;
@@ -174,8 +175,58 @@ pub struct Extraction {
     pub name: Name,
     /// Where it is.
     pub from: ExtractFrom,
+    /// What it is read as; a value that cannot be read so fails the step with kind `extract`.
+    pub convert: Option<Conversion>,
     /// Taken when nothing is found; without one the step fails with kind `extract`.
     pub default: Option<Value>,
+}
+
+/// What an extracted value is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// A whole number.
+    Int,
+    /// A number.
+    Float,
+    /// `true` or `false`, or these words.
+    Bool,
+    /// The value that a JSON text stands for.
+    Json,
+}
+
+impl Conversion {
+    /// The words of a plan.
+    pub const WORDS: [(&'static str, Conversion); 4] = [
+        ("int", Conversion::Int),
+        ("float", Conversion::Float),
+        ("bool", Conversion::Bool),
+        ("json", Conversion::Json),
+    ];
+
+    /// The value read so; each value of a list. `None` if it cannot be.
+    pub fn convert(self, value: &Value) -> Option<Value> {
+        if value.kind() == ValueKind::Seq && self != Conversion::Json {
+            return value
+                .try_iter()
+                .ok()?
+                .map(|item| self.convert(&item))
+                .collect::<Option<Vec<_>>>()
+                .map(Value::from);
+        }
+        let text = value.as_str().map(str::trim);
+        match (self, text) {
+            (Conversion::Int, Some(text)) => text.parse::<i64>().ok().map(Value::from),
+            (Conversion::Int, None) => value.as_i64().map(Value::from),
+            (Conversion::Float, text) => {
+                let number = text.map_or_else(|| f64::try_from(value.clone()).ok(), |text| text.parse().ok());
+                number.filter(|number| number.is_finite()).map(Value::from)
+            }
+            (Conversion::Bool, Some(text)) => text.to_ascii_lowercase().parse::<bool>().ok().map(Value::from),
+            (Conversion::Bool, None) => (value.kind() == ValueKind::Bool).then(|| value.clone()),
+            (Conversion::Json, Some(text)) => serde_json::from_str(text).ok(),
+            (Conversion::Json, None) => Some(value.clone()),
+        }
+    }
 }
 
 /// Where an extracted value is.

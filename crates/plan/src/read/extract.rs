@@ -6,7 +6,7 @@ use super::Reader;
 use super::names::RESERVED_FIELDS;
 use crate::document::{Key, Kind, Node};
 use crate::lookup::JsonQuery;
-use crate::model::step::{ExtractFrom, Extraction, Needs};
+use crate::model::step::{Conversion, ExtractFrom, Extraction, Needs};
 
 /// Extractions of one step.
 const EXTRACTIONS_MAX: usize = 100;
@@ -52,10 +52,16 @@ impl Reader<'_> {
             self.problems.error(key.place, message);
         }
         if let Kind::Str(_) = node.kind {
-            return Some(Extraction { name, from: ExtractFrom::Json(self.json_path(node)?), default: None });
+            return Some(Extraction {
+                name,
+                from: ExtractFrom::Json(self.json_path(node)?),
+                convert: None,
+                default: None,
+            });
         }
         let fields = self.fields(node, &format!("extraction `{name}`"))?;
         let default = fields.take("default").and_then(|node| self.value(node));
+        let convert = fields.take("as").and_then(|node| self.word(node, &Conversion::WORDS));
         let group = fields.take("group");
         let ways = ["json", "regex", "header", "cookie", "status"];
         let given: Vec<_> = ways.iter().filter_map(|way| fields.entry(way)).collect();
@@ -80,7 +86,7 @@ impl Reader<'_> {
                 ExtractFrom::Status
             }
         };
-        Some(Extraction { name, from, default })
+        Some(Extraction { name, from, convert, default })
     }
 
     fn json_path(&self, node: &Node) -> Option<JsonQuery> {

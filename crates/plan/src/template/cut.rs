@@ -6,6 +6,7 @@ use std::sync::Arc;
 use minijinja::{Environment, Value};
 
 use super::expr::{self, Names};
+use super::order;
 use super::text::{self, Escape};
 use super::{Expr, FillError, Path, Piece, Resolver, Root, Scope, TemplateProblem};
 
@@ -95,7 +96,12 @@ impl Block {
     fn parse(source: &str, resolver: &dyn Resolver) -> Result<Block, TemplateProblem> {
         let mut env = expr::environment();
         let problem = |message, offset| TemplateProblem { message, offset };
-        env.add_template_owned(BLOCK, source.to_owned()).map_err(|e| problem(expr::explain(&e), 0))?;
+        let mut add = |source| env.add_template_owned(BLOCK, source);
+        // First as it was written: problems speak of that.
+        add(source.to_owned()).map_err(|e| problem(expr::explain(&e), 0))?;
+        if let Some(source) = order::with_calls(source, false) {
+            add(source).map_err(|e| problem(expr::explain(&e), 0))?;
+        }
         let names = env.get_template(BLOCK).expect("it was just added").undeclared_variables(true);
         let names = Names::resolve(names, resolver).map_err(|message| problem(message, 0))?;
         Ok(Block { source: source.into(), env, names })

@@ -7,6 +7,7 @@ use minijinja::value::Kwargs;
 use minijinja::{Environment, Expression, State, UndefinedBehavior, Value};
 
 use super::compare::Compare;
+use super::order;
 use super::{FillError, Resolver, Root, Scope, TemplateProblem};
 
 /// Instructions an expression may use before it is stopped.
@@ -24,6 +25,7 @@ pub(super) fn environment() -> Environment<'static> {
     env.add_filter("tojson", tojson);
     env.add_filter("escape", escape);
     env.add_filter("e", escape);
+    env.add_function(order::FUNCTION, order::ordered);
     env
 }
 
@@ -70,8 +72,12 @@ impl Expr {
     /// Compiles an expression (without `{{ }}`) and resolves its names.
     pub fn parse(source: &str, resolver: &dyn Resolver) -> Result<Self, TemplateProblem> {
         let problem = |message| TemplateProblem { message, offset: 0 };
-        let compiled =
-            ENVIRONMENT.compile_expression_owned(source.to_owned()).map_err(|e| problem(explain(&e)))?;
+        let compile = |source: String| ENVIRONMENT.compile_expression_owned(source);
+        // First as it was written: problems speak of that.
+        let mut compiled = compile(source.to_owned()).map_err(|e| problem(explain(&e)))?;
+        if let Some(source) = order::with_calls(source, true) {
+            compiled = compile(source).map_err(|e| problem(explain(&e)))?;
+        }
         let names = Names::resolve(compiled.undeclared_variables(true), resolver).map_err(problem)?;
         let compare = Compare::parse(source, &ENVIRONMENT, resolver);
         Ok(Expr { inner: Arc::new(Inner { source: source.trim().into(), compiled, names, compare }) })

@@ -11,6 +11,7 @@ mod compare;
 mod cut;
 mod expr;
 mod json;
+mod order;
 mod path;
 mod text;
 mod url;

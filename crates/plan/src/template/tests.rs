@@ -140,3 +140,35 @@ fn known_roots_are_prepared_into_constants() {
     let impure = Template::parse("{{ random(1, 2) }}", &Names).expect("parses");
     assert!(!impure.prepare(&Values, |_| true, Escape::None).expect("prepares").is_constant());
 }
+
+#[test]
+fn ordering_values_of_different_types_is_an_error() {
+    for source in [
+        "base < 5",
+        "5 >= base",
+        "login.list > 5",
+        "login.none < 5",
+        "login.ok < 5",
+        "1 + 1 < base",
+        "1 < 2 < base",
+        "login.h['x-id'] > 100",
+    ] {
+        let said = Expr::parse(source, &Names).expect(source).is_true(&Values);
+        assert!(matches!(said, Err(FillError::Failed { .. })), "{source}: {said:?}");
+    }
+    for (source, holds) in [
+        ("base == 5", false),
+        ("base != 5", true),
+        ("base < 'zzz'", true),
+        ("login.n < 3.5", true),
+        ("1 < login.n < 4", true),
+        ("4 > login.n > 3", false),
+        ("login.h['x-id'] | int > 100", false),
+    ] {
+        assert_eq!(Expr::parse(source, &Names).expect(source).is_true(&Values), Ok(holds), "{source}");
+    }
+    assert_eq!(fill("{% if login.n < 4 %}<b>{% endif %}", Escape::None).as_deref(), Ok("<b>"));
+    let said =
+        fill("{% if base > 5 %}<b>{% endif %}", Escape::None).expect_err("a text has no order with a number");
+    assert!(said.contains("cannot order a text and a number"), "{said}");
+}
