@@ -15,8 +15,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hyperscale_clients::http::url::{Url, UrlError, percent_decode};
+use hyperscale_clients::http::url::{Url, UrlError};
 use hyperscale_plan::problem::nearest;
+use hyperscale_plan::template::percent_decode;
 use hyperscale_types::Span;
 
 use crate::encode::{otlp, statsd::Tags};
