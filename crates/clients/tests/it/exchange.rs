@@ -5,10 +5,12 @@ use std::time::Duration;
 use hyperscale_clients::Outcome;
 use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::model::HttpRequest;
-use hyperscale_plan::model::http::{Body, Reuse};
+use hyperscale_plan::model::http::{Body, HttpVersion, Reuse};
 use hyperscale_plan::model::step::Needs;
 use hyperscale_types::ErrorKind;
 use hyperscale_types::rule::Phase;
+use tokio::net::TcpListener;
+use tokio::task::LocalSet;
 
 use super::support::{Act, Client, EVERYTHING, Server, answer, body, get, happened, ok, send, template};
 
@@ -265,4 +267,29 @@ async fn answers_are_told_apart_however_much_their_heads_look_alike() {
         assert_eq!(body(&client.call(&prepared).await), expected);
     }
     assert_eq!(server.requests().await.len(), 2, "closed when told to");
+}
+
+#[tokio::test]
+async fn a_stream_that_is_answered_before_its_upload_has_ended_is_a_request() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let serve = async {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        let mut connection = h2::server::handshake(stream).await.expect("it speaks HTTP/2");
+        let (_request, mut respond) = connection.accept().await.expect("a request").expect("a request");
+        respond.send_response(http::Response::new(()), true).expect("the client waits");
+        while connection.accept().await.is_some() {}
+    };
+    let mut upload = get(&format!("http://{address}/"));
+    "POST".clone_into(&mut upload.method);
+    upload.body = Body::Bytes(vec![b'x'; 100_000].into());
+    upload.transport.version = HttpVersion::Http2;
+    let calls = async {
+        let client = Client::new();
+        let outcome = client.call(&client.prepare(&upload).await).await;
+        (outcome.status, outcome.error, client.progress.requests())
+    };
+    let run = LocalSet::new();
+    let (outcome, ()) = run.run_until(async { tokio::join!(calls, serve) }).await;
+    assert_eq!(outcome, (Some(200), None, 1));
 }

@@ -77,7 +77,7 @@ fn measure(traffic: &Traffic, meter: &mut Meter<'_>) {
             meter.since = at;
         }
     };
-    until(Phase::Write, traffic.sent.map(|sent| traffic.first.map_or(sent, |first| sent.min(first))));
+    until(Phase::Write, traffic.sent.into_iter().chain(traffic.first).min());
     until(Phase::Wait, traffic.first);
     until(Phase::Read, traffic.ended);
 }
@@ -116,7 +116,8 @@ impl Answer for Adapter<'_, '_> {
         self.traffic = *traffic;
         self.progress.count_sent(traffic.bytes_sent as usize);
         self.progress.count_received(traffic.bytes_received as usize);
-        if traffic.sent.is_some() {
+        // One that was answered counts as sent, though the peer did not want all of it.
+        if traffic.sent.is_some() || traffic.first.is_some() {
             self.progress.count_request();
         }
     }
