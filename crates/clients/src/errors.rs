@@ -10,7 +10,7 @@ use crate::outcome::CallError;
 /// Opening a connection failed.
 pub(crate) fn connect(error: &io::Error, to: &str) -> CallError {
     if let Some(limit) = local_limit(error) {
-        return CallError::new(ErrorKind::ConnectTimeout, limit);
+        return CallError::new(ErrorKind::LocalLimit, limit);
     }
     let kind = match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => ErrorKind::Reset,
@@ -146,7 +146,9 @@ mod tests {
             (libc::ECONNREFUSED, ErrorKind::ConnectRefused),
             (libc::EHOSTUNREACH, ErrorKind::ConnectTimeout),
             (libc::ETIMEDOUT, ErrorKind::ConnectTimeout),
-            (libc::EMFILE, ErrorKind::ConnectTimeout),
+            (libc::EMFILE, ErrorKind::LocalLimit),
+            (libc::ENFILE, ErrorKind::LocalLimit),
+            (libc::EADDRNOTAVAIL, ErrorKind::LocalLimit),
             (libc::ECONNRESET, ErrorKind::Reset),
             (libc::ENOENT, ErrorKind::ConnectRefused),
         ] {

@@ -86,6 +86,7 @@ metrics! {
     INTERRUPTED = Counter "hyperscale_run_iterations_interrupted_total" ["{iteration}"] "Iterations cut off by the end of the run";
     DROPPED = Counter "hyperscale_run_iterations_dropped_total" ["{iteration}"] "Intended starts that never began";
     LATE = Counter "hyperscale_run_iterations_late_total" ["{iteration}"] "Starts that found no free virtual user or began too late";
+    MISSED = Counter "hyperscale_run_iterations_missed_total" ["{iteration}"] "Starts that were due while an iteration took too long (paced models)";
     LAG = Gauge "hyperscale_run_lag_seconds" ["s"] "How long after their intended times starts were dispatched (open models)";
     NOW_RATE = Gauge "hyperscale_run_now_calls_per_second" ["{call}/s"] "Calls of the newest full second";
     NOW_LATENCY = Gauge "hyperscale_run_now_latency_seconds" ["s"] "Latency of the calls that were ok in the newest full second";

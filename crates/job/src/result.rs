@@ -9,7 +9,7 @@ use hyperscale_stats::result::{
     WorkflowFacts, WorkflowResult, errors, load_result, workflow_result,
 };
 use hyperscale_stats::totals::LoadTotals;
-use hyperscale_stats::{Evaluation, Imbalance, StepStats, Totals, evaluate};
+use hyperscale_stats::{Evaluation, Imbalance, StepStats, Totals, evaluate, left_out_share};
 use hyperscale_types::ErrorKind;
 use hyperscale_types::rule::Rule;
 
@@ -20,6 +20,9 @@ use crate::notes;
 use crate::reason::{FailureKind, Reason};
 use crate::segment::StopPhase;
 use crate::state::{JobEnd, JobState, WorkflowEnd, WorkflowState};
+
+/// Above this share of failed calls, a rule on the latency of the others carries a note.
+const LEFT_OUT_MAX: f64 = 0.05;
 
 /// A job at one moment, as seen by somebody who asks.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +106,7 @@ pub(crate) fn so_far(core: &JobCore) -> RunResult {
         let all = workflow.steps.iter_mut().chain(&mut workflow.setup_steps);
         all.for_each(|step| step.times.latency_buckets = Vec::new());
         workflow.steps.iter_mut().for_each(|step| {
-            (step.times.latency_bounds, step.times.failed_latency_bounds) = Default::default();
+            (step.times.latency_bounds, step.times.latency_failed_bounds) = Default::default();
         });
     };
     result.workflows.iter_mut().for_each(steps);
@@ -193,14 +196,32 @@ pub(crate) fn load_time(core: &JobCore) -> Duration {
 
 /// A rule against what was seen so far of the workflow it names, or of all workflows.
 pub(crate) fn evaluate_now(core: &JobCore, rule: &Rule, allow_empty: bool) -> Evaluation {
-    let Some(name) = &rule.workflow else {
-        let all: Vec<&Totals> = core.live.iter().map(|live| &live.totals).collect();
-        return evaluate(rule, &all, load_time(core), allow_empty);
+    let elapsed = match workflow_of(core, rule) {
+        None => load_time(core),
+        Some(at) => core.record.workflows()[at].elapsed(core.now),
     };
+    evaluate(rule, &totals_of(core, rule), elapsed, allow_empty)
+}
+
+/// The workflow that a rule names.
+fn workflow_of(core: &JobCore, rule: &Rule) -> Option<usize> {
+    let name = rule.workflow.as_ref()?;
     let at = core.plan.workflows.iter().position(|workflow| workflow.name == *name);
-    let at = at.expect("the plan's reader checked the workflow of every threshold");
-    let elapsed = core.record.workflows()[at].elapsed(core.now);
-    evaluate(rule, &[&core.live[at].totals], elapsed, allow_empty)
+    Some(at.expect("the plan's reader checked the workflow of every threshold"))
+}
+
+/// What a rule is held against.
+fn totals_of<'c>(core: &'c JobCore, rule: &Rule) -> Vec<&'c Totals> {
+    match workflow_of(core, rule) {
+        None => core.live.iter().map(|live| &live.totals).collect(),
+        Some(at) => vec![&core.live[at].totals],
+    }
+}
+
+/// What a reader must know about a rule on latency that holds: many calls failed and are not part of it.
+fn left_out(core: &JobCore, rule: &Rule) -> Option<String> {
+    let share = left_out_share(rule, &totals_of(core, rule)).filter(|share| *share > LEFT_OUT_MAX)?;
+    Some(format!("{:.0} % of the calls failed and are not part of it; `latency_all` has them", share * 100.0))
 }
 
 fn thresholds(core: &JobCore, allow_empty: bool) -> Vec<ThresholdResult> {
@@ -211,6 +232,7 @@ fn thresholds(core: &JobCore, allow_empty: bool) -> Vec<ThresholdResult> {
             value: evaluation.value,
             passed: evaluation.passed,
             reason: evaluation.reason.map(str::to_owned),
+            note: evaluation.passed.then(|| left_out(core, &threshold.rule)).flatten(),
         }
     };
     core.plan.thresholds.iter().map(evaluated).collect()

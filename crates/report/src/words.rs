@@ -5,6 +5,7 @@ use hyperscale_stats::result::{
 };
 use hyperscale_stats::totals::{SATURATED_BUSY, SATURATED_LAG_NS};
 use hyperscale_types::rule::{Metric, Rule, Stat};
+use hyperscale_types::{ErrorKind, ReportedKind};
 
 use crate::human;
 
@@ -47,13 +48,22 @@ pub fn bottleneck(result: &RunResult) -> Bottleneck {
         })
     };
     let unknown = Bottleneck { measure: None, advice: LESS_LOAD };
-    measured(too_busy).or_else(|| measured(too_late)).unwrap_or(unknown)
+    measured(out_of_sockets).or_else(|| measured(too_busy)).or_else(|| measured(too_late)).unwrap_or(unknown)
 }
 
 const LESS_LOAD: &str = "use more cores or less load";
+const RAISE_LIMIT: &str = "the errors say which limit and how to raise it";
 const OTHERS: &str = "something else uses this machine";
 /// A core that is idle for more than this is not what makes starts late.
 const IDLE: f64 = 0.5;
+
+fn out_of_sockets(workflow: &WorkflowResult) -> Option<Bottleneck> {
+    let steps = workflow.steps.iter().chain(&workflow.setup_steps);
+    let kind = ReportedKind::from(ErrorKind::LocalLimit);
+    let calls: u64 = steps.filter_map(|step| step.errors.get(&kind)).sum();
+    let measure = format!("{} calls hit a limit of this machine", human::count(calls));
+    (calls > 0).then_some(Bottleneck { measure: Some(measure), advice: RAISE_LIMIT })
+}
 
 fn too_busy(workflow: &WorkflowResult) -> Option<Bottleneck> {
     let busy = workflow.generator.busiest_core.filter(|busy| *busy > SATURATED_BUSY)?;
@@ -102,7 +112,10 @@ pub(crate) fn warnings(result: &RunResult) -> Vec<String> {
         (!result.is_final).then(|| "the run had not ended: the numbers are those so far".to_owned());
     let exports = result.provenance.exports.iter().filter(|export| export.lost > 0).map(not_exported);
     let told = saturated(result).into_iter().chain(unfinished).chain(losses(&result.loss));
-    told.chain(notes(result)).chain(exports).collect()
+    let thresholds = result.thresholds.iter().filter_map(|threshold| {
+        threshold.note.as_ref().map(|note| format!("`{}` holds, but {}", threshold.rule, one_line(note)))
+    });
+    told.chain(notes(result)).chain(thresholds).chain(exports).collect()
 }
 
 fn not_exported(export: &ExportResult) -> String {
@@ -156,11 +169,16 @@ pub fn threshold_value(threshold: &ThresholdResult) -> String {
 fn with_unit(rule: &str, value: f64) -> String {
     let Ok(rule) = rule.parse::<Rule>() else { return human::number(value) };
     match rule.metric {
-        Metric::Latency(_, Stat::Count) | Metric::Service(_, Stat::Count) => human::number(value),
-        Metric::Latency(..) | Metric::Service(..) => human::micros(value * 1e6),
+        Metric::Latency(_, Stat::Count)
+        | Metric::LatencyFailed(Stat::Count)
+        | Metric::LatencyAll(Stat::Count)
+        | Metric::Service(_, Stat::Count) => human::number(value),
+        Metric::Latency(..) | Metric::LatencyFailed(_) | Metric::LatencyAll(_) | Metric::Service(..) => {
+            human::micros(value * 1e6)
+        }
         Metric::Rate => human::rate(value),
         Metric::FailedRate | Metric::CheckRate(_) => human::percent(value),
-        Metric::Completed | Metric::FailedCount | Metric::Dropped | Metric::Late => {
+        Metric::Completed | Metric::FailedCount | Metric::Dropped | Metric::Late | Metric::Missed => {
             human::count(value as u64)
         }
         Metric::Custom(..) => human::number(value),

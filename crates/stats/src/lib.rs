@@ -38,6 +38,6 @@ pub use pulse::Pulse;
 pub use sample::{CallSample, StreamEvent};
 pub use series::Series;
 pub use step::StepStats;
-pub use threshold::{Evaluation, evaluate};
+pub use threshold::{Evaluation, evaluate, left_out_share};
 pub use totals::Totals;
 pub use window::{Iterations, Window};

@@ -69,6 +69,15 @@ pub struct StreamStats<C: Count = u64> {
     pub between_events: Histogram<C>,
 }
 
+impl StepStats {
+    /// Latency of all calls.
+    pub fn latency_all(&self) -> Histogram {
+        let mut all = self.latency.clone();
+        all.merge(&self.failed_latency);
+        all
+    }
+}
+
 impl<C: Count> StepStats<C> {
     /// Records one call.
     #[inline]

@@ -45,6 +45,8 @@ fn value_of(rule: &Rule, totals: &[&Totals], elapsed: Duration) -> Option<f64> {
                 if matches!(rule.metric, Metric::Latency(..)) { &load.latency } else { &load.service };
             timing(phase.map_or(whole, |phase: Phase| &load.phases[phase as usize]), *stat)
         }
+        Metric::LatencyFailed(stat) => timing(&load_of(totals, step)?.failed_latency, *stat),
+        Metric::LatencyAll(stat) => timing(&load_of(totals, step)?.latency_all(), *stat),
         Metric::Rate => calls(totals, step).map(|load| per_second(load.count, elapsed)),
         Metric::Completed => calls(totals, step).map(|load| load.ok as f64),
         Metric::FailedCount => calls(totals, step).map(|load| load.failed as f64),
@@ -55,7 +57,16 @@ fn value_of(rule: &Rule, totals: &[&Totals], elapsed: Duration) -> Option<f64> {
         }
         Metric::Dropped => starts(totals).map(|all| all.dropped as f64),
         Metric::Late => starts(totals).map(|all| all.late as f64),
+        Metric::Missed => starts(totals).map(|all| all.missed as f64),
     }
+}
+
+/// Failed calls / calls of what a rule on the latency of ok calls speaks of; `None` if the rule is another or there was
+/// no call. A rule that holds says little where many calls failed.
+pub fn left_out_share(rule: &Rule, totals: &[&Totals]) -> Option<f64> {
+    let of_ok = matches!(rule.metric, Metric::Latency(..) | Metric::Service(..));
+    let load = of_ok.then(|| calls(totals, rule.step.as_ref())).flatten()?;
+    Some(load.failed as f64 / load.count as f64)
 }
 
 /// Calls of the named step, or of all test steps.

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hyperscale_types::Name;
 use hyperscale_types::rule::Phase;
+use hyperscale_types::{ErrorKind, Name};
 
 use crate::histogram::Histogram;
 use crate::layout::Layout;
@@ -180,10 +180,17 @@ impl Totals {
         self.cores.values().filter_map(CoreLoad::busy).reduce(f64::max)
     }
 
-    /// Whether the generator itself was the bottleneck: a core too busy, or starts dispatched too late.
+    /// Whether the generator itself was the bottleneck: a core too busy, starts dispatched too late, or a limit of this
+    /// machine (files, ports) reached.
     pub fn generator_saturated(&self) -> bool {
         let busy = self.busiest_core().is_some_and(|busy| busy > SATURATED_BUSY);
-        busy || self.lag.percentile_ns(99.0).is_some_and(|lag| lag > SATURATED_LAG_NS)
+        let late = self.lag.percentile_ns(99.0).is_some_and(|lag| lag > SATURATED_LAG_NS);
+        busy || late || self.local_limits() > 0
+    }
+
+    /// Calls that failed because of a limit of this machine.
+    pub fn local_limits(&self) -> u64 {
+        self.steps.iter().map(|step| step.errors[ErrorKind::LocalLimit.index()]).sum()
     }
 }
 
@@ -204,6 +211,8 @@ pub struct LoadTotals {
     pub bytes_received: u64,
     /// Latency of calls that were ok.
     pub latency: Histogram,
+    /// Latency of calls that failed.
+    pub failed_latency: Histogram,
     /// Service time of calls that were ok.
     pub service: Histogram,
     /// Phases of calls that were ok, in the order of [`Phase::ALL`].
@@ -214,17 +223,24 @@ impl LoadTotals {
     /// Adds the calls of a step.
     pub fn add(&mut self, step: &StepStats) {
         let counts = [step.count, step.ok, step.failed, step.requests, step.bytes_sent, step.bytes_received];
-        self.absorb(counts, &step.latency, &step.service, &step.phases);
+        self.absorb(counts, [&step.latency, &step.failed_latency, &step.service], &step.phases);
     }
 
     /// Adds all of `other`, for example another workflow of the job.
     pub fn merge(&mut self, other: &LoadTotals) {
         let counts =
             [other.count, other.ok, other.failed, other.requests, other.bytes_sent, other.bytes_received];
-        self.absorb(counts, &other.latency, &other.service, &other.phases);
+        self.absorb(counts, [&other.latency, &other.failed_latency, &other.service], &other.phases);
     }
 
-    fn absorb(&mut self, counts: [u64; 6], latency: &Histogram, service: &Histogram, phases: &[Histogram]) {
+    /// Latency of all calls.
+    pub fn latency_all(&self) -> Histogram {
+        let mut all = self.latency.clone();
+        all.merge(&self.failed_latency);
+        all
+    }
+
+    fn absorb(&mut self, counts: [u64; 6], timings: [&Histogram; 3], phases: &[Histogram]) {
         let mine = [
             &mut self.count,
             &mut self.ok,
@@ -236,8 +252,8 @@ impl LoadTotals {
         for (mine, theirs) in mine.into_iter().zip(counts) {
             *mine = mine.saturating_add(theirs);
         }
-        self.latency.merge(latency);
-        self.service.merge(service);
+        let mine = [&mut self.latency, &mut self.failed_latency, &mut self.service];
+        mine.into_iter().zip(timings).for_each(|(mine, theirs)| mine.merge(theirs));
         self.phases.iter_mut().zip(phases).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 }

@@ -55,6 +55,8 @@ pub struct Iterations {
     pub dropped: u64,
     /// Starts that found no free VU or began too late after their intended time.
     pub late: u64,
+    /// Starts that were due while an iteration took too long, and are not made up for (paced models only).
+    pub missed: u64,
 }
 
 /// How often a check passed.
@@ -181,6 +183,12 @@ impl Window {
         self.iterations.late += n;
     }
 
+    /// Starts of a paced model that were due while an iteration took too long.
+    #[inline]
+    pub fn missed(&mut self, n: u64) {
+        self.iterations.missed += n;
+    }
+
     /// Forgets everything but the layout and the core; keeps the memory.
     pub fn clear(&mut self) {
         (self.seq, self.from_ns, self.to_ns, self.vus, self.busy_ns) = (0, 0, 0, 0, 0);
@@ -218,6 +226,7 @@ impl Iterations {
             (&mut self.interrupted, other.interrupted),
             (&mut self.dropped, other.dropped),
             (&mut self.late, other.late),
+            (&mut self.missed, other.missed),
         ] {
             *mine = mine.saturating_add(theirs);
         }

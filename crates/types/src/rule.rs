@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! rule   = [workflow ['.' step] '.'] metric op value
-//! metric = ('latency'|'service') ['.' phase] '.' stat | 'rate' | 'completed' | 'failed.count' | 'failed.rate'
-//!        | 'check.' name '.rate' | 'metric.' name '.' stat | 'dropped' | 'late'
+//! metric = ('latency'|'service') ['.' phase] '.' stat | ('latency_failed'|'latency_all') '.' stat | 'rate' | 'completed'
+//!        | 'failed.count' | 'failed.rate' | 'check.' name '.rate' | 'metric.' name '.' stat | 'dropped' | 'late' | 'missed'
 //! phase  = connect | tls | auth | write | wait | read
 //! stat   = p0 … p100 (decimals allowed) | mean | min | max | stdev | count
 //! op     = < <= > >= == !=
@@ -16,8 +16,20 @@ use std::str::FromStr;
 use crate::{Name, Rate, Span};
 
 /// Words that begin a metric and are therefore no step names.
-pub const RESERVED_STEP_NAMES: [&str; 9] =
-    ["latency", "service", "rate", "completed", "failed", "check", "metric", "dropped", "late"];
+pub const RESERVED_STEP_NAMES: [&str; 12] = [
+    "latency",
+    "latency_failed",
+    "latency_all",
+    "service",
+    "rate",
+    "completed",
+    "failed",
+    "check",
+    "metric",
+    "dropped",
+    "late",
+    "missed",
+];
 
 /// A parsed rule. Whether the workflow and the step exist is checked by the plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +51,12 @@ pub struct Rule {
 /// What a rule compares.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Metric {
-    /// A statistic of latency (from the intended start), or of one of its phases.
+    /// A statistic of latency (from the intended start) of calls that were ok, or of one of its phases.
     Latency(Option<Phase>, Stat),
+    /// A statistic of the latency of calls that failed.
+    LatencyFailed(Stat),
+    /// A statistic of the latency of all calls.
+    LatencyAll(Stat),
     /// A statistic of service time (from the actual start), or of one of its phases.
     Service(Option<Phase>, Stat),
     /// Calls per second.
@@ -59,6 +75,8 @@ pub enum Metric {
     Dropped,
     /// Starts that were late (open models).
     Late,
+    /// Starts that were missed while an iteration took too long (paced models).
+    Missed,
 }
 
 /// A part of a call's time.
@@ -200,8 +218,8 @@ pub enum RuleError {
     BadName(String),
     /// The metric is not known.
     #[error(
-        "`{0}` is not a metric; use latency.p99, service.p99, rate, completed, failed.count, failed.rate, \
-         check.NAME.rate, metric.NAME.p99, dropped or late"
+        "`{0}` is not a metric; use latency.p99, latency_failed.p99, latency_all.p99, service.p99, rate, completed, \
+         failed.count, failed.rate, check.NAME.rate, metric.NAME.p99, dropped, late or missed"
     )]
     UnknownMetric(String),
     /// The statistic is not known.
@@ -259,6 +277,8 @@ fn parse_left(left: &str) -> Result<(Option<Name>, Option<Name>, Metric), RuleEr
 fn parse_metric(words: &[&str], left: &str) -> Result<Metric, RuleError> {
     match words {
         ["latency", rest @ ..] => parse_timing(rest).map(|(phase, stat)| Metric::Latency(phase, stat)),
+        ["latency_failed", stat @ ..] => parse_stat(&stat.join(".")).map(Metric::LatencyFailed),
+        ["latency_all", stat @ ..] => parse_stat(&stat.join(".")).map(Metric::LatencyAll),
         ["service", rest @ ..] => parse_timing(rest).map(|(phase, stat)| Metric::Service(phase, stat)),
         ["rate"] => Ok(Metric::Rate),
         ["completed"] => Ok(Metric::Completed),
@@ -270,6 +290,7 @@ fn parse_metric(words: &[&str], left: &str) -> Result<Metric, RuleError> {
         }
         ["dropped"] => Ok(Metric::Dropped),
         ["late"] => Ok(Metric::Late),
+        ["missed"] => Ok(Metric::Missed),
         [] => Err(RuleError::NoMetric(left.to_owned())),
         _ => Err(RuleError::UnknownMetric(words.join("."))),
     }
@@ -311,8 +332,11 @@ fn parse_value(metric: &Metric, text: &str) -> Result<f64, RuleError> {
     // What is counted is never below zero; a rule that says so would hold always or never.
     let number = |wanted| decimal(text).ok_or_else(|| bad(wanted));
     match metric {
-        Metric::Latency(_, Stat::Count) | Metric::Service(_, Stat::Count) => number("a number"),
-        Metric::Latency(..) | Metric::Service(..) => text
+        Metric::Latency(_, Stat::Count)
+        | Metric::LatencyFailed(Stat::Count)
+        | Metric::LatencyAll(Stat::Count)
+        | Metric::Service(_, Stat::Count) => number("a number"),
+        Metric::Latency(..) | Metric::LatencyFailed(_) | Metric::LatencyAll(_) | Metric::Service(..) => text
             .parse::<Span>()
             .map(Span::as_secs_f64)
             .map_err(|_| bad("a duration with a unit, for example 300ms")),
@@ -323,7 +347,9 @@ fn parse_value(metric: &Metric, text: &str) -> Result<f64, RuleError> {
             Some(percent) => decimal(percent.trim()).map(|p| p / 100.0).ok_or_else(|| bad("a percentage")),
             None => number("a percentage, for example 1%, or a fraction"),
         },
-        Metric::Completed | Metric::FailedCount | Metric::Dropped | Metric::Late => number("a number"),
+        Metric::Completed | Metric::FailedCount | Metric::Dropped | Metric::Late | Metric::Missed => {
+            number("a number")
+        }
         Metric::Custom(..) => match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
             _ => text.parse::<Span>().map(Span::as_secs_f64).map_err(|_| bad("a number or a duration")),
@@ -347,6 +373,8 @@ mod tests {
             ("W.s.latency.p99.9 < 1s", Metric::Latency(None, Stat::Percentile(99.9)), 1.0),
             ("W.s.service.wait.max<=2s", Metric::Service(Some(Phase::Wait), Stat::Max), 2.0),
             ("W.latency.count > 10", Metric::Latency(None, Stat::Count), 10.0),
+            ("W.latency_failed.p99 < 2s", Metric::LatencyFailed(p99), 2.0),
+            ("W.s.latency_all.max < 2s", Metric::LatencyAll(Stat::Max), 2.0),
             ("W.rate >= 500/s", Metric::Rate, 500.0),
             ("W.completed != 0", Metric::Completed, 0.0),
             ("W.failed.count == 0", Metric::FailedCount, 0.0),
@@ -355,6 +383,7 @@ mod tests {
             ("W.metric.basket.p99 < 10", Metric::Custom("basket".parse().unwrap(), p99), 10.0),
             ("W.dropped == 0", Metric::Dropped, 0.0),
             ("W.late < 5", Metric::Late, 5.0),
+            ("W.missed == 0", Metric::Missed, 0.0),
         ] {
             let rule = rule(text);
             assert_eq!(rule.metric, metric, "{text}");

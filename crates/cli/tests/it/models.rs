@@ -290,3 +290,23 @@ fn a_load_that_does_less_than_it_says_is_told_before_and_after() {
     let plan = "vars: { base: \"\" }\nworkflows: { W: { vus: 2, iterations: 4, steps: { get: { http: \"{{ base }}/\" } } } }";
     assert!(workflow(&run_plan(&target, plan, &[]).result(0), "W").notes.is_empty());
 }
+
+#[test]
+fn starts_that_a_slow_iteration_misses_are_counted() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  Slow: { load: { vus: 1, interval: 100ms, duration: 1s }, steps: { slow: { http: "{{ base }}/delay/250" } } }
+thresholds: ["Slow.missed == 0"]
+"#;
+    let result = run_plan(&target, plan, &[]).result(99);
+    let iterations = workflow(&result, "Slow").iterations;
+    let missed = iterations.missed.expect("an iteration lasts two and a half intervals");
+    // Both together are the starts of the pace, without those that the last iteration missed.
+    assert!(
+        (4..=11).contains(&(iterations.started + missed)) && missed >= iterations.started - 1,
+        "{iterations:?}"
+    );
+    assert_eq!(result.thresholds[0].value, Some(missed as f64));
+}

@@ -148,3 +148,32 @@ thresholds:
     assert!(bad.elapsed_s < 50.0, "it did not run to its end");
     assert!(result.elapsed_s >= 4.0, "`start_after` and the first workflow lie before: {}", result.elapsed_s);
 }
+
+#[test]
+fn a_latency_that_holds_while_many_calls_failed_carries_a_note() {
+    let target = Target::start(&[]);
+    let plan = r#"
+vars: { base: "" }
+workflows:
+  W:
+    vus: 1
+    iterations: 20
+    steps: { get: { http: "{{ base }}/{{ 'status/500' if vu.iteration % 2 == 0 else 'x' }}" } }
+thresholds:
+  - W.latency.p95 < 30s
+  - W.latency.count == 10
+  - W.latency_failed.count == 10
+  - W.get.latency_all.count == 20
+  - W.latency_all.p95 < 30s
+"#;
+    let outcome = run_plan(&target, plan, &[]);
+    let result = outcome.result(0);
+    let notes: Vec<bool> = result.thresholds.iter().map(|threshold| threshold.note.is_some()).collect();
+    assert_eq!(notes, [true, true, false, false, false]);
+    let note = result.thresholds[0].note.as_deref().unwrap_or_default();
+    assert!(note.starts_with("50 % of the calls failed"), "{note}");
+    let step = step(workflow(&result, "W"), "get");
+    let counts =
+        [step.times.latency_us, step.times.latency_failed_us, step.times.latency_all_us].map(|t| t.count);
+    assert_eq!(counts, [10, 10, 20]);
+}

@@ -45,12 +45,12 @@ fn bounds<'a>(step: &'a StepResult, live: Option<&'a WorkflowLive>) -> [&'a Boun
     let live = live.and_then(|live| live.steps.iter().find(|live| live.name == step.name));
     match live {
         Some(live) => [&live.latency, &live.failed_latency],
-        None => [&step.times.latency_bounds, &step.times.failed_latency_bounds],
+        None => [&step.times.latency_bounds, &step.times.latency_failed_bounds],
     }
 }
 
 fn latency(to: &mut Families, step: &StepResult, bounds: [&BoundCounts; 2], labels: &[Label]) {
-    let timings = [&step.times.latency_us, &step.times.failed_latency_us];
+    let timings = [&step.times.latency_us, &step.times.latency_failed_us];
     for ((outcome, bounds), timing) in ["ok", "failed"].into_iter().zip(bounds).zip(timings) {
         let labels = with(labels, names::OUTCOME, outcome);
         to.add(&names::LATENCY, &labels, Value::Histogram(Buckets::of(bounds)));

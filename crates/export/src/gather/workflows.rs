@@ -35,6 +35,9 @@ fn iterations(to: &mut Families, workflow: &WorkflowResult, labels: &[Label]) {
     to.count(&names::INTERRUPTED, labels, all.interrupted);
     to.count(&names::DROPPED, labels, all.dropped);
     to.count(&names::LATE, labels, all.late);
+    if let Some(missed) = all.missed {
+        to.count(&names::MISSED, labels, missed);
+    }
 }
 
 fn newest_second(to: &mut Families, live: &WorkflowLive, labels: &[Label]) {

@@ -83,7 +83,13 @@ pub(crate) fn result(iterations: u64, elapsed_s: u64, is_final: bool) -> RunResu
 }
 
 fn threshold(value: f64, passed: bool) -> ThresholdResult {
-    ThresholdResult { rule: "Shop.latency.p95 < 1s".into(), value: Some(value), passed, reason: None }
+    ThresholdResult {
+        rule: "Shop.latency.p95 < 1s".into(),
+        value: Some(value),
+        passed,
+        reason: None,
+        note: None,
+    }
 }
 
 /// The state after so many iterations.

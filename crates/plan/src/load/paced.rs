@@ -8,9 +8,33 @@ pub fn next_start_ns(began_ns: u64, interval: Span, now_ns: u64) -> u64 {
     began_ns.saturating_add(interval.as_nanos()).max(now_ns)
 }
 
+/// How far a VU has fallen behind its pace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Behind(u64);
+
+impl Behind {
+    /// Takes into account that two starts lay this far apart. Returns how many starts were missed since the last call:
+    /// whole intervals; what is left counts the next time.
+    pub fn slip(&mut self, apart_ns: u64, interval: Span) -> u64 {
+        let interval = interval.as_nanos().max(1);
+        self.0 = self.0.saturating_add(apart_ns.saturating_sub(interval));
+        let missed = self.0 / interval;
+        self.0 %= interval;
+        missed
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn starts_missed_and_made_add_up_to_those_of_the_pace() {
+        let mut behind = Behind::default();
+        assert_eq!(behind.slip(1_000_000_000, SECOND), 0);
+        let missed: Vec<u64> = (0..4).map(|_| behind.slip(2_500_000_000, SECOND)).collect();
+        assert_eq!(missed, [1, 2, 1, 2], "four starts in ten seconds");
+    }
 
     const SECOND: Span = Span::from_secs(1);
 

@@ -97,6 +97,11 @@ impl Reader<'_> {
                     self.problems.warning(place, "no workflow has an open load model: this is always 0");
                 }
             }
+            Metric::Missed => {
+                if !workflows.iter().any(|workflow| matches!(workflow.load, Load::Paced { .. })) {
+                    self.problems.warning(place, "no workflow has a paced load model: this is always 0");
+                }
+            }
             _ => {
                 if !workflows.iter().any(Workflow::is_test) {
                     self.problems.error(place, "no workflow has a test step; nothing is measured");
@@ -125,6 +130,14 @@ impl Reader<'_> {
                     self.problems.error(place, "`dropped` and `late` exist for a workflow, not for a step");
                 } else if !matches!(workflow.load, Load::Open { .. }) {
                     let message = format!("`{}` has no open load model: this is always 0", workflow.name);
+                    self.problems.warning(place, message);
+                }
+            }
+            Metric::Missed => {
+                if rule.step.is_some() {
+                    self.problems.error(place, "`missed` exists for a workflow, not for a step");
+                } else if !matches!(workflow.load, Load::Paced { .. }) {
+                    let message = format!("`{}` has no paced load model: this is always 0", workflow.name);
                     self.problems.warning(place, message);
                 }
             }

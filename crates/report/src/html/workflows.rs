@@ -51,13 +51,23 @@ fn workflows(result: &RunResult) -> String {
 }
 
 fn iterations(result: &RunResult) -> String {
-    let head = ["workflow", "scheduled", "started", "completed", "failed", "interrupted", "dropped", "late"];
+    let head = [
+        "workflow",
+        "scheduled",
+        "started",
+        "completed",
+        "failed",
+        "interrupted",
+        "dropped",
+        "late",
+        "missed",
+    ];
     let mut table = Table::new("Iterations", &head);
     for workflow in &result.workflows {
         let i = &workflow.iterations;
         let mut row = vec![Cell::text(workflow.name.as_str()), i.scheduled.map_or_else(none, count)];
         row.extend([i.started, i.completed].map(count));
-        row.extend([i.failed, i.interrupted, i.dropped, i.late].map(unwelcome));
+        row.extend([i.failed, i.interrupted, i.dropped, i.late, i.missed.unwrap_or(0)].map(unwelcome));
         table.row(row);
     }
     table.html()
@@ -99,7 +109,7 @@ fn timings(result: &RunResult) -> String {
         let known = [
             ("latency", &step.times.latency_us),
             ("service time", &step.times.service_us),
-            ("latency of failed calls", &step.times.failed_latency_us),
+            ("latency of failed calls", &step.times.latency_failed_us),
             ("connect", &phases.connect),
             ("TLS handshake", &phases.tls),
             ("authentication", &phases.auth),

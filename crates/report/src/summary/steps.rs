@@ -24,8 +24,8 @@ pub(super) fn table(steps: &[StepResult], totals: Option<&LoadResult>, page: Pag
         if differ(&step.times.latency_us, &step.times.service_us) {
             table.row(timing_row("  service time", &step.times.service_us));
         }
-        if step.failed > 0 && step.times.failed_latency_us.max > 0.0 {
-            table.row(timing_row("  of failed calls", &step.times.failed_latency_us));
+        if step.failed > 0 && step.times.latency_failed_us.max > 0.0 {
+            table.row(timing_row("  of failed calls", &step.times.latency_failed_us));
         }
         for tag in &step.tags {
             let name = Cell::new(Role::Dim, format!("  {}", one_line(&tag.tags)));

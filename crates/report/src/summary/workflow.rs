@@ -49,8 +49,13 @@ fn heading(workflow: &WorkflowResult, page: Page) -> String {
 fn iterations(i: &IterationsResult) -> String {
     let scheduled = i.scheduled.map(|n| ("scheduled", n));
     let always = [("started", i.started), ("completed", i.completed)];
-    let seldom =
-        [("failed", i.failed), ("interrupted", i.interrupted), ("dropped", i.dropped), ("late", i.late)];
+    let seldom = [
+        ("failed", i.failed),
+        ("interrupted", i.interrupted),
+        ("dropped", i.dropped),
+        ("late", i.late),
+        ("missed", i.missed.unwrap_or(0)),
+    ];
     // Open models always say how many were late or dropped: that they were none is the news.
     let open = i.scheduled.is_some();
     let shown =

@@ -186,6 +186,7 @@ pub(crate) fn minute(slower: f64) -> RunResult {
             value: Some(load.latency_us.p95 / 1e6),
             passed: load.latency_us.p95 < 20_000.0,
             reason: None,
+            note: None,
         }],
         thresholds_passed: load.latency_us.p95 < 20_000.0,
         totals: load,
@@ -277,6 +278,7 @@ fn thresholds() -> Vec<ThresholdResult> {
         value,
         passed,
         reason: reason.map(str::to_owned),
+        note: None,
     };
     vec![
         rule("Browse.order.latency.p99 < 300ms", Some(0.003), true, None),

@@ -91,6 +91,8 @@ pub fn load_result(load: &LoadTotals, elapsed: Duration) -> LoadResult {
         failed: load.failed,
         rate: rate(load.count, elapsed),
         latency_us: timing_result(&load.latency),
+        latency_failed_us: timing_result(&load.failed_latency),
+        latency_all_us: timing_result(&load.latency_all()),
         service_us: timing_result(&load.service),
         bytes: BytesResult { sent: load.bytes_sent, received: load.bytes_received },
     }
@@ -153,8 +155,9 @@ fn call_times(step: &StepStats) -> CallTimes {
         latency_buckets: bucket_results(&step.latency),
         latency_bounds: BoundCounts::of(&step.latency),
         service_us: timing_result(&step.service),
-        failed_latency_us: timing_result(&step.failed_latency),
-        failed_latency_bounds: BoundCounts::of(&step.failed_latency),
+        latency_failed_us: timing_result(&step.failed_latency),
+        latency_failed_bounds: BoundCounts::of(&step.failed_latency),
+        latency_all_us: timing_result(&step.latency_all()),
         phases_us: PhasesResult {
             connect: phase(Phase::Connect),
             tls: phase(Phase::Tls),
@@ -198,6 +201,7 @@ fn iterations_result(iterations: &Iterations) -> IterationsResult {
         interrupted: iterations.interrupted,
         dropped: iterations.dropped,
         late: iterations.late,
+        missed: (iterations.missed > 0).then_some(iterations.missed),
     }
 }
 

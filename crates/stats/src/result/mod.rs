@@ -226,6 +226,9 @@ pub struct IterationsResult {
     pub dropped: u64,
     /// Starts that found no free VU or began too late.
     pub late: u64,
+    /// Starts that were due while an iteration took too long (paced models only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<u64>,
 }
 
 /// One check.
@@ -254,6 +257,9 @@ pub struct ThresholdResult {
     /// Why there is no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What a reader must know about the value: many calls failed and are not part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Calls of several steps as one.
@@ -269,6 +275,12 @@ pub struct LoadResult {
     pub rate: f64,
     /// From the intended start, of calls that were ok.
     pub latency_us: TimingResult,
+    /// From the intended start, of calls that failed.
+    #[serde(default)]
+    pub latency_failed_us: TimingResult,
+    /// From the intended start, of all calls.
+    #[serde(default)]
+    pub latency_all_us: TimingResult,
     /// From the actual start, of calls that were ok.
     #[serde(default)]
     pub service_us: TimingResult,

@@ -63,11 +63,14 @@ pub struct CallTimes {
     /// From the actual start, of calls that were ok.
     pub service_us: TimingResult,
     /// From the intended start, of calls that failed.
-    #[serde(default)]
-    pub failed_latency_us: TimingResult,
+    #[serde(default, alias = "failed_latency_us")]
+    pub latency_failed_us: TimingResult,
     /// The same latencies at fixed bounds.
-    #[serde(default, skip_serializing_if = "BoundCounts::is_empty")]
-    pub failed_latency_bounds: BoundCounts,
+    #[serde(default, alias = "failed_latency_bounds", skip_serializing_if = "BoundCounts::is_empty")]
+    pub latency_failed_bounds: BoundCounts,
+    /// From the intended start, of all calls.
+    #[serde(default)]
+    pub latency_all_us: TimingResult,
     /// Parts of the service time.
     pub phases_us: PhasesResult,
 }

@@ -85,8 +85,9 @@ impl<'s> Common<'s, u64> {
 fn put_common<C: Count>(sections: &mut Sections, common: &Common<'_, C>) {
     let i = common.iterations;
     sections.section(ITERATIONS, |out| {
-        let counters = [i.scheduled, i.started, i.completed, i.failed, i.interrupted, i.dropped, i.late];
-        if counters != [0; 7] {
+        let counters =
+            [i.scheduled, i.started, i.completed, i.failed, i.interrupted, i.dropped, i.late, i.missed];
+        if counters != [0; 8] {
             put_counters(out, &counters);
         }
     });
@@ -197,7 +198,7 @@ fn take_common<C: Count>(
     match number {
         ITERATIONS => {
             let i = to.iterations;
-            [i.scheduled, i.started, i.completed, i.failed, i.interrupted, i.dropped, i.late] =
+            [i.scheduled, i.started, i.completed, i.failed, i.interrupted, i.dropped, i.late, i.missed] =
                 reader.counters()?;
         }
         LAG => *to.lag = take_histogram(reader)?,

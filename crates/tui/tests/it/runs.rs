@@ -136,7 +136,7 @@ pub(crate) fn snapshot(parts: &[&Part], seconds: u64) -> Snapshot {
 }
 
 pub(crate) fn threshold(rule: &str, value: Option<f64>, passed: bool) -> ThresholdResult {
-    ThresholdResult { rule: rule.into(), value, passed, reason: None }
+    ThresholdResult { rule: rule.into(), value, passed, reason: None, note: None }
 }
 
 /// Every event of the first so many seconds.

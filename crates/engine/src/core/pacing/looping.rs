@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hyperscale_job::StopPhase;
-use hyperscale_plan::load::{closed, iterations, paced};
+use hyperscale_plan::load::paced::{self, Behind};
+use hyperscale_plan::load::{closed, iterations};
 use hyperscale_plan::model::Load;
 use hyperscale_plan::model::workflow::IterationCount;
 use hyperscale_types::Span;
@@ -136,7 +137,13 @@ impl Spawner<'_> {
     fn spawn(&mut self, slot: u32) {
         let lives = self.slots.take(slot);
         let started = self.shared.retired.borrow_mut().remove(&slot).unwrap_or(0);
-        let feed = LoopFeed { shared: Rc::clone(self.shared), slot, started, began_ns: None };
+        let feed = LoopFeed {
+            shared: Rc::clone(self.shared),
+            slot,
+            started,
+            began_ns: None,
+            behind: Behind::default(),
+        };
         let core = Rc::clone(self.core);
         self.vus.spawn_local(async move { (slot, vu::live(core, slot, lives, feed).await) });
     }
@@ -167,6 +174,7 @@ struct LoopFeed {
     started: u64,
     /// When the last iteration was to begin, on the load clock; only kept when paced.
     began_ns: Option<u64>,
+    behind: Behind,
 }
 
 impl Feed for LoopFeed {
@@ -213,7 +221,15 @@ impl LoopFeed {
     /// does not move the pace.
     async fn wait_for_pace(&mut self, core: &Core, interval: Span) {
         let now = core.time.load_ns();
-        let due = self.began_ns.map_or(now, |began| paced::next_start_ns(began, interval, now));
+        let due = match self.began_ns {
+            None => now,
+            Some(began) => {
+                let due = paced::next_start_ns(began, interval, now);
+                let missed = self.behind.slip(due - began, interval);
+                core.window.borrow_mut().missed(missed);
+                due
+            }
+        };
         self.began_ns = Some(due);
         loop {
             let changed = core.changed.notified();
