@@ -81,8 +81,7 @@ impl Draft {
     /// Says what could not be translated.
     pub(crate) fn note(&mut self, place: &str, message: impl Into<String>) {
         if self.notes.len() < NOTES_MAX {
-            let short =
-                |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect();
+            let short = |text: &str| text.chars().map(hyperscale_types::shown).take(300).collect();
             self.notes.push(Note { place: short(place), message: short(&message.into()) });
         } else {
             self.more_notes += 1;

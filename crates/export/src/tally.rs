@@ -26,7 +26,7 @@ impl Tally {
     /// So many more were not, and why.
     pub(crate) fn lost(&self, count: u64, why: &str) {
         if count > 0 {
-            let why: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            let why: String = why.chars().map(hyperscale_types::shown).collect();
             let end = why.floor_char_boundary(REASON_MAX);
             self.with(|result| {
                 result.lost += count;

@@ -70,8 +70,8 @@ impl Snippet {
     fn cut(line: &str, column: usize, width: usize) -> Option<Self> {
         let before = column.saturating_sub(1);
         let skipped = if before + 20 > SNIPPET_CHARS_MAX { before - SNIPPET_CHARS_MAX / 2 } else { 0 };
-        let clean = |c: char| if c.is_control() { ' ' } else { c };
-        let line: String = line.chars().skip(skipped).take(SNIPPET_CHARS_MAX).map(clean).collect();
+        let line: String =
+            line.chars().skip(skipped).take(SNIPPET_CHARS_MAX).map(hyperscale_types::shown).collect();
         let length = line.chars().count();
         let before = (before - skipped).min(length);
         let width = width.clamp(1, (length - before).max(1));

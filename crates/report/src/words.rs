@@ -20,9 +20,9 @@ pub(crate) fn status(status: Status, reason: Option<&str>) -> String {
     reason.map_or_else(|| word.clone(), |reason| format!("{word} ({})", one_line(reason)))
 }
 
-/// Texts come from outside: no line ends, no escape sequences.
+/// Texts come from outside: no line ends, no escape sequences, nothing that turns the direction of writing.
 pub(crate) fn one_line(message: &str) -> String {
-    message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    message.chars().map(hyperscale_types::shown).collect()
 }
 
 /// Why the generator counts as the bottleneck.

@@ -16,6 +16,7 @@ pub mod priority;
 pub mod rate;
 pub mod rule;
 pub mod secret;
+mod shown;
 pub mod size;
 pub mod split_mix;
 
@@ -29,5 +30,6 @@ pub use now::Now;
 pub use phases::Phases;
 pub use priority::Priority;
 pub use rate::Rate;
+pub use shown::shown;
 pub use size::ByteSize;
 pub use split_mix::SplitMix64;

@@ -150,3 +150,21 @@ fn a_full_disk_is_an_error() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot be printed"));
 }
+
+#[test]
+fn running_out_of_files_is_a_limit_of_this_machine() {
+    let target = Target::start(&[]);
+    let run = format!("ulimit -n 60; exec \"$0\" run {}/ -c 100 -d 300ms --cores 1 --json", target.base);
+    let binary = hyperscale();
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(run).arg(binary.get_program());
+    let result = Process::spawn(&mut command).wait().result(0);
+    let request = &result.workflows[0].steps[0];
+    assert!(
+        errors(request, "local_limit") > 0 && errors(request, "connect_timeout") == 0,
+        "{:?}",
+        request.errors
+    );
+    assert_eq!(errors(request, "local_limit"), request.failed);
+    assert!(result.generator_saturated);
+}
