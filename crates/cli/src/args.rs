@@ -219,6 +219,9 @@ pub(crate) struct RequestArgs {
     /// Accept any certificate
     #[arg(long, short = 'k')]
     pub(crate) insecure: bool,
+    /// Which connections resume TLS sessions: none, those of the same virtual user, or all (default: vu)
+    #[arg(long, value_name = "off|vu|shared", value_parser = ["off", "vu", "shared"], hide_possible_values = true)]
+    pub(crate) tls_resume: Option<String>,
     /// Time-out of one request, redirects included
     #[arg(long, short = 't', value_name = "D")]
     pub(crate) timeout: Option<Span>,
@@ -246,6 +249,7 @@ impl RequestArgs {
             ("--http2", self.http2),
             ("--connections", self.connections.is_some()),
             ("--insecure", self.insecure),
+            ("--tls-resume", self.tls_resume.is_some()),
             ("--timeout", self.timeout.is_some()),
             ("--no-redirects", self.no_redirects),
             ("--no-keepalive", self.no_keepalive),

@@ -89,6 +89,7 @@ pub(super) fn request_options(url: String, request: RequestArgs) -> Result<UrlOp
         connections: request.connections.map(Into::into),
         timeout: request.timeout.map(|timeout| timeout.to_string()),
         insecure: request.insecure,
+        tls_resume: request.tls_resume,
         no_redirects: request.no_redirects,
         no_keepalive: request.no_keepalive,
         proxy: request.proxy,

@@ -45,6 +45,7 @@ pub(super) fn about_url(url: &UrlOptions, load: LoadArgs) -> Options {
     say("connections", url.connections.map(|n| n.to_string()));
     say("timeout", url.timeout.clone());
     say("certificates", url.insecure.then(|| "any".to_owned()));
+    say("tls resume", url.tls_resume.clone());
     say("redirects", url.no_redirects.then(|| "not followed".to_owned()));
     say("keepalive", url.no_keepalive.then(|| "off".to_owned()));
     say("proxy", url.proxy.as_deref().map(masked));

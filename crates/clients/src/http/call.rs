@@ -151,13 +151,13 @@ fn idle(session: &Session, route: &Route) -> Option<Connection> {
 /// A connection that is not at hand: one of those that all share, or a new one. A filled request is copied first,
 /// because others fill theirs meanwhile.
 async fn open(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<Connection, CallError> {
-    let Flight { client, prepared, meter, .. } = flight;
+    let Flight { client, session, prepared, meter, .. } = flight;
     if let (Request::Scratch, None) = (&dispatch.request, &dispatch.message) {
         dispatch.request = Request::Owned(client.scratch.borrow().request.clone());
     }
     let route = &dispatch.route;
     let (limit, end) = (prepared.limits.connect_timeout, meter.deadline.instant(clock::now()));
-    let mut dial = async || connection::open(client, route, limit, end, &mut meter.phases).await;
+    let mut dial = async || connection::open(client, session, route, limit, end, &mut meter.phases).await;
     let connection = match &route.shared {
         None => dial().await?,
         Some(pool) => {

@@ -7,7 +7,7 @@ pub use certificate::Certificate;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use hyperscale_plan::model::http::{HttpVersion, Tls};
+use hyperscale_plan::model::http::{HttpVersion, Resume, Tls};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
@@ -47,6 +47,9 @@ static SYSTEM_ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
     Arc::new(roots)
 });
 
+/// TLS sessions that a virtual user keeps: tickets of a few servers.
+const VU_SESSIONS: usize = 16;
+
 /// A configuration for these settings.
 pub(crate) fn config(settings: &Tls, version: HttpVersion) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
@@ -66,11 +69,18 @@ pub(crate) fn config(settings: &Tls, version: HttpVersion) -> Result<ClientConfi
         }
         _ => return Err(TlsError::HalfIdentity),
     };
-    if settings.no_resumption {
+    if settings.resume == Resume::Off {
         config.resumption = Resumption::disabled();
     }
     config.alpn_protocols = alpn(version).iter().map(|name| name.to_vec()).collect();
     Ok(config)
+}
+
+/// The same configuration with sessions of its own.
+pub(crate) fn with_own_sessions(config: &ClientConfig) -> ClientConfig {
+    let mut own = config.clone();
+    own.resumption = Resumption::in_memory_sessions(VU_SESSIONS);
+    own
 }
 
 /// The name to ask for and to verify.

@@ -4,8 +4,10 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use hyperscale_clients::Protocol as _;
+use hyperscale_clients::http::Session;
 use hyperscale_clients::network::MemoryNetwork;
-use hyperscale_plan::model::http::{Dns, HttpVersion, Reuse, Tls};
+use hyperscale_plan::model::http::{Dns, HttpVersion, Resume, Reuse, Tls};
 use hyperscale_target::{Options, Target, TlsOptions};
 use hyperscale_types::ErrorKind;
 use rcgen::{CertificateParams, KeyPair};
@@ -102,7 +104,7 @@ async fn handshakes(listener: TcpListener) -> Vec<Option<HandshakeKind>> {
         .expect("key and certificate belong together");
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let mut kinds = Vec::new();
-    for _ in 0..2 {
+    for _ in 0..4 {
         let (stream, _) = listener.accept().await.expect("a connection");
         let mut stream = acceptor.accept(stream).await.expect("a handshake");
         kinds.push(stream.get_ref().1.handshake_kind());
@@ -117,20 +119,29 @@ async fn handshakes(listener: TcpListener) -> Vec<Option<HandshakeKind>> {
 }
 
 #[tokio::test]
-async fn tls_sessions_are_resumed_unless_the_plan_forbids_it() {
-    for (no_resumption, second) in [(false, HandshakeKind::Resumed), (true, HandshakeKind::Full)] {
+async fn tls_sessions_are_resumed_by_the_same_virtual_user_or_as_the_plan_says() {
+    use HandshakeKind::{Full, Resumed};
+    let expected = [
+        (Resume::Off, [Full, Full, Full, Full]),
+        (Resume::Vu, [Full, Resumed, Full, Resumed]),
+        (Resume::Shared, [Full, Resumed, Resumed, Resumed]),
+    ];
+    for (resume, expected) in expected {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let mut request = get(&format!("https://{}/", listener.local_addr().expect("it is bound")));
         request.transport.reuse = Reuse::Call;
-        request.transport.tls = Tls { insecure: true, no_resumption, ..Tls::default() };
+        request.transport.tls = Tls { insecure: true, resume, ..Tls::default() };
         let client = Client::new();
         let calls = async {
             let prepared = client.prepare(&request).await;
-            for _ in 0..2 {
-                assert_eq!(client.call(&prepared).await.error, None);
+            for session in [Session::new(), Session::new()] {
+                for _ in 0..2 {
+                    let call = client.http.call(&session, &prepared, &client.scope, &client.progress);
+                    assert_eq!(call.await.error, None);
+                }
             }
         };
         let (kinds, ()) = tokio::join!(handshakes(listener), calls);
-        assert_eq!(kinds, [Some(HandshakeKind::Full), Some(second)], "no_resumption: {no_resumption}");
+        assert_eq!(kinds, expected.map(Some), "{resume:?}");
     }
 }

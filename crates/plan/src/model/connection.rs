@@ -27,8 +27,26 @@ pub struct Tls {
     pub key: Option<PathBuf>,
     /// Server name to ask for and to verify, instead of the URL's host.
     pub sni: Option<String>,
-    /// Do not resume sessions: every connection makes a full handshake.
-    pub no_resumption: bool,
+    /// Who resumes whose sessions.
+    pub resume: Resume,
+}
+
+/// Which connections resume the TLS sessions of earlier ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Resume {
+    /// None: every connection makes a full handshake.
+    Off,
+    /// Those of the same VU, as those of one user would: a server has the cost of a full handshake per user.
+    #[default]
+    Vu,
+    /// Those of all VUs of a core.
+    Shared,
+}
+
+impl Resume {
+    /// The words of a plan and of the command line.
+    pub const WORDS: [(&'static str, Resume); 3] =
+        [("off", Resume::Off), ("vu", Resume::Vu), ("shared", Resume::Shared)];
 }
 
 /// When names are resolved.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hyperscale_types::{ByteSize, Span};
 
-pub use super::connection::{Dns, Reuse, Tls};
+pub use super::connection::{Dns, Resume, Reuse, Tls};
 use crate::template::{JsonTemplate, Template};
 
 /// A request and how it is sent.

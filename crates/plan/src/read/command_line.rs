@@ -44,6 +44,8 @@ pub struct UrlOptions {
     pub timeout: Option<String>,
     /// Accept any certificate.
     pub insecure: bool,
+    /// Which connections resume TLS sessions.
+    pub tls_resume: Option<String>,
     /// Do not follow redirects.
     pub no_redirects: bool,
     /// A new connection for every call.
@@ -135,6 +137,13 @@ fn load_keys(said: &UrlLoad) -> Map<String, Value> {
     load
 }
 
+fn tls(options: &UrlOptions) -> Option<Value> {
+    let insecure = options.insecure.then(|| ("insecure".to_owned(), true.into()));
+    let resume = options.tls_resume.clone().map(|word| ("resume".to_owned(), word.into()));
+    let tls: Map<String, Value> = insecure.into_iter().chain(resume).collect();
+    (!tls.is_empty()).then_some(Value::Object(tls))
+}
+
 fn http(options: &UrlOptions, headers: Map<String, Value>) -> Value {
     let mut http = Map::new();
     let mut set = |key: &str, value: Option<Value>| {
@@ -150,7 +159,7 @@ fn http(options: &UrlOptions, headers: Map<String, Value>) -> Value {
     set("version", options.http2.then(|| "2".into()));
     set("connections", options.connections.map(Value::from));
     set("timeout", options.timeout.clone().map(Value::from));
-    set("tls", options.insecure.then(|| json!({ "insecure": true })));
+    set("tls", tls(options));
     set("redirects", options.no_redirects.then(|| false.into()));
     set("reuse", options.no_keepalive.then(|| "call".into()));
     set("proxy", options.proxy.clone().map(Value::from));

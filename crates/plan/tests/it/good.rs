@@ -2,7 +2,7 @@
 
 use hyperscale_plan::explain::explain;
 use hyperscale_plan::model::Plan;
-use hyperscale_plan::model::http::Body;
+use hyperscale_plan::model::http::{Body, Resume};
 use hyperscale_plan::model::step::{Action, Call, StepKind};
 use hyperscale_plan::model::workflow::{ArrivalKind, IterationCount, Load};
 use hyperscale_plan::render;
@@ -86,7 +86,7 @@ fn defaults_are_merged_from_plan_and_workflow() {
     assert_eq!(headers(1), [("x-region", "{{ region }}")], "an empty list takes a default away");
     assert_eq!(request(0).transport.connections, Some(4));
     assert_eq!(request(0).limits.timeout, Span::from_secs(10));
-    assert!(request(0).transport.tls.no_resumption);
+    assert_eq!(request(0).transport.tls.resume, Resume::Off);
     assert!(matches!(request(1).body, Body::Multipart(_)));
     assert_eq!(request(1).method, "POST", "a request with a body posts unless told otherwise");
 }

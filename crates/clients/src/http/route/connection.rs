@@ -20,6 +20,7 @@ use crate::http::h2::H2Connection;
 use crate::http::h2::multiplex::h2_error;
 use crate::http::route::Route;
 use crate::http::route::proxy;
+use crate::http::session::Session;
 use crate::network::{Endpoint, Stream};
 use crate::outcome::CallError;
 use crate::tls;
@@ -36,6 +37,7 @@ pub(crate) enum Connection {
 /// Opens a connection within `connect_timeout` and the call's own deadline.
 pub(crate) async fn open(
     client: &HttpClient,
+    session: &Session,
     route: &Route,
     connect_timeout: Duration,
     deadline: tokio::time::Instant,
@@ -43,7 +45,7 @@ pub(crate) async fn open(
 ) -> Result<Connection, CallError> {
     let limit = tokio::time::Instant::now() + connect_timeout;
     // Nothing of a handshake is sent either after the lease.
-    let dial = client.shared.lease.guard(dial(client, route, phases));
+    let dial = client.shared.lease.guard(dial(client, session, route, phases));
     match timeout_at(limit.min(deadline), dial).await {
         Ok(result) => result?,
         Err(_) if limit < deadline => Err(errors::connect_timeout(&route.origin.to_string())),
@@ -51,7 +53,12 @@ pub(crate) async fn open(
     }
 }
 
-async fn dial(client: &HttpClient, route: &Route, phases: &mut Phases) -> Result<Connection, CallError> {
+async fn dial(
+    client: &HttpClient,
+    session: &Session,
+    route: &Route,
+    phases: &mut Phases,
+) -> Result<Connection, CallError> {
     let begin = clock::now();
     let stream = match (&route.link.settings.unix, &route.link.proxy) {
         (Some(path), _) => client
@@ -71,7 +78,7 @@ async fn dial(client: &HttpClient, route: &Route, phases: &mut Phases) -> Result
     };
     phases.add(Phase::Connect, clock::now().nanos_since(begin));
     match (route.is_tls(), route.link.settings.version) {
-        (true, _) => Box::pin(secure(client, route, stream, phases)).await,
+        (true, _) => Box::pin(secure(client, session, route, stream, phases)).await,
         (false, HttpVersion::Http2) => Box::pin(speak_h2(client, Io::Plain(stream))).await,
         (false, _) => Ok(Connection::H1(Io::Plain(stream))),
     }
@@ -80,12 +87,14 @@ async fn dial(client: &HttpClient, route: &Route, phases: &mut Phases) -> Result
 /// Shakes hands over TLS and begins to speak what was agreed on.
 async fn secure(
     client: &HttpClient,
+    session: &Session,
     route: &Route,
     stream: Stream,
     phases: &mut Phases,
 ) -> Result<Connection, CallError> {
     let begin = clock::now();
-    let config = route.link.tls().map_err(|error| CallError::new(ErrorKind::Tls, error.to_string()))?;
+    let config =
+        session.tls(&route.link).map_err(|error| CallError::new(ErrorKind::Tls, error.to_string()))?;
     let name = tls::server_name(&route.link.settings.tls, &route.origin.host)
         .map_err(|error| CallError::new(ErrorKind::Tls, error.to_string()))?;
     let stream =

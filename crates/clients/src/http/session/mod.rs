@@ -7,14 +7,18 @@ pub mod cookies;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
-use hyperscale_plan::model::http::Reuse;
+use hyperscale_plan::model::http::{Resume, Reuse};
 use hyperscale_types::Now;
+use rustls::ClientConfig;
 
 use crate::deadline::Deadline;
 use crate::http::auth::digest::{Challenge, DigestSession};
+use crate::http::route::Link;
 use crate::http::route::connection::Connection;
 use crate::http::session::cookies::CookieJar;
+use crate::tls::{TlsError, with_own_sessions};
 
 /// Idle connections kept; beyond that an old one is closed.
 const IDLE_MAX: usize = 64;
@@ -32,6 +36,8 @@ pub struct Session {
     timers: RefCell<Vec<Deadline>>,
     pub(crate) cookies: RefCell<CookieJar>,
     digests: RefCell<Vec<Digest>>,
+    /// TLS configurations with sessions of this virtual user.
+    tls: RefCell<Vec<(Rc<Link>, Arc<ClientConfig>)>>,
 }
 
 struct Idle {
@@ -70,6 +76,21 @@ impl Session {
     /// A session without connections.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The TLS configuration of a link. Where sessions are resumed within a virtual user it is one of its own.
+    pub(crate) fn tls(&self, link: &Rc<Link>) -> Result<Arc<ClientConfig>, TlsError> {
+        let shared = link.tls()?;
+        if link.settings.tls.resume != Resume::Vu {
+            return Ok(shared);
+        }
+        let mut own = self.tls.borrow_mut();
+        if let Some((_, config)) = own.iter().find(|(of, _)| Rc::ptr_eq(of, link)) {
+            return Ok(Arc::clone(config));
+        }
+        let config = Arc::new(with_own_sessions(&shared));
+        push_exact(&mut own, (Rc::clone(link), Arc::clone(&config)));
+        Ok(config)
     }
 
     /// Closes the connections that live as long as an iteration.

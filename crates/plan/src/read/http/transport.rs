@@ -7,7 +7,7 @@ use super::super::Reader;
 use super::super::fields::Fields;
 use super::super::view::View;
 use crate::document::{Kind, Node};
-use crate::model::http::{Dns, HttpVersion, Reuse, Tls, Transport};
+use crate::model::http::{Dns, HttpVersion, Resume, Reuse, Tls, Transport};
 
 /// HTTP/2 connections that the VUs of a core may share.
 const CONNECTIONS_MAX: u32 = 10_000;
@@ -71,7 +71,10 @@ impl Reader<'_> {
             cert: file("cert"),
             key: file("key"),
             sni: fields.take("sni").and_then(|node| self.constant(node, &view)),
-            no_resumption: !self.flag(&fields, "resumption", true),
+            resume: fields
+                .take("resume")
+                .and_then(|node| self.word(node, &Resume::WORDS))
+                .unwrap_or_default(),
         };
         fields.finish(self, "`tls`");
         if fields.take("cert").is_some() != fields.take("key").is_some() {
