@@ -12,7 +12,10 @@ use ::h2::{RecvStream, SendStream};
 use bytes::Bytes;
 
 use super::tap::Ledger;
-use super::{Answer, H2Error, Next, STREAM_WINDOW, Traffic};
+use super::{Answer, H2Error, Next, Traffic};
+
+/// Bytes of a stream that were read and are not given back to the peer's windows yet. Small bodies cost nothing.
+const HELD_BACK_MAX: usize = 4 << 10;
 
 /// An exchange that has begun. Its drop settles the account, and resets the stream if it is not complete.
 pub(super) struct Exchange<'a, A: Answer> {
@@ -117,10 +120,12 @@ impl Upload {
     }
 }
 
-/// Gives bytes back to the peer's window, half a window at a time. What an ended stream still holds goes back with it.
+/// Gives bytes back to the windows of the stream and of the connection, of which `h2` tells the peer when half a window
+/// has gathered. What an ended stream still holds goes back with it; what all others hold back must stay far below half
+/// of the connection's window, or streams that are served in turn all stall.
 fn release(body: &mut RecvStream, read: &mut usize, bytes: usize) -> Result<(), H2Error> {
     *read += bytes;
-    if *read >= STREAM_WINDOW as usize / 2 {
+    if *read >= HELD_BACK_MAX {
         body.flow_control().release_capacity(*read)?;
         *read = 0;
     }

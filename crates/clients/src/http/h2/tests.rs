@@ -121,6 +121,57 @@ fn large_bodies_go_both_ways_at_once() {
     });
 }
 
+/// Answers so many requests with bodies of this size, a piece of each in turn.
+async fn in_turn(mut peer: Served, requests: usize, bytes: usize) {
+    const PIECE: usize = 16 << 10;
+    let mut sending = Vec::new();
+    while sending.len() < requests {
+        let (_, mut respond) = peer.accept().await.expect("a request").expect("a request");
+        let send = respond.send_response(http::Response::new(()), false).expect("it is open");
+        sending.push((send, bytes));
+    }
+    let pieces = async move {
+        while !sending.is_empty() {
+            for (send, left) in &mut sending {
+                let piece = PIECE.min(*left);
+                send.reserve_capacity(piece);
+                while send.capacity() < piece {
+                    std::future::poll_fn(|cx| send.poll_capacity(cx))
+                        .await
+                        .expect("it is open")
+                        .expect("room");
+                }
+                *left -= piece;
+                send.send_data(vec![b'x'; piece].into(), *left == 0).expect("it is open");
+            }
+            sending.retain(|(_, left)| *left > 0);
+        }
+    };
+    let drive = async { while peer.accept().await.is_some() {} };
+    tokio::join!(pieces, drive);
+}
+
+#[test]
+fn streams_that_are_served_in_turn_do_not_stall() {
+    const STREAMS: usize = 100;
+    const BYTES: usize = 900 << 10;
+    run(async {
+        let connection = connect(server::Builder::new(), |peer| in_turn(peer, STREAMS, BYTES)).await;
+        let connection = Rc::new(connection);
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..STREAMS {
+            let connection = Rc::clone(&connection);
+            tasks.spawn_local(async move {
+                let mut kept = Kept::default();
+                connection.exchange(request("/"), Bytes::new(), &mut kept).await.expect("an answer");
+                kept.body.len()
+            });
+        }
+        let all = tokio::time::timeout(std::time::Duration::from_secs(60), tasks.join_all()).await;
+        assert_eq!(all.expect("no stream stalls"), vec![BYTES; STREAMS]);
+    });
+}
+
 #[test]
 fn many_exchanges_share_a_connection() {
     run(async {
