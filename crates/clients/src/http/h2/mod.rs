@@ -45,8 +45,8 @@ use tap::{Ledger, Tap};
 
 /// Time in which a connection that nobody uses any more says goodbye.
 pub const CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
-/// Streams at once before the peer has said how many it takes; RFC 9113 asks peers to take at least so many.
-const STREAMS_INITIAL: usize = 100;
+/// Streams at once before the peer has said how many it takes: one, for what is above its limit it refuses.
+const STREAMS_INITIAL: usize = 1;
 /// Streams at once on one connection, whatever the peer allows.
 const STREAMS_MAX: usize = 1 << 16;
 /// Bytes that a peer may send ahead on one stream. Answers are read as they come, so this is throughput, not memory.

@@ -173,6 +173,32 @@ fn streams_that_are_served_in_turn_do_not_stall() {
 }
 
 #[test]
+fn no_stream_is_refused_before_the_peer_has_said_how_many_it_takes() {
+    run(async {
+        let (client, peer) = duplex(PIPE_BYTES);
+        spawn_local(async move {
+            // The client has written by now what it writes without having heard anything.
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            echo(
+                server::Builder::new().max_concurrent_streams(2).handshake(peer).await.expect("a handshake"),
+            )
+            .await;
+        });
+        let connection = H2Connection::handshake(client, LeaseDeadline::none()).await.expect("a handshake");
+        let connection = Rc::new(connection);
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..50 {
+            let connection = Rc::clone(&connection);
+            tasks.spawn_local(async move {
+                let mut kept = Kept::default();
+                connection.exchange(request("/"), Bytes::new(), &mut kept).await.map(|_| kept.status)
+            });
+        }
+        assert_eq!(tasks.join_all().await, vec![Ok(200); 50]);
+    });
+}
+
+#[test]
 fn many_exchanges_share_a_connection() {
     run(async {
         let connection = Rc::new(connect(server::Builder::new(), echo).await);
