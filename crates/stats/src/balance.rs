@@ -44,19 +44,18 @@ impl Totals {
 
     fn balance_iterations(&self, wrong: &mut Vec<Imbalance>) {
         let i = &self.iterations;
-        let mut equal = |law, left, right| {
-            if left != right {
+        let mut law = |holds: bool, law, left, right| {
+            if !holds {
                 wrong.push(Imbalance { step: None, law, left, right });
             }
         };
-        equal(
-            "started = completed + failed + interrupted",
-            i.started,
-            i.completed.saturating_add(i.failed).saturating_add(i.interrupted),
-        );
+        let ended = i.completed.saturating_add(i.failed).saturating_add(i.interrupted);
+        law(i.started == ended, "started = completed + failed + interrupted", i.started, ended);
         if i.is_open() {
-            equal("scheduled = started + dropped", i.scheduled, i.started.saturating_add(i.dropped));
+            let made = i.started.saturating_add(i.dropped);
+            law(i.scheduled == made, "scheduled = started + dropped", i.scheduled, made);
         }
+        law(i.late <= i.scheduled, "late ≤ scheduled", i.late, i.scheduled);
     }
 }
 
@@ -89,8 +88,11 @@ fn balance_step(name: &Name, step: &StepStats, wrong: &mut Vec<Imbalance>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::sample::CallSample;
+    use crate::window::Iterations;
     use hyperscale_types::ErrorKind;
 
     fn books(error: Option<ErrorKind>) -> StepStats {
@@ -103,6 +105,30 @@ mod tests {
         let mut wrong = Vec::new();
         balance_step(&"users".parse().expect("a name"), step, &mut wrong);
         wrong.into_iter().map(|imbalance| imbalance.law).collect()
+    }
+
+    #[test]
+    fn iterations_that_do_not_add_up_are_noticed() {
+        let laws = |iterations: Iterations| {
+            let mut totals = Totals::new(&Arc::default());
+            totals.iterations = iterations;
+            let wrong = totals.balance().err().unwrap_or_default();
+            wrong.into_iter().map(|imbalance| imbalance.law).collect::<Vec<_>>()
+        };
+        let right = Iterations {
+            scheduled: 5,
+            started: 3,
+            completed: 1,
+            failed: 1,
+            interrupted: 1,
+            dropped: 2,
+            late: 5,
+            missed: 0,
+        };
+        assert_eq!(laws(right), [""; 0]);
+        assert_eq!(laws(Iterations { late: 6, ..right }), ["late ≤ scheduled"]);
+        assert_eq!(laws(Iterations { failed: 0, ..right }), ["started = completed + failed + interrupted"]);
+        assert_eq!(laws(Iterations { dropped: 1, ..right }), ["scheduled = started + dropped"]);
     }
 
     #[test]
