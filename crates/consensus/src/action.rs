@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::apply::{Outdated, StateHash};
 use crate::blob::BlobId;
 use crate::check::Refusal;
+use crate::group::SnapshotJob;
 use crate::id::{ProposalId, RaftId, ReadId};
 use crate::message::{Configuration, Message};
 use crate::quorum::QuorumError;
@@ -12,10 +13,12 @@ use crate::roster::ChangeError;
 use crate::storage::Batch;
 
 /// Something the host has to do, in this order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Action<O> {
     /// Write this, sync it, then call `persisted` with its ticket. Batches are written in the order they come in.
     Persist(Batch),
+    /// Run this where nothing waits for it, then call `snapshot_made` with what it returns.
+    MakeSnapshot(SnapshotJob),
     /// Store this blob, synced, before anything that follows is written: a snapshot may list it from now on.
     Store {
         /// Its id.

@@ -92,7 +92,7 @@ fn fuzz_states_of_a_replica() {
             return;
         }
         let mut again = Applier::new(Register::default());
-        again.restore(7, applier.snapshot()).expect("what was written is read");
+        again.restore(7, applier.view().encode()).expect("what was written is read");
         assert_eq!(
             (again.proof(), again.roster, again.machine),
             (applier.proof(), applier.roster, applier.machine)

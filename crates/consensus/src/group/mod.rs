@@ -9,6 +9,7 @@
 //!        │
 //!        ▼
 //! ready ──► Persist(batch)   write, sync, then `persisted(ticket)`
+//!       ├─► MakeSnapshot     encode it elsewhere, then `snapshot_made`
 //!       ├─► Send(message)    what depends on a batch comes only after its `persisted`
 //!       ├─► Applied, Failed  outcome of a proposal
 //!       ├─► ReadReady        the state is fresh enough to decide on
@@ -36,11 +37,14 @@ mod membership;
 mod propose;
 mod read_index;
 mod ready;
+mod snapshot;
 mod step;
 mod tick;
 mod transfer;
 
+pub use contact::VOUCHED_MAX;
 pub use membership::Change;
+pub use snapshot::SnapshotJob;
 pub use transfer::TransferError;
 
 use std::collections::VecDeque;
@@ -70,6 +74,7 @@ use contact::Contacts;
 use disk::Disk;
 use propose::Proposals;
 use read_index::Reads;
+use snapshot::Making;
 
 /// A replica of a replicated log.
 pub trait LogGroup {
@@ -136,6 +141,10 @@ struct State {
     /// The term in which this leader is established.
     established: Option<u64>,
     is_ill_reported: bool,
+    /// Blobs that the state names are missing on this disk.
+    lacks_blobs: bool,
+    /// A snapshot of its state that the host makes.
+    making: Making,
     /// Sealed parts of the state that the host has to get.
     missing: Vec<BlobId>,
     /// Last entry that was on disk at the start.
@@ -319,6 +328,8 @@ impl State {
             since_snapshot: (0, 0),
             established: None,
             is_ill_reported: false,
+            lacks_blobs: false,
+            making: Making::default(),
             missing: Vec::new(),
             loaded_to,
             halt: None,

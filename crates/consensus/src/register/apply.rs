@@ -18,7 +18,7 @@ use super::time::Elapsed;
 use super::weight::{WORKFLOW_BYTES, values_bytes, values_weight};
 use super::worker::Worker;
 use super::{Outcome, Refusal, Register, pack, version};
-use crate::apply::{Effects, Machine, Outdated, RestoreError};
+use crate::apply::{Effects, Machine, Outdated, RestoreError, StateView};
 use crate::blob::BlobId;
 
 type Done = Result<Outcome, Refusal>;
@@ -47,7 +47,12 @@ impl Machine for Register {
     }
 
     fn snapshot(&self) -> Bytes {
-        pack::write(self)
+        pack::View::of(self).write()
+    }
+
+    fn view(&self) -> StateView {
+        let view = pack::View::of(self);
+        StateView::new(move || view.write())
     }
 
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError> {

@@ -311,7 +311,7 @@ impl Register {
 
     /// Keys of open and whole jobs, after a snapshot was read. Sealed ones follow with their chunks.
     pub(super) fn bind_all(&mut self) {
-        for (id, job) in &self.jobs {
+        for (id, job) in self.jobs.iter() {
             self.ended.keys.insert(KeyHash::of(&job.key), *id);
         }
     }

@@ -55,6 +55,7 @@ mod datacenter;
 mod end;
 mod ended;
 mod job;
+mod jobs;
 mod limits;
 mod message;
 mod options;
@@ -106,6 +107,7 @@ use change::Change;
 use claim::Claims;
 use ended::Ended;
 use hyperscale_types::{NodeId, Token};
+use jobs::Jobs;
 
 #[cfg(feature = "bugs")]
 use crate::bugs::Bugs;
@@ -114,7 +116,7 @@ use crate::bugs::Bugs;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Register {
     group: Group,
-    jobs: BTreeMap<JobId, Job>,
+    jobs: Jobs,
     workers: BTreeMap<NodeId, Worker>,
     /// Grants of earlier boots, by worker and token.
     former: BTreeMap<(NodeId, Token), FormerGrant>,

@@ -234,6 +234,8 @@ where
         }
         let named = self.group().machine().blobs();
         self.sealed.wanted.retain(|blob| named.contains(blob));
+        let lacks_blobs = named.iter().any(|blob| !self.blobs.holds(*blob));
+        self.group_mut().set_lacks_blobs(lacks_blobs);
         self.fetch_missing(now, &named, out);
         self.collect(now, &named, out);
     }

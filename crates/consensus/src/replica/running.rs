@@ -1,6 +1,7 @@
 //! A replica that takes part: inputs for the group, and what the group wants done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyperscale_types::{NodeId, Now};
@@ -12,20 +13,27 @@ use super::sealed::SealedParts;
 use super::{CallId, Input, Options, Output, ReplicaMessage, Reply, Request, WireOutcome};
 use crate::action::{Action, Applied, ProposeError};
 use crate::apply::Machine;
+use crate::bootstrap::{FOUNDERS_MAX, PeerState, Report};
+use crate::check::Refusal;
 use crate::group::{LogGroup, RaftGroup};
-use crate::id::{ProposalId, RaftId, ReadId};
+use crate::id::{DirectoryId, ProposalId, RaftId, ReadId};
 use crate::message::{Message, MessageKind};
 use crate::quorum::QuorumError;
 
-/// Most members that are remembered by where they write from, while the log does not name them.
-pub const SENDERS_MAX: usize = 64;
+/// Most nodes whose version is remembered.
+const VERSIONS_MAX: usize = 64;
+/// Members are asked at most this often who a sender is that the log does not name.
+const INQUIRE_EVERY: Duration = Duration::from_millis(500);
 
 pub(super) struct Running<M: Machine> {
     group: RaftGroup<M>,
     me: NodeId,
+    directory: DirectoryId,
     calls: Calls,
-    /// Where members write from that this replica's log does not name yet.
-    senders: BTreeMap<RaftId, NodeId>,
+    /// Configured peers: like members they are asked, and believed, about members that this log does not name yet.
+    reached: BTreeSet<NodeId>,
+    /// When they were asked last.
+    inquired: Option<Now>,
     /// What members understand, as they said.
     versions: BTreeMap<NodeId, u32>,
     pub(super) blobs: Blobs,
@@ -38,11 +46,25 @@ impl<M: Machine> Running<M>
 where
     M::Outcome: WireOutcome,
 {
-    pub(super) fn new(now: Now, group: RaftGroup<M>, options: &Options) -> Self {
-        let (senders, versions) = (BTreeMap::new(), BTreeMap::new());
-        let blobs = Blobs::new(now, &options.blobs, options.blob_grace);
-        let calls = Calls::new(options.first_number);
-        Self { group, me: options.node, calls, senders, versions, blobs, sealed: SealedParts::default() }
+    pub(super) fn new(
+        now: Now,
+        mut group: RaftGroup<M>,
+        options: &Options,
+        reached: BTreeSet<NodeId>,
+    ) -> Self {
+        // Not known before the first pass.
+        group.set_lacks_blobs(true);
+        Self {
+            group,
+            me: options.node,
+            directory: options.directory,
+            calls: Calls::new(options.first_number),
+            reached,
+            inquired: None,
+            versions: BTreeMap::new(),
+            blobs: Blobs::new(now, &options.blobs, options.blob_grace),
+            sealed: SealedParts::default(),
+        }
     }
 
     pub(super) fn me(&self) -> NodeId {
@@ -83,11 +105,15 @@ where
                 }
             }
             Input::PeerVersion { node, version } => self.peer_version(node, version),
+            Input::SnapshotMade(snapshot) => self.group.snapshot_made(snapshot),
             Input::BlobStored(blob) => self.blob_stored(now, blob, out),
             Input::BlobRead { blob, to, bytes } => self.blob_read(blob, to, bytes, out),
             Input::Call { call, request } => self.call(now, call, request, out),
-            // Addresses of peers come from the log now.
-            Input::PeerReached(_) => {}
+            Input::PeerReached(peer) => {
+                if peer != self.me && self.reached.len() < FOUNDERS_MAX {
+                    self.reached.insert(peer);
+                }
+            }
         }
         self.pump(now, out);
     }
@@ -104,7 +130,8 @@ where
 
     fn message(&mut self, now: Now, from: NodeId, message: ReplicaMessage, out: &mut Outputs<M>) {
         match message {
-            ReplicaMessage::Raft(message) => self.raft_message(now, from, *message),
+            ReplicaMessage::Raft(message) => self.raft_message(now, from, *message, out),
+            ReplicaMessage::BootstrapReport(report) => self.vouched_for(from, &report),
             ReplicaMessage::Proposed { number, result } => self.proposed(number, result, out),
             ReplicaMessage::ReadIndexAnswer { number, result } => {
                 self.read_index_answered(number, result, out);
@@ -127,24 +154,40 @@ where
             | ReplicaMessage::BlobStored { .. }
             | ReplicaMessage::BlobGet { .. }
             | ReplicaMessage::BlobData { .. }) => self.blob_arrived(now, from, message, out),
-            // The question is answered in every stage, the report matters at the start only.
-            ReplicaMessage::BootstrapQuery { .. } | ReplicaMessage::BootstrapReport(_) => {}
+            // Answered in every stage, before it comes here.
+            ReplicaMessage::BootstrapQuery { .. } => {}
         }
     }
 
-    fn raft_message(&mut self, now: Now, from: NodeId, message: Message) {
-        if self.group.roster().member(message.from).is_none() {
-            self.remember_sender(message.from, from);
+    /// What is refused is told as an event. Of a sender that is newer than this log the members may know; then it is
+    /// listened to when it speaks again.
+    fn raft_message(&mut self, now: Now, from: NodeId, message: Message, out: &mut Outputs<M>) {
+        if self.group.step(now, from, message) == Err(Refusal::NeverMember) {
+            self.inquire(now, out);
         }
-        // What is refused is told as an event.
-        let _ = self.group.step(now, from, message);
     }
 
-    fn remember_sender(&mut self, id: RaftId, node: NodeId) {
-        let roster = self.group.roster();
-        self.senders.retain(|id, _| roster.member(*id).is_none());
-        if self.senders.len() < SENDERS_MAX || self.senders.contains_key(&id) {
-            self.senders.insert(id, node);
+    /// Asks everybody who may know who the members are.
+    fn inquire(&mut self, now: Now, out: &mut Outputs<M>) {
+        if self.inquired.is_some_and(|asked| now.since(asked) < INQUIRE_EVERY) {
+            return;
+        }
+        self.inquired = Some(now);
+        let members = self.group.roster().members().map(|member| member.node);
+        let asked: BTreeSet<NodeId> = members.chain(self.reached.iter().copied()).collect();
+        for to in asked.into_iter().filter(|node| *node != self.me) {
+            let message = ReplicaMessage::BootstrapQuery { directory: self.directory };
+            out.push(Output::Send { to, lane: message.lane(), message });
+        }
+    }
+
+    /// A member, or a configured peer, says who the members are.
+    fn vouched_for(&mut self, from: NodeId, report: &Report) {
+        let is_trusted = self.is_member(from) || self.reached.contains(&from);
+        if let PeerState::Running { members, .. } = &report.state
+            && is_trusted
+        {
+            self.group.vouch(members);
         }
     }
 
@@ -157,6 +200,9 @@ where
     }
 
     fn peer_gone(&mut self, now: Now, node: NodeId) {
+        if let Some(peer) = self.raft_id_of(node) {
+            self.group.peer_gone(now, peer);
+        }
         if let Some(leader) = self.group.leader()
             && self.leader_node() == Some(node)
         {
@@ -167,7 +213,7 @@ where
     fn peer_version(&mut self, node: NodeId, version: u32) {
         let members = self.group.roster();
         self.versions.retain(|node, _| members.members().any(|member| member.node == *node));
-        if self.versions.len() < SENDERS_MAX || self.versions.contains_key(&node) {
+        if self.versions.len() < VERSIONS_MAX || self.versions.contains_key(&node) {
             self.versions.insert(node, version);
         }
     }
@@ -280,6 +326,7 @@ where
     fn action(&mut self, action: Action<M::Outcome>, out: &mut Outputs<M>) {
         match action {
             Action::Persist(batch) => self.persist(batch, out),
+            Action::MakeSnapshot(job) => out.push(Output::MakeSnapshot(job)),
             Action::Store { blob, bytes } => self.store_sealed(blob, bytes, out),
             Action::Fetch(blob) => self.want_sealed(blob, out),
             Action::Send(message) => self.send(message, out),
@@ -336,17 +383,15 @@ where
         self.group.roster().members().any(|member| member.node == node)
     }
 
-    /// The node of a member, by the log or by where it wrote from.
+    /// The node of a member, by the log or by what another member says.
     pub(super) fn node_of(&self, id: RaftId) -> Option<NodeId> {
         let member = self.group.roster().member(id).map(|member| member.node);
-        member.or_else(|| self.senders.get(&id).copied())
+        member.or_else(|| self.group.vouched(id))
     }
 
-    /// The member that a node is, by the log or by where it wrote from.
+    /// The member that a node is, by the log.
     pub(super) fn raft_id_of(&self, node: NodeId) -> Option<RaftId> {
-        let member = self.group.roster().members().find(|member| member.node == node);
-        let sender = || self.senders.iter().find(|(_, sender)| **sender == node).map(|(id, _)| *id);
-        member.map(|member| member.raft_id).or_else(sender)
+        self.group.roster().members().find(|member| member.node == node).map(|member| member.raft_id)
     }
 }
 

@@ -10,11 +10,12 @@ use hyperscale_consensus::{
 };
 use hyperscale_types::NodeId;
 
-use crate::cluster::{Cluster, directory, id};
+use crate::cluster::{Cluster, addresses, directory, id};
 
 fn add(cluster: &mut Cluster, leader: RaftId, node: u64, dir: u8) -> Result<(), ProposeError> {
     let now = cluster.now;
-    let change = Change::Add { node: NodeId::new(node).unwrap(), directory: directory(dir) };
+    let node = NodeId::new(node).unwrap();
+    let change = Change::Add { node, directory: directory(dir), addresses: addresses(dir) };
     let changed = cluster.group(leader).change(now, ProposalId(1 << 40), change);
     cluster.work(leader);
     changed

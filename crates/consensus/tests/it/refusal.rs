@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use hyperscale_consensus::storage::LogStorage;
 use hyperscale_consensus::{
-    Configuration, Entry, EntryBody, Event, Halt, LogGroup, Message, MessageKind, RaftId, Refusal, Snapshot,
-    StateHash, StateProof,
+    Configuration, Entry, EntryBody, Event, Halt, LogGroup, Member, Message, MessageKind, RaftId, Refusal,
+    Snapshot, StateHash, StateProof,
 };
+use hyperscale_types::NodeId;
 
-use crate::cluster::{Cluster, id};
+use crate::cluster::{Cluster, addresses, directory, id};
 
 pub(crate) fn message(kind: MessageKind, from: RaftId, to: RaftId, term: u64) -> Message {
     Message {
@@ -21,12 +22,11 @@ pub(crate) fn message(kind: MessageKind, from: RaftId, to: RaftId, term: u64) ->
         commit: 0,
         commit_term: 0,
         snapshot: None,
-        request_snapshot: 0,
-        reject: false,
-        reject_hint: 0,
+        rejection: None,
         context: Bytes::new(),
         priority: 0,
         proof: None,
+        lacks_blobs: false,
     }
 }
 
@@ -97,14 +97,26 @@ fn member_that_speaks_for_another_is_refused() {
 }
 
 #[test]
-fn replica_that_is_behind_listens_to_members_it_does_not_know_yet() {
-    assert_eq!(refused(MessageKind::Heartbeat, |m| m.from = id(4)), Ok(()));
-    assert_eq!(refused(MessageKind::Vote, |m| m.from = id(4)), Ok(()));
+fn replica_that_is_behind_listens_to_newer_members_that_a_member_vouches_for_and_to_nobody_else() {
+    for kind in [MessageKind::Heartbeat, MessageKind::Vote] {
+        assert_eq!(refused(kind, |m| m.from = id(9)), Err(Refusal::NeverMember));
+        let mut cluster = Cluster::new(3);
+        let leader = cluster.elect();
+        let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+        let (now, term) = (cluster.now, cluster.group(follower).term());
+        let newer = NodeId::new(9).unwrap();
+        let member = Member { raft_id: id(9), node: newer, directory: directory(9), addresses: addresses(9) };
+        cluster.group(follower).vouch(&[member]);
+        let newer_speaks = message(kind, id(9), follower, term);
+        assert_eq!(cluster.group(follower).step(now, newer, newer_speaks), Ok(()));
+    }
 }
 
 #[test]
 fn only_the_leader_hands_over() {
-    assert_eq!(refused(MessageKind::TimeoutNow, |m| m.from = id(4)), Err(Refusal::NotFromLeader));
+    let follower =
+        |m: &mut Message| m.from = (1..=3).map(id).find(|id| *id != m.from && *id != m.to).unwrap();
+    assert_eq!(refused(MessageKind::TimeoutNow, follower), Err(Refusal::NotFromLeader));
     assert_eq!(refused(MessageKind::TimeoutNow, |_| {}), Ok(()));
 }
 
@@ -135,7 +147,7 @@ fn entries_with_gaps_or_against_the_committed_log_are_refused() {
 fn impossible_numbers_answers_and_snapshots_are_refused() {
     assert_eq!(refused(MessageKind::Heartbeat, |m| m.term = u64::MAX), Err(Refusal::BadNumber));
     assert_eq!(refused(MessageKind::AppendResponse, |m| m.index = 999), Err(Refusal::BadAnswer));
-    assert_eq!(refused(MessageKind::AppendResponse, |m| m.request_snapshot = 1), Err(Refusal::BadAnswer));
+    assert_eq!(refused(MessageKind::AppendResponse, |m| m.rejection = Some(999)), Err(Refusal::BadAnswer));
     let snapshot = |configuration| {
         let snapshot = Snapshot { index: 50, term: 1, configuration, state: Bytes::new() };
         refused(MessageKind::Snapshot, |m| m.snapshot = Some(snapshot))

@@ -232,6 +232,7 @@ impl ManagerDriver {
             }
             Output::Event(_)
             | Output::Persist(_)
+            | Output::MakeSnapshot(_)
             | Output::Send { .. }
             | Output::PutBlob { .. }
             | Output::ReadBlob { .. }

@@ -222,12 +222,12 @@ pub(crate) fn raft_message() -> RaftMessage {
             data: bytes("state"),
             blob: Some(blob()),
         }),
-        request_snapshot: 70,
         reject: true,
         reject_hint: 60,
         context: bytes("read"),
         priority: -1,
         proof: Some(StateProof { index: 75, hash: 0xfeed }),
+        lacks_blobs: true,
     }
 }
 
