@@ -234,6 +234,7 @@ fn error_out(error: ProposeError) -> Error {
         // Changes of the configuration are made where the leader is, and never asked for over the wire.
         ProposeError::Change(_) => (ErrorCode::Invalid, None),
         ProposeError::Halted => (ErrorCode::Halted, None),
+        ProposeError::NotStarted => (ErrorCode::NotStarted, None),
     };
     let details = reach.map(|reach| ErrorDetails {
         voters_reachable: u32::try_from(reach.reachable).ok(),
@@ -265,6 +266,7 @@ fn error_in(error: &Error) -> Result<ProposeError, Unreadable> {
         ErrorCode::TooLarge => ProposeError::Size,
         ErrorCode::Replaced => ProposeError::Replaced,
         ErrorCode::Halted => ProposeError::Halted,
+        ErrorCode::NotStarted => ProposeError::NotStarted,
         _ => return Err(Unreadable::Unknown("error.code")),
     })
 }

@@ -109,6 +109,9 @@ pub enum ProposeError {
     /// This replica has stopped.
     #[error("replica has stopped")]
     Halted,
+    /// This replica does not take part in a group yet: it founds one, or waits to be added.
+    #[error("replica does not take part in a group yet")]
+    NotStarted,
 }
 
 /// What a replica is.

@@ -142,7 +142,28 @@ pub enum Decision {
     Wait {
         /// The peer that has a log, or acknowledged one.
         known_by: NodeId,
+        /// Why it does not go on by itself.
+        reason: WaitReason,
     },
+}
+
+/// Why a node with an empty directory waits for an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WaitReason {
+    /// There is a group, and this node is not in it.
+    #[error("the group exists and does not know this data directory; add this node with `cluster add`")]
+    NotAdded,
+    /// There is a group, and this node votes in it with what it has lost.
+    #[error(
+        "this node is a member of the group and its data directory is empty; remove it and add it as a new member"
+    )]
+    LostLog,
+    /// Others acknowledged a founding that cannot be completed.
+    #[error(
+        "a peer acknowledged a founding with another data directory of this node or with other peers; nothing was \
+         accepted yet: empty the data directories of all founders and start them again"
+    )]
+    OtherFounding,
 }
 
 /// Why a node does not start at all.
@@ -220,7 +241,12 @@ impl Bootstrap {
             (PeerState::Running { learners, .. }, Some(own)) if learners.contains(&own.raft_id) => {
                 Decision::Join(own.raft_id)
             }
-            _ => Decision::Wait { known_by: report.node },
+            (PeerState::Running { .. }, own) => {
+                let is_member = own.is_some() || members.iter().any(|member| member.node == self.node);
+                let reason = if is_member { WaitReason::LostLog } else { WaitReason::NotAdded };
+                Decision::Wait { known_by: report.node, reason }
+            }
+            _ => Decision::Wait { known_by: report.node, reason: WaitReason::OtherFounding },
         }
     }
 
@@ -369,11 +395,12 @@ mod tests {
     fn founder_that_lost_its_disk_after_it_acknowledged_is_not_founded_with_again() {
         let mut known = members(&[1, 2, 3]);
         known[1].directory = DirectoryId([99; 16]);
-        let wait = Decision::Wait { known_by: node(1) };
-        assert_eq!(decision(report(1, PeerState::Acknowledged(known.clone()))), wait);
-        assert_eq!(decision(report(1, running(known, &[]))), wait);
+        let wait = |reason| Decision::Wait { known_by: node(1), reason };
+        let half_founded = decision(report(1, PeerState::Acknowledged(known.clone())));
+        assert_eq!(half_founded, wait(WaitReason::OtherFounding));
+        assert_eq!(decision(report(1, running(known, &[]))), wait(WaitReason::LostLog));
         // Nor if its directory survived and what it acknowledged did not.
-        assert_eq!(decision(report(1, running(members(&[1, 2, 3]), &[]))), wait);
+        assert_eq!(decision(report(1, running(members(&[1, 2, 3]), &[]))), wait(WaitReason::LostLog));
     }
 
     #[test]
@@ -381,7 +408,7 @@ mod tests {
         let added = report(1, running(members(&[1, 2, 3, 4]), &[2]));
         assert_eq!(decision(added), Decision::Join(RaftId::new(2).unwrap()));
         let others = report(1, running(members(&[1, 3]), &[]));
-        assert_eq!(decision(others), Decision::Wait { known_by: node(1) });
+        assert_eq!(decision(others), Decision::Wait { known_by: node(1), reason: WaitReason::NotAdded });
     }
 
     #[test]

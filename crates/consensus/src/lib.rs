@@ -71,7 +71,8 @@ pub use action::{Action, Applied, Event, Halt, ProposeError, Role, TransferCause
 pub use apply::{Effects, HASHES_MAX, Machine, Outdated, RestoreError, StateHash, StateView};
 pub use blob::{BLOB_BYTES_MAX, BlobId, Placement};
 pub use bootstrap::{
-    Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Founding, PeerState, REPORT_AGE_MAX, Report, founding,
+    Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Founding, PeerState, REPORT_AGE_MAX, Report,
+    WaitReason, founding,
 };
 pub use check::Refusal;
 pub use config::{

@@ -51,6 +51,7 @@ fn samples() -> Vec<ReplicaMessage> {
         ProposeError::Size,
         ProposeError::Replaced,
         ProposeError::Halted,
+        ProposeError::NotStarted,
     ];
     let mut samples = vec![
         ReplicaMessage::Raft(append().into()),

@@ -10,7 +10,7 @@
 
 use bytes::Bytes;
 
-use super::command::{Body, Command};
+use super::command::{Body, Command, CommandError};
 use super::{Refusal, Register};
 use crate::apply::Outdated;
 use crate::id::RaftId;
@@ -50,8 +50,10 @@ impl Body {
 
 /// Reads a command, unless it is of a kind that is not in force yet: voters that do not know it cannot read it either.
 pub(super) fn read(bytes: &Bytes, committed: u32, since: impl Fn(&Body) -> u32) -> Result<Command, Refusal> {
-    let command = Command::decode(bytes).map_err(|_| Refusal::Unreadable)?;
-    if since(&command.body) <= in_force(committed) { Ok(command) } else { Err(Refusal::Unreadable) }
+    let unreadable = |error: CommandError| Refusal::Unreadable { reason: error.0.to_owned() };
+    let command = Command::decode(bytes).map_err(unreadable)?;
+    let needed = since(&command.body);
+    if needed <= in_force(committed) { Ok(command) } else { Err(Refusal::NotInForce { needed }) }
 }
 
 const fn in_force(committed: u32) -> u32 {
@@ -109,7 +111,8 @@ mod tests {
             [(1, 0, true), (2, 0, false), (2, 1, false), (2, 2, true), (2, 3, true)]
         {
             let read = read(&bytes, committed, |_| since);
-            let expected = if is_read { Ok(command.clone()) } else { Err(Refusal::Unreadable) };
+            let expected =
+                if is_read { Ok(command.clone()) } else { Err(Refusal::NotInForce { needed: since }) };
             assert_eq!(read, expected, "{since} while {committed} is committed");
         }
     }

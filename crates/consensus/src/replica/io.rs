@@ -8,7 +8,7 @@ use hyperscale_wire::class::Lane;
 
 use crate::action::{Applied, Event, ProposeError};
 use crate::blob::BlobId;
-use crate::bootstrap::Report;
+use crate::bootstrap::{Report, WaitReason};
 use crate::group::{Change, SnapshotJob, TransferError};
 use crate::id::{DirectoryId, RaftId, Ticket};
 use crate::message::{Message, MessageKind, Snapshot};
@@ -171,6 +171,13 @@ pub enum Output<O> {
     Applied(Applied<O>),
     /// Tell the layers above.
     Event(Event),
+    /// The replica cannot start by itself. Said when the reason changes; an operator must act.
+    Waiting {
+        /// The peer whose report says so.
+        known_by: NodeId,
+        /// What the operator has to do about.
+        reason: WaitReason,
+    },
     /// The replica takes part in its group from now on, under this id.
     Opened(RaftId),
     /// The replica cannot take part. Nothing more will be said; somebody must look.

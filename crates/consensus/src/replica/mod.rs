@@ -14,6 +14,7 @@
 //! | starting | report: all peers are empty, or acknowledged a founding with this directory | starting | `Persist` of the same |
 //! | starting | `Persisted` of that                         | starting | `Send` of its own report to every peer reached |
 //! | starting | report: all founders acknowledged it, or one takes part | running | `Persist` that it is open, `Opened`, `Timer` |
+//! | starting | report: somebody has a log without this directory, or with another one of this node | starting | `Waiting` |
 //! | starting | report: this directory was added; `Persisted` of its raft id | running | `Opened`, `Timer`             |
 //! | running  | `Message`, `Timer`, `Persisted`             | running  | what the protocol wants                        |
 //! | running  | `Call` of a proposal or a read, not leading | running  | `Send` to the leader; `Reply` when it answers  |
@@ -175,9 +176,10 @@ where
     fn handle_stage(&mut self, now: Now, input: Input, out: &mut Vec<Output<M::Outcome>>) {
         match (&mut self.stage, input) {
             (Stage::Running(running), input) => running.handle(now, input, out),
-            (_, Input::Call { call, .. }) => {
-                let reply = Reply::Failed(ProposeError::NotLeader { leader: None });
-                out.push(Output::Reply { call, reply });
+            (stage, Input::Call { call, .. }) => {
+                let has_failed = matches!(stage, Stage::Failed);
+                let error = if has_failed { ProposeError::Halted } else { ProposeError::NotStarted };
+                out.push(Output::Reply { call, reply: Reply::Failed(error) });
             }
             (Stage::Starting(_), input) => self.start_on(now, input, out),
             (Stage::Failed, _) => {}

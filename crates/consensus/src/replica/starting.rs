@@ -8,7 +8,8 @@ use hyperscale_types::{NodeId, Now};
 
 use crate::apply::{Machine, RestoreError, roster_of};
 use crate::bootstrap::{
-    Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Founding, PeerState, Report, acknowledgement, opening,
+    Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Founding, PeerState, Report, WaitReason,
+    acknowledgement, opening,
 };
 use crate::id::{RaftId, Ticket};
 use crate::message::Founder;
@@ -26,6 +27,8 @@ pub(super) struct Starting<M> {
     /// Peers that can be asked; bounded, as there are that many founders at most.
     reached: BTreeSet<NodeId>,
     ask_at: Now,
+    /// What the host was told that this replica waits for.
+    waits: Option<(NodeId, WaitReason)>,
     machine: M,
 }
 
@@ -50,6 +53,7 @@ struct Place {
 /// What follows from an input.
 enum Wish {
     Nothing,
+    Wait(NodeId, WaitReason),
     Write(RaftId, Box<Batch>),
     Open,
     Fail(BootstrapError),
@@ -100,6 +104,12 @@ where
     fn grant(&mut self, now: Now, wish: Wish, out: &mut Vec<Output<M::Outcome>>) {
         match wish {
             Wish::Nothing => {}
+            Wish::Wait(known_by, reason) => {
+                let Stage::Starting(starting) = &mut self.stage else { return };
+                if starting.waits.replace((known_by, reason)) != Some((known_by, reason)) {
+                    out.push(Output::Waiting { known_by, reason });
+                }
+            }
             Wish::Fail(error) => {
                 self.stage = Stage::Failed;
                 out.push(Output::Failed(error.into()));
@@ -131,7 +141,7 @@ where
 
 impl<M> Starting<M> {
     fn new(now: Now, step: Step, machine: M) -> Self {
-        Self { step, reached: BTreeSet::new(), ask_at: now.plus(ASK_AGAIN), machine }
+        Self { step, reached: BTreeSet::new(), ask_at: now.plus(ASK_AGAIN), waits: None, machine }
     }
 
     /// When the peers are asked again.
@@ -193,7 +203,8 @@ impl<M> Starting<M> {
                 Wish::Write(raft_id, Box::new(acknowledgement(&founders)))
             }
             Decision::Join(id) => Wish::Write(id, Box::default()),
-            Decision::Ask { .. } | Decision::Wait { .. } => Wish::Nothing,
+            Decision::Wait { known_by, reason } => Wish::Wait(known_by, reason),
+            Decision::Ask { .. } => Wish::Nothing,
         }
     }
 

@@ -233,6 +233,7 @@ impl ManagerDriver {
             Output::Event(_)
             | Output::Persist(_)
             | Output::MakeSnapshot(_)
+            | Output::Waiting { .. }
             | Output::Send { .. }
             | Output::PutBlob { .. }
             | Output::ReadBlob { .. }

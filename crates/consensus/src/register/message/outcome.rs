@@ -28,7 +28,12 @@ impl WireOutcome for Outcome {
             Self::Repeated => said(Status::Repeated),
             Self::Refused(refusal) => {
                 let (name, number) = refusal_out(refusal);
-                wire::ApplyOutcome { number, refusal: name.to_owned(), ..said(Status::Refused) }
+                let message = match refusal {
+                    Refusal::Unreadable { reason } => reason.clone(),
+                    Refusal::Newer { message } => message.clone(),
+                    refusal => refusal.to_string(),
+                };
+                wire::ApplyOutcome { number, refusal: name.to_owned(), message, ..said(Status::Refused) }
             }
         };
         message.encode_to_vec().into()
@@ -47,7 +52,10 @@ impl WireOutcome for Outcome {
             },
             Status::Controlled => Self::Controlled { index: message.number, is_repeat: message.is_repeat },
             Status::Repeated => Self::Repeated,
-            Status::Refused => Self::Refused(refusal_in(&message.refusal, message.number)?),
+            Status::Refused => {
+                let known = refusal_in(&message.refusal, message.number, &message.message);
+                Self::Refused(known.unwrap_or(Refusal::Newer { message: message.message }))
+            }
         })
     }
 }
@@ -75,7 +83,8 @@ const LIMITS: [(&str, Limit); 16] = [
 /// Its name on the wire, and the number it names.
 fn refusal_out(refusal: &Refusal) -> (&'static str, u64) {
     match refusal {
-        Refusal::Unreadable => ("unreadable", 0),
+        Refusal::Unreadable { .. } => ("unreadable", 0),
+        Refusal::Newer { .. } => ("newer", 0),
         Refusal::WrongGroup => ("wrong_group", 0),
         Refusal::NotInForce { needed } => ("not_in_force", u64::from(*needed)),
         Refusal::UnknownJob => ("unknown_job", 0),
@@ -114,14 +123,15 @@ fn refusal_out(refusal: &Refusal) -> (&'static str, u64) {
     }
 }
 
-fn refusal_in(name: &str, number: u64) -> Option<Refusal> {
+/// `None`: a reason of a newer build.
+fn refusal_in(name: &str, number: u64, message: &str) -> Option<Refusal> {
     let token = Token(number);
     let small = || u32::try_from(number).ok();
     if let Some((_, limit)) = LIMITS.iter().find(|(known, _)| *known == name) {
         return Some(Refusal::Limit(*limit));
     }
     Some(match name {
-        "unreadable" => Refusal::Unreadable,
+        "unreadable" => Refusal::Unreadable { reason: message.to_owned() },
         "wrong_group" => Refusal::WrongGroup,
         "not_in_force" => Refusal::NotInForce { needed: small()? },
         "unknown_job" => Refusal::UnknownJob,
@@ -166,7 +176,8 @@ mod tests {
     fn outcomes_survive_the_wire() {
         let token = Token(77);
         let refusals = [
-            Refusal::Unreadable,
+            Refusal::Unreadable { reason: "no body".to_owned() },
+            Refusal::Newer { message: "out of fashion".to_owned() },
             Refusal::WrongGroup,
             Refusal::NotInForce { needed: 2 },
             Refusal::UnknownJob,
@@ -216,13 +227,16 @@ mod tests {
     }
 
     #[test]
-    fn outcome_of_a_newer_build_is_read_as_none() {
+    fn reason_of_a_newer_build_reaches_the_caller_and_another_outcome_is_read_as_none() {
         let newer = wire::ApplyOutcome {
             status: wire::ApplyStatus::Refused.into(),
             refusal: "out_of_fashion".to_owned(),
+            message: "went out of fashion".to_owned(),
             ..Default::default()
         };
-        assert_eq!(Outcome::from_bytes(&newer.encode_to_vec().into()), None);
+        let read = Outcome::from_bytes(&newer.encode_to_vec().into());
+        let message = "went out of fashion".to_owned();
+        assert_eq!(read, Some(Outcome::Refused(Refusal::Newer { message })));
         assert_eq!(Outcome::from_bytes(&Bytes::new()), None);
     }
 }

@@ -449,10 +449,10 @@ fn new_leader_counts_retain_anew() {
 #[test]
 fn unreadable_bytes_change_nothing_and_say_so() {
     let mut log = Log::new();
-    for bytes in [&b"\xff\xff\xff"[..], b"\x08\x01"] {
+    for (bytes, reason) in [(&b"\xff\xff\xff"[..], "not a message"), (b"\x08\x01", "no body")] {
         log.index += 1;
         let outcome = log.applier.command(log.index, &Bytes::copy_from_slice(bytes));
-        assert_eq!(outcome, Outcome::Refused(Refusal::Unreadable));
+        assert_eq!(outcome, Outcome::Refused(Refusal::Unreadable { reason: reason.to_owned() }));
     }
     assert_eq!(log.register(), &Register::default());
 }

@@ -100,7 +100,7 @@ impl Net {
                 Output::RemoveBlob(blob) => {
                     self.blobs.remove(&(number, blob));
                 }
-                Output::Applied(_) | Output::Opened(_) => {}
+                Output::Applied(_) | Output::Opened(_) | Output::Waiting { .. } => {}
                 Output::Failed(error) => panic!("{number}: {error}"),
             }
         }

@@ -1,7 +1,7 @@
 //! A replica before it takes part: it asks, founds, joins or refuses to start.
 
 use super::*;
-use crate::bootstrap::{PeerState, acknowledgement};
+use crate::bootstrap::{PeerState, WaitReason, acknowledgement};
 use crate::message::{Founder, Member};
 use crate::roster::Roster;
 
@@ -142,7 +142,10 @@ fn replica_that_was_added_begins_with_its_raft_id_alone() {
     let (mut replica, _) = started(4, 4, Loaded::default());
     handle(&mut replica, Input::PeerReached(node(1)));
     let others = PeerState::Running { members: members(3), learners: Vec::new() };
-    assert!(handle(&mut replica, report(1, others)).is_empty(), "nobody has added it yet");
+    let out = handle(&mut replica, report(1, others.clone()));
+    let [Output::Waiting { known_by, reason: WaitReason::NotAdded }] = out[..] else { panic!("{out:?}") };
+    assert_eq!(known_by, node(1), "nobody has added it yet");
+    assert!(handle(&mut replica, report(1, others)).is_empty(), "said once");
     let raft_id = RaftId::new(4).unwrap();
     let added = report(1, PeerState::Running { members: members(4), learners: vec![raft_id] });
     let out = handle(&mut replica, added);
@@ -170,7 +173,9 @@ fn log_without_raft_id_and_impossible_peers_are_refused() {
 fn call_before_it_takes_part_fails_and_a_query_is_answered() {
     let (mut replica, _) = started(1, 3, Loaded::default());
     let out = handle(&mut replica, Input::Call { call: CallId(5), request: Request::Read });
-    assert!(matches!(out[..], [Output::Reply { call: CallId(5), reply: Reply::Failed(_) }]), "{out:?}");
+    let [Output::Reply { call: CallId(5), reply: Reply::Failed(ProposeError::NotStarted) }] = out[..] else {
+        panic!("{out:?}")
+    };
     let message = ReplicaMessage::BootstrapQuery { directory: directory(2) };
     let out = handle(&mut replica, Input::Message { from: node(2), message });
     let [Output::Send { message: ReplicaMessage::BootstrapReport(report), .. }] = &out[..] else {

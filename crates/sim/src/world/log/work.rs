@@ -288,6 +288,7 @@ impl World {
             }
             Output::Send { .. }
             | Output::MakeSnapshot(_)
+            | Output::Waiting { .. }
             | Output::Reply { .. }
             | Output::PutBlob { .. }
             | Output::ReadBlob { .. }
