@@ -53,7 +53,7 @@ pub fn to_outgoing(group: &str, message: ReplicaMessage) -> Outgoing {
             (0, false, DEADLINE_MS, control::Body::BootstrapQuery(query))
         }
         ReplicaMessage::BootstrapReport(report) => {
-            (0, true, 0, control::Body::BootstrapAnswer(report_out(report, group)))
+            (0, true, 0, control::Body::BootstrapAnswer(report_out(&report, group)))
         }
         ReplicaMessage::Propose { number, command } => {
             let request_id = Bytes::copy_from_slice(&number.to_be_bytes());
@@ -185,7 +185,7 @@ fn snapshot_in(group: &str, head: SnapshotTransfer, data: Bytes) -> Result<Repli
     Ok(ReplicaMessage::Raft(Box::new(Message::of_snapshot(from, to, head.term, snapshot))))
 }
 
-fn report_out(report: Report, cluster: String) -> BootstrapAnswer {
+fn report_out(report: &Report, cluster: String) -> BootstrapAnswer {
     let (state, learners) = match &report.state {
         PeerState::Empty => (BootstrapState::Empty, Vec::new()),
         PeerState::Acknowledged(_) => (BootstrapState::Acknowledged, Vec::new()),

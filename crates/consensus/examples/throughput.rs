@@ -20,7 +20,7 @@ use bytes::Bytes;
 use hyperscale_consensus::register::{
     Accept, Body, Command, Elapsed, End, JobId, JobOptions, LoadChange, Register, RequestId,
 };
-use hyperscale_consensus::storage::{Identity, LogStorage, MemoryDisk, RedbStorage};
+use hyperscale_consensus::storage::{DirectoryOwner, LogStorage, MemoryDisk, RedbStorage};
 use hyperscale_consensus::{
     Action, Addresses, BlobId, Config, DirectoryId, Founder, LogGroup, Message, ProposalId, RaftGroup,
     RaftId, founding,
@@ -175,7 +175,7 @@ impl Trio {
 
 fn disk(folder: Option<&Path>, node: NodeId) -> Box<dyn LogStorage> {
     let Some(folder) = folder else { return Box::new(MemoryDisk::default()) };
-    let identity = Identity { cluster: "bench".to_owned(), group: "dc".to_owned(), node };
+    let identity = DirectoryOwner { cluster: "bench".to_owned(), group: "dc".to_owned(), node };
     let path = folder.join(format!("{}.redb", node.get()));
     Box::new(RedbStorage::open(&path, &identity, DirectoryId([node.get() as u8; 16])).unwrap())
 }

@@ -34,7 +34,7 @@ const NUMBER_MAX: u64 = 1 << 60;
 
 /// Why a message was not taken. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum Refusal {
+pub enum MessageRefusal {
     /// For another replica.
     #[error("message is for another replica")]
     NotForUs,
@@ -84,41 +84,43 @@ pub(crate) struct View<'a> {
 
 impl View<'_> {
     /// Whether raft-rs may see the message of that node.
-    pub(crate) fn check(&self, sender: NodeId, message: &Message) -> Result<(), Refusal> {
-        let require = |holds: bool, refusal: Refusal| if holds { Ok(()) } else { Err(refusal) };
-        require(message.to == self.id, Refusal::NotForUs)?;
+    pub(crate) fn check(&self, sender: NodeId, message: &Message) -> Result<(), MessageRefusal> {
+        let require = |holds: bool, refusal: MessageRefusal| if holds { Ok(()) } else { Err(refusal) };
+        require(message.to == self.id, MessageRefusal::NotForUs)?;
         let node = self.known_sender(message)?;
-        require(node == sender, Refusal::Impersonated)?;
+        require(node == sender, MessageRefusal::Impersonated)?;
         let last = self.log.last_index();
         let numbers = [message.term, message.log_term, message.index, message.commit, message.commit_term];
         let in_range = message.term > 0 && numbers.iter().all(|number| *number < NUMBER_MAX);
-        require(in_range, Refusal::BadNumber)?;
+        require(in_range, MessageRefusal::BadNumber)?;
         match message.kind {
-            MessageKind::TimeoutNow => require(self.leader == Some(message.from), Refusal::NotFromLeader),
-            MessageKind::Heartbeat => require(message.commit <= last, Refusal::CommitBeyondLog),
-            MessageKind::Append => require(self.is_consistent(message), Refusal::BadEntries),
+            MessageKind::TimeoutNow => {
+                require(self.leader == Some(message.from), MessageRefusal::NotFromLeader)
+            }
+            MessageKind::Heartbeat => require(message.commit <= last, MessageRefusal::CommitBeyondLog),
+            MessageKind::Append => require(self.is_consistent(message), MessageRefusal::BadEntries),
             MessageKind::AppendResponse => {
                 let exists = message.index <= last && message.rejection.unwrap_or_default() <= last;
-                require(exists, Refusal::BadAnswer)
+                require(exists, MessageRefusal::BadAnswer)
             }
             MessageKind::Snapshot => {
                 let sound = message.snapshot.as_ref().is_some_and(is_sound);
-                require(sound, Refusal::BadSnapshot)
+                require(sound, MessageRefusal::BadSnapshot)
             }
             _ => Ok(()),
         }
     }
 
     /// The node that the sender's id belongs to.
-    fn known_sender(&self, message: &Message) -> Result<NodeId, Refusal> {
+    fn known_sender(&self, message: &Message) -> Result<NodeId, MessageRefusal> {
         let from = message.from;
         let is_newer = self.roster.is_beyond(from) && !message.kind.is_response();
         let member = self.roster.member(from).filter(|_| self.configuration.contains(from));
         match member {
-            _ if from == self.id => Err(Refusal::UnknownSender),
+            _ if from == self.id => Err(MessageRefusal::UnknownSender),
             Some(member) => Ok(member.node),
-            None if is_newer => self.vouched.get(&from).copied().ok_or(Refusal::NeverMember),
-            None => Err(Refusal::UnknownSender),
+            None if is_newer => self.vouched.get(&from).copied().ok_or(MessageRefusal::NeverMember),
+            None => Err(MessageRefusal::UnknownSender),
         }
     }
 

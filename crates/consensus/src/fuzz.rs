@@ -11,7 +11,7 @@ use crate::apply::{Applier, Machine as _};
 use crate::convert::{change_bytes, change_read};
 use crate::record;
 use crate::register::{Command, Group, Register};
-use crate::storage::Identity;
+use crate::storage::DirectoryOwner;
 
 #[test]
 fn fuzz_raft_messages() {
@@ -105,7 +105,7 @@ fn fuzz_states_of_a_replica() {
 fn fuzz_identities() {
     bolero::check!(name = "identities").for_each(|bytes: &[u8]| {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
-        let Some((identity, directory)) = Identity::parse(text) else { return };
-        assert_eq!(Identity::parse(&identity.text(directory)), Some((identity, directory)));
+        let Some((identity, directory)) = DirectoryOwner::parse(text) else { return };
+        assert_eq!(DirectoryOwner::parse(&identity.text(directory)), Some((identity, directory)));
     });
 }

@@ -15,7 +15,7 @@ use crate::bootstrap::founding;
 use crate::id::{DirectoryId, RaftId};
 use crate::message::{Addresses, Configuration, ConfigurationChange, ConfigurationStep, Founder, Member};
 use crate::record;
-use crate::storage::Identity;
+use crate::storage::DirectoryOwner;
 
 /// A machine whose state is the last command.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -131,9 +131,12 @@ fn state_of_a_replica_is_read_and_written_as_its_golden_bytes() {
 #[test]
 fn identity_of_a_directory_is_read_and_written_as_its_golden_text() {
     let golden = "default\ndc-a\n0000000000000007\n0102030405060708090a0b0c0d0e0f10\n";
-    let identity =
-        Identity { cluster: "default".to_owned(), group: "dc-a".to_owned(), node: NodeId::new(7).unwrap() };
+    let identity = DirectoryOwner {
+        cluster: "default".to_owned(),
+        group: "dc-a".to_owned(),
+        node: NodeId::new(7).unwrap(),
+    };
     let directory = DirectoryId(std::array::from_fn(|place| place as u8 + 1));
     assert_eq!(identity.text(directory), golden);
-    assert_eq!(Identity::parse(golden), Some((identity, directory)));
+    assert_eq!(DirectoryOwner::parse(golden), Some((identity, directory)));
 }

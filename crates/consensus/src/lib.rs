@@ -67,14 +67,14 @@ mod split;
 pub mod storage;
 mod token;
 
-pub use action::{Action, Applied, Event, Halt, ProposeError, Role, TransferCause};
+pub use action::{Action, Applied, Event, Halt, ProposeError, RaftRole, TransferCause};
 pub use apply::{Effects, HASHES_MAX, Machine, Outdated, RestoreError, StateHash, StateView};
 pub use blob::{BLOB_BYTES_MAX, BlobId, Placement};
 pub use bootstrap::{
     Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Founding, PeerState, REPORT_AGE_MAX, Report,
     WaitReason, founding,
 };
-pub use check::Refusal;
+pub use check::MessageRefusal;
 pub use config::{
     APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, Backlog, COMMAND_BYTES_MAX, Config, ConfigError,
     LEADER_PRIORITY_MAX, PROPOSALS_MAX, READS_MAX, UNCOMMITTED_BYTES_MAX,

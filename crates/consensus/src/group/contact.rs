@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hyperscale_types::{NodeId, Now};
 
-use crate::check::Refusal;
+use crate::check::MessageRefusal;
 use crate::id::RaftId;
 use crate::message::{Configuration, Member};
 use crate::roster::Roster;
@@ -24,7 +24,7 @@ pub(super) struct Contacts {
     lacking: BTreeSet<RaftId>,
     snapshots: BTreeMap<RaftId, Now>,
     vouched: BTreeMap<RaftId, NodeId>,
-    refused: BTreeMap<Refusal, u64>,
+    refused: BTreeMap<MessageRefusal, u64>,
 }
 
 impl Contacts {
@@ -89,12 +89,12 @@ impl Contacts {
     }
 
     /// A message was refused.
-    pub(super) fn count_refusal(&mut self, refusal: Refusal) {
+    pub(super) fn count_refusal(&mut self, refusal: MessageRefusal) {
         *self.refused.entry(refusal).or_default() += 1;
     }
 
     /// How many messages were refused, by reason.
-    pub(super) fn refused(&self) -> &BTreeMap<Refusal, u64> {
+    pub(super) fn refused(&self) -> &BTreeMap<MessageRefusal, u64> {
         &self.refused
     }
 

@@ -10,7 +10,7 @@
 use hyperscale_types::{NodeId, Now};
 
 use super::RaftGroup;
-use crate::action::{Event, ProposeError, Role};
+use crate::action::{Event, ProposeError, RaftRole};
 use crate::apply::Machine;
 use crate::config::{COMMAND_BYTES_MAX, UNCOMMITTED_BYTES_MAX};
 use crate::convert;
@@ -141,7 +141,7 @@ impl<M: Machine> RaftGroup<M> {
     /// Who hands over to a voter that it was about to remove makes it the leader of its own removal. raft-rs would let it lead
     /// on and panic with the next answer; a candidate would when it wins. Those who stay elect another one.
     fn step_down_if_removed(&mut self) {
-        if !self.configuration.contains(self.id) && self.role() != Role::Follower {
+        if !self.configuration.contains(self.id) && self.role() != RaftRole::Follower {
             let term = self.term();
             self.raft.raft.become_follower(term, raft::INVALID_ID);
         }

@@ -53,10 +53,10 @@ use bytes::Bytes;
 use hyperscale_types::{NodeId, Now};
 use raft::{RawNode, StateRole, eraftpb};
 
-use crate::action::{Action, Event, Halt, ProposeError, Role};
+use crate::action::{Action, Event, Halt, ProposeError, RaftRole};
 use crate::apply::{Applier, Machine, Outdated, RestoreError, StateHash};
 use crate::blob::BlobId;
-use crate::check::Refusal;
+use crate::check::MessageRefusal;
 use crate::config::{APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, Config, ConfigError, UNCOMMITTED_BYTES_MAX};
 use crate::flap::Damper;
 use crate::health::Health;
@@ -85,7 +85,7 @@ pub trait LogGroup {
     fn propose(&mut self, now: Now, proposal: ProposalId, command: Bytes) -> Result<(), ProposeError>;
 
     /// Takes a message that came from this node, as the host has authenticated it.
-    fn step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), Refusal>;
+    fn step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), MessageRefusal>;
 
     /// Lets time pass. To be called at [`LogGroup::next_tick`].
     fn tick(&mut self, now: Now);
@@ -227,17 +227,17 @@ impl<M: Machine> RaftGroup<M> {
     }
 
     /// What it is.
-    pub fn role(&self) -> Role {
+    pub fn role(&self) -> RaftRole {
         match self.raft.raft.state {
-            StateRole::Follower => Role::Follower,
-            StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
-            StateRole::Leader => Role::Leader,
+            StateRole::Follower => RaftRole::Follower,
+            StateRole::Candidate | StateRole::PreCandidate => RaftRole::Candidate,
+            StateRole::Leader => RaftRole::Leader,
         }
     }
 
     /// Whether it leads.
     pub fn is_leader(&self) -> bool {
-        self.role() == Role::Leader
+        self.role() == RaftRole::Leader
     }
 
     /// Whether it leads and has committed an entry of its term, so that it knows all that was decided.
@@ -344,7 +344,7 @@ impl<M: Machine> LogGroup for RaftGroup<M> {
         self.on_propose(now, proposal, command)
     }
 
-    fn step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), Refusal> {
+    fn step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), MessageRefusal> {
         self.on_step(now, sender, message)
     }
 

@@ -7,15 +7,20 @@ use hyperscale_types::{NodeId, Now};
 use super::RaftGroup;
 use crate::action::{Event, Halt};
 use crate::apply::{Machine, StateHash};
-use crate::check::{Refusal, View};
+use crate::check::{MessageRefusal, View};
 use crate::convert;
 use crate::id::RaftId;
 use crate::message::{Member, Message, MessageKind, StateProof};
 
 impl<M: Machine> RaftGroup<M> {
-    pub(super) fn on_step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), Refusal> {
+    pub(super) fn on_step(
+        &mut self,
+        now: Now,
+        sender: NodeId,
+        message: Message,
+    ) -> Result<(), MessageRefusal> {
         if self.state.halt.is_some() {
-            return Err(Refusal::Halted);
+            return Err(MessageRefusal::Halted);
         }
         if let Err(refusal) = self.view().check(sender, &message) {
             self.events.push(Event::Refused { from: message.from, refusal });
@@ -57,9 +62,9 @@ impl<M: Machine> RaftGroup<M> {
 
     /// A leader commits to a follower what that follower acknowledged: a commit beyond the log proves that this disk lost it.
     /// Votes and acknowledgements of such a replica are worth nothing. Only a member of the present term is believed.
-    fn halt_if_lost(&mut self, refusal: Refusal, message: &Message) {
+    fn halt_if_lost(&mut self, refusal: MessageRefusal, message: &Message) {
         let is_believed = self.configuration.contains(message.from) && message.term >= self.term();
-        if refusal == Refusal::CommitBeyondLog && is_believed {
+        if refusal == MessageRefusal::CommitBeyondLog && is_believed {
             self.halt(Halt::LostEntries { committed: message.commit, last: self.last_index() });
         }
     }
@@ -117,7 +122,7 @@ impl<M: Machine> RaftGroup<M> {
     }
 
     /// Messages that were refused, by reason.
-    pub fn refused(&self) -> &BTreeMap<Refusal, u64> {
+    pub fn refused(&self) -> &BTreeMap<MessageRefusal, u64> {
         self.contacts.refused()
     }
 

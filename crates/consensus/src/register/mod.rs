@@ -92,7 +92,7 @@ pub use limits::{
     WORKFLOWS_MAX,
 };
 pub use options::{JobOptions, OnIsolation, OnWorkerLoss, RETAIN, Split};
-pub use outcome::{Outcome, Refusal};
+pub use outcome::{CommandRefusal, Outcome};
 pub use part::{Part, PartState};
 pub use retention::Retention;
 pub use time::{Clocks, Elapsed};

@@ -31,7 +31,7 @@ pub enum Outcome {
     /// It was done before; nothing changed.
     Repeated,
     /// Nothing changed.
-    Refused(Refusal),
+    Refused(CommandRefusal),
 }
 
 impl Outcome {
@@ -50,7 +50,7 @@ impl Outcome {
 
 /// Why a command changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum CommandRefusal {
     /// The bytes are not a command this version knows.
     #[error("not a command this version knows: {reason}")]
     Unreadable {

@@ -14,7 +14,7 @@ use super::{CallId, Input, Options, Output, ReplicaMessage, Reply, Request, Wire
 use crate::action::{Action, Applied, ProposeError};
 use crate::apply::Machine;
 use crate::bootstrap::{FOUNDERS_MAX, PeerState, Report};
-use crate::check::Refusal;
+use crate::check::MessageRefusal;
 use crate::group::{LogGroup, RaftGroup};
 use crate::id::{DirectoryId, ProposalId, RaftId, ReadId};
 use crate::message::{Message, MessageKind};
@@ -162,7 +162,7 @@ where
     /// What is refused is told as an event. Of a sender that is newer than this log the members may know; then it is
     /// listened to when it speaks again.
     fn raft_message(&mut self, now: Now, from: NodeId, message: Message, out: &mut Outputs<M>) {
-        if self.group.step(now, from, message) == Err(Refusal::NeverMember) {
+        if self.group.step(now, from, message) == Err(MessageRefusal::NeverMember) {
             self.inquire(now, out);
         }
     }

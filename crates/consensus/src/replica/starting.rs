@@ -162,10 +162,8 @@ impl<M> Starting<M> {
             Input::PeerReached(peer) if peer == options.node => {
                 return Wish::Fail(BootstrapError::SamePeerTwice);
             }
-            Input::PeerReached(peer) if self.reached.len() < FOUNDERS_MAX => {
-                if self.reached.insert(peer) {
-                    out.push(query(peer, options));
-                }
+            Input::PeerReached(peer) if self.reached.len() < FOUNDERS_MAX && self.reached.insert(peer) => {
+                out.push(query(peer, options));
             }
             Input::Timer => {
                 self.ask_at = now.plus(ASK_AGAIN);

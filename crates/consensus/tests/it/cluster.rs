@@ -9,7 +9,7 @@ use bytes::Bytes;
 use hyperscale_consensus::storage::{LogStorage, MemoryDisk};
 use hyperscale_consensus::{
     Action, Addresses, Applied, Config, DirectoryId, Effects, Event, Founder, LogGroup, Machine, Member,
-    Message, MessageKind, Outdated, ProposalId, ProposeError, RaftGroup, RaftId, ReadId, Refusal,
+    Message, MessageKind, MessageRefusal, Outdated, ProposalId, ProposeError, RaftGroup, RaftId, ReadId,
     RestoreError, founding,
 };
 use hyperscale_types::{NodeId, Now};
@@ -219,7 +219,7 @@ impl Cluster {
     }
 
     /// Lets a replica take a message as if it came from the node of whom it says it is from.
-    pub(crate) fn step(&mut self, to: RaftId, message: Message) -> Result<(), Refusal> {
+    pub(crate) fn step(&mut self, to: RaftId, message: Message) -> Result<(), MessageRefusal> {
         let (now, sender) = (self.now, self.node_of(message.from));
         self.group(to).step(now, sender, message)
     }

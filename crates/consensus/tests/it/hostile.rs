@@ -5,7 +5,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use hyperscale_consensus::{
     Configuration, ConfigurationChange, ConfigurationStep, DirectoryId, Entry, EntryBody, Member, Message,
-    MessageKind, RaftId, Refusal, Snapshot, StateHash, StateProof,
+    MessageKind, MessageRefusal, RaftId, Snapshot, StateHash, StateProof,
 };
 use hyperscale_types::NodeId;
 
@@ -139,7 +139,7 @@ fn message_without_a_term_is_refused() {
     for kind in KINDS {
         // raft-rs takes a message without a term for one of its own and does not compare terms at all.
         let refused = cluster.step(follower, message(kind, leader, follower, 0));
-        assert_eq!(refused, Err(Refusal::BadNumber), "{kind:?}");
+        assert_eq!(refused, Err(MessageRefusal::BadNumber), "{kind:?}");
         cluster.work(follower);
     }
     assert_eq!(cluster.group(follower).term(), term);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyperscale_consensus::storage::MemoryDisk;
 use hyperscale_consensus::{
     COMMAND_BYTES_MAX, Change, ChangeError, Config, Event, LogGroup, MessageKind, ProposalId, ProposeError,
-    RaftId, Role, TransferError,
+    RaftId, RaftRole, TransferError,
 };
 use hyperscale_types::NodeId;
 
@@ -190,9 +190,9 @@ fn voter_that_is_made_leader_of_its_own_removal_steps_down() {
     for _ in 0..250 {
         cluster.run(cluster.config.tick);
         let is_member = cluster.group(gone).configuration().contains(gone);
-        assert!(is_member || cluster.group(gone).role() == Role::Follower, "it does not lead on");
+        assert!(is_member || cluster.group(gone).role() == RaftRole::Follower, "it does not lead on");
     }
-    let led = |event: &Event| matches!(event, Event::LeaderChanged { role: Role::Leader, .. });
+    let led = |event: &Event| matches!(event, Event::LeaderChanged { role: RaftRole::Leader, .. });
     assert!(cluster.has_event(gone, led), "it led for a moment");
     let next = cluster.elect_other(Some(gone));
     assert!(!cluster.group(next).configuration().contains(gone));

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fastrand::Rng;
 use hyperscale_types::{NodeId, Now};
 
-pub use myself::Identity;
+pub use myself::LocalNode;
 pub use view::{MemberView, Sizes};
 
 use crate::alarm::Alarm;
@@ -120,7 +120,7 @@ impl Turn<'_> {
 
 impl Swim {
     /// A node that knows nobody yet. Until it is told to join it hears nobody and says nothing.
-    pub fn new(config: Config, identity: Identity, seed: u64) -> Result<Self, ConfigError> {
+    pub fn new(config: Config, identity: LocalNode, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let (member_updates, worker_updates) = config.updates_max();
         let prober = Prober {

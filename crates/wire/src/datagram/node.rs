@@ -5,7 +5,7 @@ use std::fmt;
 use aws_lc_rs::aead;
 use hyperscale_types::{NodeId, Now, Role};
 
-use super::header::{DATAGRAM_PAYLOAD_MAX, HEADER, Header, Kind, TAG};
+use super::header::{DATAGRAM_PAYLOAD_MAX, DatagramKind, HEADER, Header, TAG};
 use super::pairs::Pairs;
 use super::replay::ReplayWindow;
 use super::{BootId, DatagramError, PayloadTooLarge, Received};
@@ -159,7 +159,7 @@ impl Datagrams {
             return Err(PayloadTooLarge(payload.len()));
         }
         let choice = self.secret_of(to).unwrap_or_else(|| self.guess(to));
-        self.put(Kind::Data, Some(to), choice, payload, out);
+        self.put(DatagramKind::Data, Some(to), choice, payload, out);
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl Datagrams {
     /// Appends a datagram for whoever is at an address: it makes that node send a challenge, whose answer makes us known
     /// to it and which tells who it is.
     pub fn hail(&mut self, choice: SecretChoice, out: &mut Vec<u8>) {
-        self.put(Kind::Hail, None, choice, &[], out);
+        self.put(DatagramKind::Hail, None, choice, &[], out);
     }
 
     /// Takes a datagram. The caller sends a [`Received::Reply`] back to where it came from.
@@ -221,10 +221,10 @@ impl Datagrams {
         entropy: &mut dyn Entropy,
     ) -> Result<Received, DatagramError> {
         match open.header.kind {
-            Kind::Data => self.data(now, open, entropy),
-            Kind::Challenge => self.answer(&open),
-            Kind::Answer => self.confirm(now, open),
-            Kind::Hail => Ok(self.challenge(now, open, entropy)),
+            DatagramKind::Data => self.data(now, open, entropy),
+            DatagramKind::Challenge => self.answer(&open),
+            DatagramKind::Answer => self.confirm(now, open),
+            DatagramKind::Hail => Ok(self.challenge(now, open, entropy)),
         }
     }
 
@@ -269,7 +269,7 @@ impl Datagrams {
             repeated: now,
             held: None,
         });
-        if header.kind == Kind::Data
+        if header.kind == DatagramKind::Data
             && pending.held.as_ref().is_none_or(|(counter, _)| *counter < header.counter)
         {
             pending.held = Some((header.counter, data));
@@ -283,7 +283,7 @@ impl Datagrams {
         if evicted {
             self.counters.refuse(Refusal::ChallengesFull);
         }
-        self.reply(Kind::Challenge, header.sender, secret, &payload)
+        self.reply(DatagramKind::Challenge, header.sender, secret, &payload)
     }
 
     /// Answers a challenge, which proves that this boot is alive now.
@@ -292,7 +292,7 @@ impl Datagrams {
         if boot != self.boot.0 {
             return Err(DatagramError::MisdirectedChallenge);
         }
-        Ok(self.reply(Kind::Answer, open.header.sender, open.secret, nonce))
+        Ok(self.reply(DatagramKind::Answer, open.header.sender, open.secret, nonce))
     }
 
     /// Takes the answer to a challenge. An answer that somebody kept back proves nothing: the boot may have ended since.
@@ -333,7 +333,7 @@ impl Datagrams {
         self.challenged.remove_range(every_boot);
     }
 
-    fn reply(&mut self, kind: Kind, to: NodeId, choice: SecretChoice, payload: &[u8]) -> Received {
+    fn reply(&mut self, kind: DatagramKind, to: NodeId, choice: SecretChoice, payload: &[u8]) -> Received {
         let mut datagram = Vec::new();
         self.put(kind, Some(to), choice, payload, &mut datagram);
         Received::Reply { to, datagram }
@@ -341,7 +341,7 @@ impl Datagrams {
 
     pub(super) fn put(
         &mut self,
-        kind: Kind,
+        kind: DatagramKind,
         to: Option<NodeId>,
         choice: SecretChoice,
         payload: &[u8],
@@ -368,7 +368,7 @@ impl Datagrams {
         if header.sender == self.me {
             return Err(DatagramError::Forged);
         }
-        let to = (header.kind != Kind::Hail).then_some(self.me);
+        let to = (header.kind != DatagramKind::Hail).then_some(self.me);
         let try_open = |key: &aead::LessSafeKey| {
             let (body, tag) = sealed.split_at(sealed.len() - TAG);
             let mut data = vec![0; body.len()];

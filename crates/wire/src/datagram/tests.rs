@@ -454,8 +454,8 @@ fn worker_with_the_shared_secret_cannot_seal_as_a_manager_that_proved_itself() {
     met(&mut manager, Role::Manager, &mut other, Role::Manager);
     assert_eq!(proven(Ok(introduce(&mut manager, &mut other))), Ok(Some(Role::Manager)));
     // A worker knows the shared secret, the manager's id and, from any datagram, its boot.
-    let mut forger = node(1, 1);
-    let forged = sealed(&mut forger, 2, b"I lead");
+    let mut worker = node(1, 1);
+    let forged = sealed(&mut worker, 2, b"I lead");
     assert_eq!(open(&mut other, &forged), Err(DatagramError::Forged));
     let second = sealed(&mut manager, 2, b"second");
     assert_eq!(proven(open(&mut other, &second)), Ok(Some(Role::Manager)));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bootstrap::{PeerState, Report};
-use crate::check::Refusal;
+use crate::check::MessageRefusal;
 use crate::message::{Member, Message, MessageKind, Snapshot};
 
 #[test]
@@ -35,7 +35,7 @@ fn replica_asks_the_members_it_knows_who_a_newer_sender_is_and_refuses_it_until_
     };
     let refused = |net: &Net| {
         let refused = net.replicas[&follower].0.group().unwrap().refused();
-        refused.get(&Refusal::NeverMember).copied().unwrap_or(0)
+        refused.get(&MessageRefusal::NeverMember).copied().unwrap_or(0)
     };
     net.input(follower, Input::Message { from: node(9), message: vote(9) });
     assert_eq!(refused(&net), 1);
@@ -57,7 +57,7 @@ fn replica_asks_the_members_it_knows_who_a_newer_sender_is_and_refuses_it_until_
     assert_eq!(net.replicas[&follower].0.group().unwrap().term(), term);
     net.input(follower, told(leader));
     net.input(follower, Input::Message { from: node(8), message: vote(9) });
-    assert_eq!(net.replicas[&follower].0.group().unwrap().refused()[&Refusal::Impersonated], 1);
+    assert_eq!(net.replicas[&follower].0.group().unwrap().refused()[&MessageRefusal::Impersonated], 1);
     net.input(follower, Input::Message { from: node(9), message: vote(9) });
     assert_eq!(refused(&net), 3, "a member vouches for it");
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyperscale_consensus::register::{Body, Command, Outcome};
 use hyperscale_consensus::replica::{CallId, Input, Output, ReplicaMessage, Reply, Request, StartError};
 use hyperscale_consensus::{
-    Applied, BlobId, Configuration, Event, Halt, OpenError, RaftId, ReadId, Role, Snapshot, SnapshotJob,
+    Applied, BlobId, Configuration, Event, Halt, OpenError, RaftId, RaftRole, ReadId, Snapshot, SnapshotJob,
 };
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
@@ -323,7 +323,7 @@ impl World {
     fn show_event(&mut self, index: usize, manager: &ManagerDriver, event: &Event) {
         self.recorder.note(self.kernel.now(), index, || format!("► {event:?}"));
         match event {
-            Event::LeaderChanged { term, role: Role::Leader, .. } => {
+            Event::LeaderChanged { term, role: RaftRole::Leader, .. } => {
                 self.show_log(index, Logged::Leads { term: *term, id: manager.group().id() });
             }
             Event::Promoting { id, index: entry } => {

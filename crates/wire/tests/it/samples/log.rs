@@ -61,6 +61,7 @@ pub(super) fn outcome() -> Bytes {
         job_id: bytes(JOB),
         is_repeat: true,
         refusal: "stale_token".into(),
+        message: "only 3 cores are free".into(),
     };
     outcome.encode_to_vec().into()
 }
