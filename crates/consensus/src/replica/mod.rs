@@ -34,10 +34,13 @@
 //!
 //! It must never touch a disk, a socket or a clock, nor reply twice to a call.
 
+mod blob_pass;
 mod blobs;
 mod calls;
 mod io;
 mod outcome;
+mod peers;
+mod requests;
 mod running;
 mod sealed;
 mod starting;
