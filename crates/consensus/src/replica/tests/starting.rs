@@ -102,7 +102,7 @@ fn founder_that_lost_its_disk_after_all_acknowledged_does_not_win_a_quorum_for_a
     }
     let out = handle(&mut third, fresh);
     assert_eq!(written(&out).len(), 1);
-    handle(&mut third, Input::Persisted(Ticket(0)));
+    assert!(!is_opened(&handle(&mut third, Input::Persisted(Ticket(0)))));
     // Those who founded with the directory that is gone keep to it, and so it never opens.
     for state in [PeerState::Acknowledged(members(3)), PeerState::Empty] {
         assert!(!is_opened(&handle(&mut third, report(1, state))));
