@@ -77,7 +77,7 @@ pub use bootstrap::{
 pub use check::MessageRefusal;
 pub use config::{
     APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, Backlog, COMMAND_BYTES_MAX, Config, ConfigError,
-    LEADER_PRIORITY_MAX, PROPOSALS_MAX, READS_MAX, UNCOMMITTED_BYTES_MAX,
+    LEADER_PRIORITY_MAX, PROPOSALS_MAX, Promotion, READS_MAX, UNCOMMITTED_BYTES_MAX,
 };
 pub use flap::GAP_MAX;
 pub use group::{Change, LogGroup, OpenError, RaftGroup, SnapshotJob, TransferError, VOUCHED_MAX};

@@ -12,7 +12,7 @@ use hyperscale_types::{NodeId, Now};
 use super::RaftGroup;
 use crate::action::{Event, ProposeError, RaftRole};
 use crate::apply::Machine;
-use crate::config::{COMMAND_BYTES_MAX, UNCOMMITTED_BYTES_MAX};
+use crate::config::{COMMAND_BYTES_MAX, Promotion, UNCOMMITTED_BYTES_MAX};
 use crate::convert;
 use crate::id::{DirectoryId, ProposalId, RaftId};
 use crate::learner::Standing;
@@ -110,7 +110,7 @@ impl<M: Machine> RaftGroup<M> {
             let has_blobs = !self.contacts.lacks_blobs(*id);
             Some(Standing { id: *id, lag, is_heard, has_blobs })
         });
-        let (lag_max, stable) = (self.config.learner_lag_max, self.config.learner_stable);
+        let Promotion { lag_max, stable } = self.config.promotion;
         let Some(id) = self.promotions.observe(now, learners, lag_max, stable) else { return };
         let change = ConfigurationChange { steps: vec![ConfigurationStep::AddVoter(id)], member: None };
         if self.propose_change(now, None, &change).is_ok() {

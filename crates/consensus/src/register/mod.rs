@@ -91,7 +91,7 @@ pub use limits::{
     OPEN_BYTES_MAX, OPTIONS_BYTES_MAX, PARTS_MAX, REGISTER_BYTES_MAX, SEGMENTS_MAX, Sizes, WORKERS_MAX,
     WORKFLOWS_MAX,
 };
-pub use options::{JobOptions, OnIsolation, OnWorkerLoss, RETAIN, Split};
+pub use options::{JobOptions, OnIsolation, OnWorkerLoss, RETAIN, Routing, Split};
 pub use outcome::{CommandRefusal, Outcome};
 pub use part::{Part, PartState};
 pub use retention::Retention;

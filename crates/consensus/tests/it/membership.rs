@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_consensus::storage::MemoryDisk;
 use hyperscale_consensus::{
-    COMMAND_BYTES_MAX, Change, ChangeError, Config, Event, LogGroup, MessageKind, ProposalId, ProposeError,
-    RaftId, RaftRole, TransferError,
+    COMMAND_BYTES_MAX, Change, ChangeError, Config, Event, LogGroup, MessageKind, Promotion, ProposalId,
+    ProposeError, RaftId, RaftRole, TransferError,
 };
 use hyperscale_types::NodeId;
 
@@ -72,7 +72,7 @@ fn learner_whose_snapshot_is_lost_is_not_promoted_however_short_the_log_is() {
     cluster.add(id(4), MemoryDisk::default());
     cluster.lost = Some(MessageKind::Snapshot);
     cluster.run_seconds(60);
-    assert!(cluster.group(leader).last_index() < Config::lan().learner_lag_max);
+    assert!(cluster.group(leader).last_index() < Config::lan().promotion.lag_max);
     assert_eq!(cluster.group(id(4)).last_index(), 0, "it hears heartbeats and has nothing");
     assert_eq!(cluster.group(leader).configuration().learners, [id(4)]);
     cluster.lost = None;
@@ -214,7 +214,8 @@ fn last_voter_stays_and_hands_over_to_nobody() {
 
 #[test]
 fn single_voter_grows_to_three() {
-    let mut cluster = Cluster::with(1, Config { learner_stable: Duration::from_secs(1), ..Config::lan() });
+    let promotion = Promotion { stable: Duration::from_secs(1), ..Config::lan().promotion };
+    let mut cluster = Cluster::with(1, Config { promotion, ..Config::lan() });
     let leader = cluster.elect();
     for number in [2, 3] {
         add(&mut cluster, leader, number, number as u8).unwrap();

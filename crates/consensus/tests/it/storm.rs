@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fastrand::Rng;
 use hyperscale_consensus::storage::{Loss, MemoryDisk};
-use hyperscale_consensus::{Change, Config, LogGroup, ProposalId, RaftId, Roster, StateHash};
+use hyperscale_consensus::{Change, Config, LogGroup, Promotion, ProposalId, RaftId, Roster, StateHash};
 use hyperscale_types::NodeId;
 
 use crate::cluster::{Cluster, addresses, directory};
@@ -53,7 +53,7 @@ pub(crate) fn storm(seed: u64, adjust: impl FnOnce(&mut Config)) -> Roster {
         seed,
         snapshot_entries: 40,
         trailing_entries: 10,
-        learner_stable: Duration::from_secs(2),
+        promotion: Promotion { stable: Duration::from_secs(2), ..Config::lan().promotion },
         ..Config::lan()
     };
     adjust(&mut config);

@@ -22,7 +22,7 @@ use super::end::{End, EndError, EndStatus};
 use super::ended::{Chunk, Ended};
 use super::job::{Job, JobEnd};
 use super::jobs::Jobs;
-use super::options::{JobOptions, OnIsolation, OnWorkerLoss, Split};
+use super::options::{JobOptions, OnIsolation, OnWorkerLoss, Routing, Split};
 use super::part::{Part, PartState};
 use super::weight::Tally;
 use super::worker::{FormerGrant, Promises, Worker};
@@ -172,9 +172,10 @@ macro_rules! fields {
 
 fields! {
     JobOptions {
-        on_isolation, on_worker_loss, timeout_ms, queue_timeout_ms, max_retries, retry_budget, spread, datacenters,
-        datacenter_count, prefer, fallback, datacenter_retries, split, callback, priority, retain_ms, share_ppm,
+        on_isolation, on_worker_loss, timeout_ms, queue_timeout_ms, max_retries, retry_budget, spread, routing,
+        callback, priority, retain_ms, share_ppm,
     }
+    Routing { datacenters, datacenter_count, prefer, fallback, datacenter_retries, split }
     Origin { datacenter, part, gate_token }
     JobEnd { how, index }
     End { status, result, error }

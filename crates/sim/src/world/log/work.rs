@@ -328,7 +328,7 @@ impl World {
             }
             Event::Promoting { id, index: entry } => {
                 let (entry, last) = (*entry, self.last_on_disk(index, manager, *id));
-                let allowed = self.log.as_ref().map_or(0, |log| log.setup.config.learner_lag_max);
+                let allowed = self.log.as_ref().map_or(0, |log| log.setup.config.promotion.lag_max);
                 self.show_log(index, Logged::Promotes { id: *id, entry, last, allowed });
             }
             // Nothing is wrong with a build that stops because it is too old.
