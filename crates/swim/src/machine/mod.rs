@@ -64,8 +64,6 @@ pub struct Swim {
     alarms: Alarms,
     audit: AuditRing,
     counters: Counters,
-    /// For drawing members without allocating.
-    picks: Vec<Slot>,
 }
 
 /// What this node is probing.
@@ -89,6 +87,8 @@ struct Prober {
     /// Those given up as never reached.
     astray: Astray,
     relays: Relays,
+    /// For drawing members without allocating.
+    picks: Vec<Slot>,
 }
 
 /// One pending timer per kind.
@@ -135,6 +135,7 @@ impl Swim {
             met: None,
             astray: Astray::default(),
             relays: Relays::default(),
+            picks: Vec::new(),
         };
         Ok(Self {
             rng: Rng::with_seed(seed),
@@ -151,7 +152,6 @@ impl Swim {
             alarms: Alarms::default(),
             audit: AuditRing::new(config.limits.audit),
             counters: Counters::default(),
-            picks: Vec::new(),
             config,
         })
     }
