@@ -8,7 +8,7 @@ use hyperscale_swim::{Datagram, Message, Sender};
 use hyperscale_types::{NodeId, Role};
 use hyperscale_wire::counters::Counters;
 use hyperscale_wire::kind::Envelope;
-use hyperscale_wire::messages::{Ack, Gossip, Nack, PingReq, Probe, XAck, XProbe, gossip};
+use hyperscale_wire::messages::{self, Ack, Gossip, Nack, PingReq, Probe, XAck, XProbe, gossip};
 use hyperscale_wire::speak::permit;
 use prost::Message as _;
 
@@ -17,11 +17,11 @@ use crate::state::{aggregate, aggregate_out, embedded, embedded_out};
 use crate::update::{members, members_out, sender, sender_out, workers, workers_out};
 use crate::{Unreadable, Versions};
 
-/// What a datagram said.
+/// What a datagram or a stream said.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Heard {
+pub enum Heard<M = Datagram> {
     /// Something for the membership core.
-    Member(Datagram),
+    Member(M),
     /// Something for the federation core, and the role in which it was said.
     Cross(CrossMessage, Role),
 }
@@ -55,26 +55,41 @@ pub fn encode(datagram: &Datagram, versions: Versions) -> Vec<u8> {
 
 /// The bytes of a datagram between clusters, to be sealed. `role` is what its sender is.
 pub fn encode_cross(message: &CrossMessage, role: Role, versions: Versions) -> Vec<u8> {
-    let CrossSender { cluster, node, addr, boot, incarnation } = &message.from;
-    let peer = hyperscale_swim::Peer { node: *node, addr: *addr, role };
-    let cluster = cluster.0.as_ref().to_owned();
-    let body = match &message.body {
-        CrossBody::XProbe { seq, target } => {
-            gossip::Body::Xprobe(XProbe { sequence: *seq, cluster, target: target.map_or(0, NodeId::get) })
-        }
-        CrossBody::XAck { seq, aggregate } => gossip::Body::Xack(XAck {
-            sequence: *seq,
-            cluster,
-            aggregate: aggregate.as_deref().map(aggregate_out),
-        }),
+    let (from, body) = cross_out(message, role);
+    let body = match body {
+        CrossOut::Probe(probe) => gossip::Body::Xprobe(probe),
+        CrossOut::Ack(ack) => gossip::Body::Xack(ack),
     };
     let message = Gossip {
         version: Some(versions.to_message()),
-        from: Some(sender_out(&Sender { peer, boot: *boot, incarnation: *incarnation })),
+        from: Some(from),
         body: Some(body),
         ..Gossip::default()
     };
     message.encode_to_vec()
+}
+
+/// A probe between clusters, or its answer, on its way out: the same in datagrams and on streams.
+pub(crate) enum CrossOut {
+    Probe(XProbe),
+    Ack(XAck),
+}
+
+pub(crate) fn cross_out(message: &CrossMessage, role: Role) -> (messages::Sender, CrossOut) {
+    let CrossSender { cluster, node, addr, boot, incarnation } = &message.from;
+    let peer = hyperscale_swim::Peer { node: *node, addr: *addr, role };
+    let from = sender_out(&Sender { peer, boot: *boot, incarnation: *incarnation });
+    let cluster = cluster.0.as_ref().to_owned();
+    let body = match &message.body {
+        CrossBody::XProbe { seq, target } => {
+            CrossOut::Probe(XProbe { sequence: *seq, cluster, target: target.map_or(0, NodeId::get) })
+        }
+        CrossBody::XAck { seq, aggregate } => {
+            let aggregate = aggregate.as_deref().map(aggregate_out);
+            CrossOut::Ack(XAck { sequence: *seq, cluster, aggregate })
+        }
+    };
+    (from, body)
 }
 
 /// Who sealed a datagram.
@@ -82,7 +97,8 @@ pub fn encode_cross(message: &CrossMessage, role: Role, versions: Versions) -> V
 pub struct SealedBy {
     /// The node whose key it was sealed with.
     pub node: NodeId,
-    /// The role that its certificate proves, where there are certificates: it speaks in no other one.
+    /// The role that its certificate proves, where there are certificates: it speaks in no other one. Comes with what
+    /// [`Datagrams::open`](hyperscale_wire::datagram::Datagrams::open) delivers.
     pub proven: Option<Role>,
 }
 
@@ -153,17 +169,17 @@ fn read(payload: &[u8], sealed_by: SealedBy, ours: Role, versions: Versions) -> 
     }))
 }
 
-fn xprobe(from: Sender, probe: XProbe) -> Result<Heard, Unreadable> {
+pub(crate) fn xprobe<M>(from: Sender, probe: XProbe) -> Result<Heard<M>, Unreadable> {
     let body = CrossBody::XProbe { seq: probe.sequence, target: NodeId::new(probe.target) };
     cross(from, probe.cluster, body)
 }
 
-fn xack(from: Sender, ack: XAck) -> Result<Heard, Unreadable> {
+pub(crate) fn xack<M>(from: Sender, ack: XAck) -> Result<Heard<M>, Unreadable> {
     let aggregate = ack.aggregate.map(aggregate).transpose()?.map(Arc::new);
     cross(from, ack.cluster, CrossBody::XAck { seq: ack.sequence, aggregate })
 }
 
-fn cross(from: Sender, cluster: String, body: CrossBody) -> Result<Heard, Unreadable> {
+fn cross<M>(from: Sender, cluster: String, body: CrossBody) -> Result<Heard<M>, Unreadable> {
     let Sender { peer, boot, incarnation } = from;
     let cluster: String = name("cluster", cluster)?;
     if cluster.is_empty() {

@@ -8,7 +8,7 @@
 //! | module     | core type                                | message                       |
 //! | ---------- | ---------------------------------------- | ----------------------------- |
 //! | [`gossip`] | `swim::Datagram`, federated probes       | `Gossip`, one per datagram    |
-//! | [`stream`] | `swim::StreamMessage`                    | `Membership` in a `Control`   |
+//! | [`stream`] | `swim::StreamMessage`, federated probes  | `Membership` in a `Control`   |
 //! | [`log`]    | `consensus::replica::ReplicaMessage`     | `Control`, or a transfer of `Bulk` |
 //!
 //! A message that names a word of a newer version in a list of updates loses that update only; anywhere else it is

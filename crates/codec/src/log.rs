@@ -4,14 +4,15 @@
 use bytes::Bytes;
 use hyperscale_consensus::replica::ReplicaMessage;
 use hyperscale_consensus::{
-    BlobId, Message, MessageKind, ProposeError, QuorumError, RaftId, Reach, Report, Snapshot, record,
+    BlobId, Message, MessageKind, PeerState, ProposeError, QuorumError, RaftId, Reach, Report, Snapshot,
+    record,
 };
 use hyperscale_types::NodeId;
 use hyperscale_wire::connection::{Incoming, Outgoing};
 use hyperscale_wire::messages::{
-    ApplyResult, BlobData, BlobGet, BlobPut, BlobPutAnswer, BlobRef, BootstrapAnswer, BootstrapQuery, Bulk,
-    Control, Encoding, Error, ErrorCode, ErrorDetails, Propose, Proposed, RaftBatch, RaftSnapshot, ReadIndex,
-    ReadIndexAnswer, SnapshotTransfer, bulk, control,
+    ApplyResult, BlobData, BlobGet, BlobPut, BlobPutAnswer, BlobRef, BootstrapAnswer, BootstrapQuery,
+    BootstrapState, Bulk, Control, Encoding, Error, ErrorCode, ErrorDetails, Propose, Proposed, RaftBatch,
+    RaftSnapshot, ReadIndex, ReadIndexAnswer, SnapshotTransfer, bulk, control,
 };
 
 use crate::Unreadable;
@@ -52,7 +53,7 @@ pub fn to_outgoing(group: &str, message: ReplicaMessage) -> Outgoing {
             (0, false, DEADLINE_MS, control::Body::BootstrapQuery(query))
         }
         ReplicaMessage::BootstrapReport(report) => {
-            (0, true, 0, control::Body::BootstrapAnswer(report_out(report, group)))
+            (0, true, 0, control::Body::BootstrapAnswer(report_out(&report, group)))
         }
         ReplicaMessage::Propose { number, command } => {
             let request_id = Bytes::copy_from_slice(&number.to_be_bytes());
@@ -184,26 +185,37 @@ fn snapshot_in(group: &str, head: SnapshotTransfer, data: Bytes) -> Result<Repli
     Ok(ReplicaMessage::Raft(Box::new(Message::of_snapshot(from, to, head.term, snapshot))))
 }
 
-fn report_out(report: Report, cluster: String) -> BootstrapAnswer {
+fn report_out(report: &Report, cluster: String) -> BootstrapAnswer {
+    let (state, learners) = match &report.state {
+        PeerState::Empty => (BootstrapState::Empty, Vec::new()),
+        PeerState::Acknowledged(_) => (BootstrapState::Acknowledged, Vec::new()),
+        PeerState::Running { learners, .. } => (BootstrapState::Running, learners.clone()),
+    };
     BootstrapAnswer {
-        empty: report.members.is_none(),
-        peers: Vec::new(),
+        state: state.into(),
+        node: Some(record::addresses_out(report.node, report.addresses)),
         directory_id: Bytes::copy_from_slice(&report.directory.0),
         cluster,
-        members: report.members.into_iter().flatten().map(record::member_out).collect(),
-        learners: report.learners.into_iter().map(RaftId::get).collect(),
+        members: report.state.members().iter().copied().map(record::member_out).collect(),
+        learners: learners.into_iter().map(RaftId::get).collect(),
     }
 }
 
 fn report_in(answer: BootstrapAnswer, node: NodeId) -> Result<Report, Unreadable> {
+    let state = answer.state();
     let members = answer.members.into_iter().map(record::member_in).collect::<Result<Vec<_>, _>>()?;
     let learner = |number| RaftId::new(number).ok_or(Unreadable::Missing("learners"));
-    Ok(Report {
-        node,
-        directory: record::directory_in(&answer.directory_id)?,
-        members: (!answer.empty).then_some(members),
-        learners: answer.learners.into_iter().map(learner).collect::<Result<_, _>>()?,
-    })
+    let state = match state {
+        BootstrapState::Empty => PeerState::Empty,
+        BootstrapState::Acknowledged => PeerState::Acknowledged(members),
+        BootstrapState::Running => {
+            let learners = answer.learners.into_iter().map(learner).collect::<Result<_, _>>()?;
+            PeerState::Running { members, learners }
+        }
+        BootstrapState::Unspecified => return Err(Unreadable::Unknown("state")),
+    };
+    let addresses = record::addresses_in(&answer.node.ok_or(Unreadable::Missing("node"))?)?;
+    Ok(Report { node, directory: record::directory_in(&answer.directory_id)?, addresses, state })
 }
 
 fn error_out(error: ProposeError) -> Error {
@@ -222,6 +234,7 @@ fn error_out(error: ProposeError) -> Error {
         // Changes of the configuration are made where the leader is, and never asked for over the wire.
         ProposeError::Change(_) => (ErrorCode::Invalid, None),
         ProposeError::Halted => (ErrorCode::Halted, None),
+        ProposeError::NotStarted => (ErrorCode::NotStarted, None),
     };
     let details = reach.map(|reach| ErrorDetails {
         voters_reachable: u32::try_from(reach.reachable).ok(),
@@ -253,6 +266,7 @@ fn error_in(error: &Error) -> Result<ProposeError, Unreadable> {
         ErrorCode::TooLarge => ProposeError::Size,
         ErrorCode::Replaced => ProposeError::Replaced,
         ErrorCode::Halted => ProposeError::Halted,
+        ErrorCode::NotStarted => ProposeError::NotStarted,
         _ => return Err(Unreadable::Unknown("error.code")),
     })
 }

@@ -1,13 +1,15 @@
-//! What members say over streams: joining, anti-entropy, probes, worker state.
+//! What nodes say over streams: joining, anti-entropy, probes and worker state between members, probes between clusters.
 
+use hyperscale_swim::federation::CrossMessage;
 use hyperscale_swim::{BUCKETS, Digest, StreamBody, StreamMessage};
-use hyperscale_types::NodeId;
+use hyperscale_types::{NodeId, Role};
 use hyperscale_wire::messages::{
     self, Join, MemberDifference, MemberList, Membership, StreamAck, StreamProbe, SyncDigest,
     WorkerDifference, WorkerList, WorkerListRequest, membership,
 };
 
 use crate::Unreadable;
+use crate::gossip::{CrossOut, Heard, cross_out, xack, xprobe};
 use crate::update::{members, members_out, sender, sender_out, worker, worker_out, workers, workers_out};
 
 /// The body of a control message.
@@ -15,11 +17,24 @@ pub fn to_message(message: &StreamMessage) -> Membership {
     Membership { from: Some(sender_out(&message.from)), body: Some(body_out(&message.body)) }
 }
 
+/// The body of a control message between clusters. `role` is what its sender is.
+pub fn cross_to_message(message: &CrossMessage, role: Role) -> Membership {
+    let (from, body) = cross_out(message, role);
+    let body = match body {
+        CrossOut::Probe(probe) => membership::Body::Xprobe(probe),
+        CrossOut::Ack(ack) => membership::Body::Xack(ack),
+    };
+    Membership { from: Some(from), body: Some(body) }
+}
+
 /// Reads the body of a control message that came from `sent_by`.
-pub fn from_message(message: Membership, sent_by: NodeId) -> Result<StreamMessage, Unreadable> {
+pub fn from_message(message: Membership, sent_by: NodeId) -> Result<Heard<StreamMessage>, Unreadable> {
     let from = sender(message.from, sent_by)?;
-    let body = body(message.body.ok_or(Unreadable::Unknown("body"))?)?;
-    Ok(StreamMessage { from, body })
+    match message.body.ok_or(Unreadable::Unknown("body"))? {
+        membership::Body::Xprobe(probe) => xprobe(from, probe),
+        membership::Body::Xack(ack) => xack(from, ack),
+        said => Ok(Heard::Member(StreamMessage { from, body: body(said)? })),
+    }
 }
 
 fn body_out(body: &StreamBody) -> membership::Body {
@@ -75,6 +90,8 @@ fn body(body: membership::Body) -> Result<StreamBody, Unreadable> {
         Body::WorkerAnnounce(update) => StreamBody::Worker(worker(update)?),
         Body::WorkerListRequest(WorkerListRequest {}) => StreamBody::WorkerListRequest,
         Body::WorkerList(list) => StreamBody::WorkerList { workers: workers(list.workers)?, last: list.last },
+        // Not between members; see `from_message`.
+        Body::Xprobe(_) | Body::Xack(_) => return Err(Unreadable::Unknown("body")),
     })
 }
 

@@ -289,7 +289,15 @@ proptest! {
         let message = StreamMessage { from, body };
         let bytes = stream::to_message(&message).encode_to_vec();
         let read = Membership::decode(&bytes[..]).unwrap();
-        prop_assert_eq!(stream::from_message(read, from.peer.node), Ok(message));
+        prop_assert_eq!(stream::from_message(read, from.peer.node), Ok(Heard::Member(message)));
+    }
+
+    #[test]
+    fn probes_between_clusters_are_read_back_from_streams_too(message in cross(), is_gate in any::<bool>()) {
+        let role = if is_gate { Role::Gate } else { Role::Manager };
+        let bytes = stream::cross_to_message(&message, role).encode_to_vec();
+        let read = Membership::decode(&bytes[..]).unwrap();
+        prop_assert_eq!(stream::from_message(read, message.from.node), Ok(Heard::Cross(message, role)));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What the register costs: `register [JOBS]`.
 //!
-//! Assigns 1 000 and 2 000 segments of one job one by one, and keeps JOBS ended jobs in chunks: time, bytes of the snapshot and
-//! of the chunks, and what a replica takes to read them. Prints one line each.
+//! Assigns 1 000 to 4 000 segments of one job one by one, and keeps JOBS ended jobs in chunks beside a job of 4 000 running
+//! segments: time, bytes of the snapshot and of the chunks, what a replica takes to read them, and what holds up heartbeats
+//! longest. Prints one line each.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,7 +12,7 @@
 )]
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyperscale_consensus::register::{
@@ -25,13 +26,17 @@ struct Log {
     register: Register,
     index: u64,
     chunks: Vec<(BlobId, Bytes)>,
+    /// The longest that applying one command took.
+    longest: Duration,
 }
 
 impl Log {
     fn apply(&mut self, token: Token, body: Body) {
         self.index += 1;
         let command = Command { token, body }.encode();
+        let start = Instant::now();
         let outcome = self.register.apply(self.index, &command, &mut Effects::default());
+        self.longest = self.longest.max(start.elapsed());
         assert!(!matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
         self.chunks.extend(self.register.take_sealed());
     }
@@ -70,7 +75,7 @@ fn segment(number: u32, grant: Token) -> AssignSegment {
 }
 
 fn log() -> Log {
-    Log { register: Register::new(Group::Managers), index: 0, chunks: Vec::new() }
+    Log { register: Register::new(Group::Managers), index: 0, chunks: Vec::new(), longest: Duration::ZERO }
 }
 
 fn grant(log: &mut Log) -> Token {
@@ -93,6 +98,25 @@ fn assigned(count: u32) {
     println!("{count} segments one by one: {took:?}, {:?} each", took / count);
 }
 
+/// What is done between two heartbeats: the longest command, the view of a snapshot and the list of blobs. Encoding is not.
+fn held_up(log: &Log) {
+    let start = Instant::now();
+    let view = log.register.view();
+    let viewed = start.elapsed();
+    let start = Instant::now();
+    let state = view.encode();
+    let encoded = start.elapsed();
+    let start = Instant::now();
+    let blobs = log.register.blobs();
+    println!(
+        "longest command {:?}; view {viewed:?}; {} blobs listed in {:?}; encoded elsewhere in {encoded:?}, {} bytes",
+        log.longest,
+        blobs.len(),
+        start.elapsed(),
+        state.len()
+    );
+}
+
 fn main() {
     for count in [1_000, 2_000, 4_000] {
         assigned(count);
@@ -100,6 +124,10 @@ fn main() {
     let jobs: u64 = std::env::args().nth(1).and_then(|number| number.parse().ok()).unwrap_or(100_000);
     let mut log = log();
     let grant = grant(&mut log);
+    let (running, token) = log.led(u64::MAX);
+    for number in 0..4_000 {
+        log.apply(token, Body::Assign(Assign { job: running, segments: vec![segment(number, grant)] }));
+    }
     let start = Instant::now();
     for number in 0..jobs {
         let (job, token) = log.led(number);
@@ -116,6 +144,7 @@ fn main() {
     println!("{jobs} jobs ended: {took:?}, {} entries", log.index);
     println!("snapshot {} bytes, {} chunks of {sealed} bytes", snapshot.len(), log.chunks.len());
     println!("logical bytes {}", log.register.logical_bytes());
+    held_up(&log);
     let start = Instant::now();
     let mut register = Register::new(Group::Managers);
     register.restore(snapshot).unwrap();

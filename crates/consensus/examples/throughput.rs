@@ -12,6 +12,7 @@
 )]
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
 
@@ -19,9 +20,10 @@ use bytes::Bytes;
 use hyperscale_consensus::register::{
     Accept, Body, Command, Elapsed, End, JobId, JobOptions, LoadChange, Register, RequestId,
 };
-use hyperscale_consensus::storage::{Identity, LogStorage, MemoryDisk, RedbStorage};
+use hyperscale_consensus::storage::{DirectoryOwner, LogStorage, MemoryDisk, RedbStorage};
 use hyperscale_consensus::{
-    Action, BlobId, Config, DirectoryId, LogGroup, Message, ProposalId, RaftGroup, RaftId, founding,
+    Action, Addresses, BlobId, Config, DirectoryId, Founder, LogGroup, Message, ProposalId, RaftGroup,
+    RaftId, founding,
 };
 use hyperscale_types::{NodeId, Now, Token};
 
@@ -99,8 +101,12 @@ fn command(base: u64, number: u64) -> Bytes {
 
 impl Trio {
     fn new(folder: Option<&Path>) -> Self {
-        let founders: BTreeMap<NodeId, DirectoryId> =
-            (1..=3).map(|number| (NodeId::new(number).unwrap(), DirectoryId([number as u8; 16]))).collect();
+        let founder = |number: u8| Founder {
+            directory: DirectoryId([number; 16]),
+            addresses: Addresses { peer: SocketAddr::from(([127, 0, 0, 1], 7100)), api: None },
+        };
+        let founders: BTreeMap<NodeId, Founder> =
+            (1..=3).map(|number| (NodeId::new(number).unwrap(), founder(number as u8))).collect();
         let replicas = founders.keys().map(|node| {
             let id = RaftId::new(node.get()).unwrap();
             let mut disk = disk(folder, *node);
@@ -158,6 +164,7 @@ impl Trio {
                         replica.disk.sync().unwrap();
                         replica.group.persisted(batch.ticket);
                     }
+                    Action::MakeSnapshot(job) => replica.group.snapshot_made(job.run()),
                     Action::Send(message) => self.messages.push_back(message),
                     _ => {}
                 }
@@ -168,7 +175,7 @@ impl Trio {
 
 fn disk(folder: Option<&Path>, node: NodeId) -> Box<dyn LogStorage> {
     let Some(folder) = folder else { return Box::new(MemoryDisk::default()) };
-    let identity = Identity { cluster: "bench".to_owned(), group: "dc".to_owned(), node };
+    let identity = DirectoryOwner { cluster: "bench".to_owned(), group: "dc".to_owned(), node };
     let path = folder.join(format!("{}.redb", node.get()));
     Box::new(RedbStorage::open(&path, &identity, DirectoryId([node.get() as u8; 16])).unwrap())
 }

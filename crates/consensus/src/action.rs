@@ -4,7 +4,8 @@ use bytes::Bytes;
 
 use crate::apply::{Outdated, StateHash};
 use crate::blob::BlobId;
-use crate::check::Refusal;
+use crate::check::MessageRefusal;
+use crate::group::SnapshotJob;
 use crate::id::{ProposalId, RaftId, ReadId};
 use crate::message::{Configuration, Message};
 use crate::quorum::QuorumError;
@@ -12,10 +13,12 @@ use crate::roster::ChangeError;
 use crate::storage::Batch;
 
 /// Something the host has to do, in this order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Action<O> {
     /// Write this, sync it, then call `persisted` with its ticket. Batches are written in the order they come in.
     Persist(Batch),
+    /// Run this where nothing waits for it, then call `snapshot_made` with what it returns.
+    MakeSnapshot(SnapshotJob),
     /// Store this blob, synced, before anything that follows is written: a snapshot may list it from now on.
     Store {
         /// Its id.
@@ -32,23 +35,23 @@ pub enum Action<O> {
     Applied(Applied<O>),
     /// A proposal has no outcome, or a known bad one.
     Failed {
-        /// Which.
+        /// The number that the host gave it.
         proposal: ProposalId,
-        /// Why.
+        /// What is known of its fate, and whether it may be tried again.
         error: ProposeError,
     },
     /// The reader may read now: the state holds everything that was committed when the read was asked for.
     ReadReady {
-        /// Which.
+        /// The number that the host gave it.
         read: ReadId,
         /// The state is at least that of this entry.
         index: u64,
     },
     /// The read cannot be answered here.
     ReadFailed {
-        /// Which.
+        /// The number that the host gave it.
         read: ReadId,
-        /// Why.
+        /// What is known of its fate, and whether it may be tried again.
         error: ProposeError,
     },
     /// Tell the layers above.
@@ -106,11 +109,14 @@ pub enum ProposeError {
     /// This replica has stopped.
     #[error("replica has stopped")]
     Halted,
+    /// This replica does not take part in a group yet: it founds one, or waits to be added.
+    #[error("replica does not take part in a group yet")]
+    NotStarted,
 }
 
 /// What a replica is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum RaftRole {
     /// Follows a leader, or waits for one.
     Follower,
     /// Asks for votes, or whether it would get them.
@@ -126,10 +132,10 @@ pub enum Event {
     LeaderChanged {
         /// In this term.
         term: u64,
-        /// Who.
+        /// The leader of that term; `None` while nobody leads.
         leader: Option<RaftId>,
         /// What this replica is now.
-        role: Role,
+        role: RaftRole,
     },
     /// This leader has committed an entry of its term: it knows everything that was decided before.
     Established {
@@ -151,7 +157,7 @@ pub enum Event {
     Transferring {
         /// To whom.
         to: RaftId,
-        /// Why.
+        /// Whether somebody asked for it or the leader is ill.
         cause: TransferCause,
     },
     /// An ill leader would hand over but did so a short while ago.
@@ -168,7 +174,7 @@ pub enum Event {
     },
     /// A peer's state differs from this leader's. The minority stops; somebody must look.
     PeerDiverged {
-        /// Who.
+        /// The member whose state is another one.
         peer: RaftId,
         /// After this entry.
         index: u64,
@@ -177,8 +183,8 @@ pub enum Event {
     Refused {
         /// From whom.
         from: RaftId,
-        /// Why.
-        refusal: Refusal,
+        /// The rule that it broke.
+        refusal: MessageRefusal,
     },
     /// This replica has stopped for good. Loud: somebody must look.
     Halted(Halt),
@@ -241,7 +247,7 @@ pub enum Halt {
     BadSnapshot {
         /// The entry.
         index: u64,
-        /// Why.
+        /// What could not be read.
         reason: String,
     },
 }

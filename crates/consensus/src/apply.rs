@@ -6,6 +6,7 @@
 //! layout, never what the compiler makes of a type.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -31,6 +32,13 @@ pub trait Machine {
 
     /// The whole state.
     fn snapshot(&self) -> Bytes;
+
+    /// The state as it is now, to be encoded later and elsewhere. A machine with a large state overrides this: here it is
+    /// encoded at once, which holds up everything else.
+    fn view(&self) -> StateView {
+        let state = self.snapshot();
+        StateView::new(move || state)
+    }
 
     /// Takes the state of a snapshot; empty bytes are the state of a new group. Changes nothing if it cannot.
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError>;
@@ -59,6 +67,27 @@ pub trait Machine {
     /// Reads a sealed part.
     fn supply(&mut self, blob: BlobId, _bytes: &Bytes) -> Result<(), RestoreError> {
         Err(RestoreError(format!("nothing is listed under {blob:?}")))
+    }
+}
+
+/// A state that does not change any more, not encoded yet.
+pub struct StateView(Box<dyn FnOnce() -> Bytes + Send>);
+
+impl StateView {
+    /// A view that is encoded by this.
+    pub fn new(encode: impl FnOnce() -> Bytes + Send + 'static) -> Self {
+        Self(Box::new(encode))
+    }
+
+    /// The bytes of the state. Takes as long as the state is large.
+    pub fn encode(self) -> Bytes {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for StateView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StateView")
     }
 }
 
@@ -200,26 +229,22 @@ impl<M: Machine> Applier<M> {
         self.recent.get(place as usize).copied()
     }
 
-    /// The state of a snapshot.
-    pub(crate) fn snapshot(&self) -> Bytes {
-        let mut out = BytesMut::new();
-        out.put_u8(FORMAT);
-        out.put_u64(self.hash.0);
-        self.roster.write(&mut out);
-        out.put_slice(&self.machine.snapshot());
-        out.freeze()
+    /// The state of a snapshot, as it is now.
+    pub(crate) fn view(&self) -> StateView {
+        let (hash, roster, machine) = (self.hash.0, self.roster.clone(), self.machine.view());
+        StateView::new(move || {
+            let mut out = BytesMut::new();
+            out.put_u8(FORMAT);
+            out.put_u64(hash);
+            roster.write(&mut out);
+            out.put_slice(&machine.encode());
+            out.freeze()
+        })
     }
 
     /// Takes the state of a snapshot that was made after the entry at `index`.
     pub(crate) fn restore(&mut self, index: u64, mut state: Bytes) -> Result<(), RestoreError> {
-        let broken = || RestoreError("the members are cut short".to_owned());
-        match state.try_get_u8() {
-            Ok(FORMAT) => {}
-            Ok(other) => return Err(RestoreError(format!("unknown format {other}"))),
-            Err(_) => return Err(RestoreError("it is empty".to_owned())),
-        }
-        let hash = StateHash(state.try_get_u64().map_err(|_| broken())?);
-        let roster = Roster::read(&mut state).ok_or_else(broken)?;
+        let (hash, roster) = read_head(&mut state)?;
         self.machine.restore(state)?;
         self.roster = roster;
         self.applied = index;
@@ -228,6 +253,23 @@ impl<M: Machine> Applier<M> {
         self.expected = None;
         Ok(())
     }
+}
+
+/// The members in the state of a snapshot.
+pub(crate) fn roster_of(mut state: Bytes) -> Result<Roster, RestoreError> {
+    read_head(&mut state).map(|(_, roster)| roster)
+}
+
+/// Takes hash and members off the state of a snapshot; the machine's part is left.
+fn read_head(state: &mut Bytes) -> Result<(StateHash, Roster), RestoreError> {
+    let broken = || RestoreError("the members are cut short".to_owned());
+    match state.try_get_u8() {
+        Ok(FORMAT) => {}
+        Ok(other) => return Err(RestoreError(format!("unknown format {other}"))),
+        Err(_) => return Err(RestoreError("it is empty".to_owned())),
+    }
+    let hash = StateHash(state.try_get_u64().map_err(|_| broken())?);
+    Ok((hash, Roster::read(state).ok_or_else(broken)?))
 }
 
 /// The state of a new group with these members. Its hash covers them: replicas that were founded with other members, or with

@@ -1,25 +1,35 @@
 //! How a group begins, and how a node finds out what it is in it.
 //!
 //! An empty directory founds a group from `--peers` (which names this node too, and is the same on all) only if every peer
-//! is reached and empty; otherwise it waits until an operator adds it.
+//! is reached and empty. Founding has two steps, as reports are old when they arrive:
 //!
-//! | this directory | peers                                                  | decision                              |
-//! | -------------- | ------------------------------------------------------ | ------------------------------------- |
-//! | has a log      | whatever                                               | resume; `--peers` is a hint           |
-//! | empty          | one is not reached yet                                 | ask on                                |
-//! | empty          | all reached, all empty                                 | found                                 |
-//! | empty          | one has founded with this node *in this directory* and changed nothing since | found the same: the others were first |
-//! | empty          | one has a log that does not know this directory        | wait for `cluster add`                |
+//! 1. A node that heard from every peer lately, all of them empty, writes the founding down. That is its *acknowledgement*:
+//!    a directory acknowledges one founding and never another one.
+//! 2. It takes part once every founder has acknowledged the same founding, or one of them takes part: then all did.
 //!
-//! A voter that lost its disk has a new directory: it falls into the last row, and is removed and added as new.
+//! | this directory | a peer says                                              | decision                             |
+//! | -------------- | -------------------------------------------------------- | ------------------------------------ |
+//! | has a log      | anything                                                 | resume; `--peers` is a hint          |
+//! | empty          | nothing, or was empty more than [`REPORT_AGE_MAX`] ago   | ask again                            |
+//! | empty          | all of them: empty                                       | acknowledge                          |
+//! | empty          | acknowledged a founding with this directory              | acknowledge the same                 |
+//! | empty          | acknowledged a founding with another directory of this node | wait: this node lost its disk     |
+//! | empty          | has a log in which this directory listens                | join                                 |
+//! | empty          | has another log                                          | wait for `cluster add`               |
+//! | acknowledged   | all founders: the same acknowledged, or one has that log | open                                 |
+//!
+//! A founder that acknowledged and lost its disk comes with another directory. It cannot be founded with again: the others
+//! keep what they acknowledged, and that names the directory which is gone. If the founding was complete it is removed and
+//! added as new; if not, nobody ever took part, and the operator empties the directories of all founders.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use hyperscale_types::NodeId;
+use hyperscale_types::{NodeId, Now};
 
 use crate::apply::founding_state;
 use crate::id::{DirectoryId, RaftId};
-use crate::message::{Configuration, HardState, Member, Snapshot};
+use crate::message::{Addresses, Configuration, Founder, HardState, Member, Snapshot};
 use crate::roster::Roster;
 use crate::storage::{Batch, Loaded, SnapshotWrite};
 
@@ -27,9 +37,12 @@ use crate::storage::{Batch, Loaded, SnapshotWrite};
 const FOUNDING: u64 = 1;
 /// Most peers that found a group.
 pub const FOUNDERS_MAX: usize = 9;
+/// A peer that said it is empty is asked again before a founding counts on it: it may have lost its disk or joined another
+/// group since. Longer than a few lost questions, shorter than anybody takes to replace a disk.
+pub const REPORT_AGE_MAX: Duration = Duration::from_secs(2);
 
-/// What every founder writes to its empty directory before it starts: the same on all of them.
-pub fn founding(founders: &BTreeMap<NodeId, DirectoryId>) -> Batch {
+/// What every founder writes to its empty directory to acknowledge the founding: the same on all of them.
+pub(crate) fn acknowledgement(founders: &BTreeMap<NodeId, Founder>) -> Batch {
     let roster = Roster::founding(founders);
     let voters = roster.members().map(|member| member.raft_id).collect();
     let snapshot = Snapshot {
@@ -39,47 +52,118 @@ pub fn founding(founders: &BTreeMap<NodeId, DirectoryId>) -> Batch {
         state: founding_state(&roster),
     };
     Batch {
-        hard_state: Some(HardState { term: FOUNDING, vote: None, commit: FOUNDING }),
+        // Nothing is committed before all founders have acknowledged.
+        hard_state: Some(HardState { term: FOUNDING, vote: None, commit: 0 }),
         snapshot: Some(SnapshotWrite { snapshot, drop_to: FOUNDING, replaces_log: true }),
         ..Batch::default()
     }
 }
 
+/// What a founder writes once all have acknowledged: after a restart it resumes without asking anybody.
+pub(crate) fn opening() -> Batch {
+    let hard_state = Some(HardState { term: FOUNDING, vote: None, commit: FOUNDING });
+    Batch { hard_state, ..Batch::default() }
+}
+
+/// The directory of a founder whose group takes part: acknowledged and opened.
+pub fn founding(founders: &BTreeMap<NodeId, Founder>) -> Batch {
+    Batch { hard_state: opening().hard_state, ..acknowledgement(founders) }
+}
+
+/// Whether a directory holds a founding that its node acknowledged and does not know to be complete.
+pub(crate) fn is_acknowledged_only(loaded: &Loaded) -> bool {
+    let unopened = HardState { term: FOUNDING, vote: None, commit: 0 };
+    loaded.hard_state == unopened && loaded.snapshot.index == FOUNDING && loaded.entries.is_empty()
+}
+
 /// What a peer says about itself when asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Who it is.
+    /// The node that reports.
     pub node: NodeId,
     /// Its directory.
     pub directory: DirectoryId,
-    /// Its members, if it has a log.
-    pub members: Option<Vec<Member>>,
-    /// Those of them that only listen.
-    pub learners: Vec<RaftId>,
+    /// Where it is reached.
+    pub addresses: Addresses,
+    /// How far it is.
+    pub state: PeerState,
 }
 
-/// What a node does at its start.
+impl Report {
+    fn founder(&self) -> Founder {
+        Founder { directory: self.directory, addresses: self.addresses }
+    }
+}
+
+/// How far a peer is on its way into a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerState {
+    /// Its directory is empty.
+    Empty,
+    /// It acknowledged a founding with these members and does not take part yet.
+    Acknowledged(Vec<Member>),
+    /// It takes part in a group.
+    Running {
+        /// Its members, as far as its log says.
+        members: Vec<Member>,
+        /// Those of them that only listen.
+        learners: Vec<RaftId>,
+    },
+}
+
+impl PeerState {
+    /// Members of the founding or group it knows of.
+    pub fn members(&self) -> &[Member] {
+        match self {
+            Self::Empty => &[],
+            Self::Acknowledged(members) | Self::Running { members, .. } => members,
+        }
+    }
+}
+
+/// What a node with an empty directory does at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Goes on with its log.
-    Resume,
-    /// Asks peers that did not answer yet.
+    /// Asks peers that did not report lately.
     Ask {
-        /// Answers that are missing.
+        /// Reports that are missing or too old.
         missing: usize,
     },
-    /// Writes [`founding`] with these founders, then starts under this id.
-    Found {
-        /// All of them.
-        founders: BTreeMap<NodeId, DirectoryId>,
-        /// This node's id.
+    /// Writes [`acknowledgement`] with these founders.
+    Acknowledge {
+        /// All founders, this node included.
+        founders: BTreeMap<NodeId, Founder>,
+        /// This node's id in the group.
         raft_id: RaftId,
     },
+    /// An operator added it: begins with nothing under this id and gets the log from the leader.
+    Join(RaftId),
     /// Waits until an operator adds it.
     Wait {
-        /// The peer that has a log.
+        /// The peer that has a log, or acknowledged one.
         known_by: NodeId,
+        /// Why it does not go on by itself.
+        reason: WaitReason,
     },
+}
+
+/// Why a node with an empty directory waits for an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WaitReason {
+    /// There is a group, and this node is not in it.
+    #[error("the group exists and does not know this data directory; add this node with `cluster add`")]
+    NotAdded,
+    /// There is a group, and this node votes in it with what it has lost.
+    #[error(
+        "this node is a member of the group and its data directory is empty; remove it and add it as a new member"
+    )]
+    LostLog,
+    /// Others acknowledged a founding that cannot be completed.
+    #[error(
+        "a peer acknowledged a founding with another data directory of this node or with other peers; nothing was \
+         accepted yet: empty the data directories of all founders and start them again"
+    )]
+    OtherFounding,
 }
 
 /// Why a node does not start at all.
@@ -93,78 +177,127 @@ pub enum BootstrapError {
     SamePeerTwice,
 }
 
-/// A node at its start.
+/// A node with an empty directory at its start.
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
-    own: Report,
-    is_empty: bool,
+    node: NodeId,
+    own: Founder,
     /// Peers named, this node included.
     peers: usize,
-    reports: BTreeMap<NodeId, Report>,
+    /// The last report of each, and when it came.
+    reports: BTreeMap<NodeId, (Report, Now)>,
 }
 
 impl Bootstrap {
-    /// With what its directory holds, and how many peers are configured, itself included.
-    pub fn new(
-        node: NodeId,
-        directory: DirectoryId,
-        loaded: &Loaded,
-        peers: usize,
-    ) -> Result<Self, BootstrapError> {
+    /// With how many peers are configured, itself included.
+    pub fn new(node: NodeId, own: Founder, peers: usize) -> Result<Self, BootstrapError> {
         if !(1..=FOUNDERS_MAX).contains(&peers) {
             return Err(BootstrapError::PeerCount);
         }
-        let own = Report { node, directory, members: None, learners: Vec::new() };
-        Ok(Self { own, is_empty: loaded.is_empty(), peers, reports: BTreeMap::new() })
+        Ok(Self { node, own, peers, reports: BTreeMap::new() })
     }
 
-    /// A peer answered. A later answer of the same peer replaces the earlier one.
-    pub fn heard(&mut self, report: Report) -> Result<(), BootstrapError> {
-        if report.node == self.own.node {
+    /// A peer reported. A later report of the same peer replaces the earlier one. With more of them than peers are named,
+    /// one came back as another node: the oldest report goes.
+    pub fn heard(&mut self, now: Now, report: Report) -> Result<(), BootstrapError> {
+        if report.node == self.node {
             return Err(BootstrapError::SamePeerTwice);
         }
-        self.reports.insert(report.node, report);
-        if self.reports.len() < self.peers { Ok(()) } else { Err(BootstrapError::SamePeerTwice) }
+        self.reports.insert(report.node, (report, now));
+        if self.reports.len() >= self.peers {
+            let oldest = self.reports.iter().min_by_key(|(_, (_, heard))| *heard).map(|(node, _)| *node);
+            oldest.and_then(|node| self.reports.remove(&node));
+        }
+        Ok(())
     }
 
     /// What to do, as far as is known.
-    pub fn decide(&self) -> Decision {
-        if !self.is_empty {
-            return Decision::Resume;
+    pub fn decide(&self, now: Now) -> Decision {
+        let reports = || self.reports.values().map(|(report, _)| report);
+        let is_in_group = |report: &&Report| matches!(report.state, PeerState::Running { .. });
+        if let Some(report) =
+            reports().find(is_in_group).or_else(|| reports().find(|it| it.state != PeerState::Empty))
+        {
+            return self.follow(report);
         }
-        if let Some(founded) = self.reports.values().find(|report| report.members.is_some()) {
-            return self.join(founded);
-        }
-        let missing = self.peers - 1 - self.reports.len();
+        let fresh = || self.reports.values().filter(|(_, heard)| now.since(*heard) <= REPORT_AGE_MAX);
+        let missing = self.peers - 1 - fresh().count();
         if missing > 0 {
             return Decision::Ask { missing };
         }
-        let all = self.reports.values().chain([&self.own]);
-        self.found(all.map(|report| (report.node, report.directory)).collect())
+        let peers = fresh().map(|(report, _)| (report.node, report.founder()));
+        self.acknowledge(peers.chain([(self.node, self.own)]).collect())
     }
 
-    /// Somebody has a log. If it was founded with this very directory, nothing was ever lost here: found the same.
-    fn join(&self, founded: &Report) -> Decision {
-        let members = founded.members.as_deref().unwrap_or_default();
-        let is_ours =
-            |member: &Member| member.node == self.own.node && member.directory == self.own.directory;
-        let founders: BTreeMap<_, _> = members.iter().map(|member| (member.node, member.directory)).collect();
-        // One that was added may look like a founder: members are numbered in the order they come. But it is not among
-        // the peers that the others were started with, or it still listens; once it votes it has a log.
-        let is_founding = Roster::founding(&founders).members().eq(members.iter())
-            && members.len() == self.peers
-            && founded.learners.is_empty();
-        if is_founding && members.iter().any(is_ours) {
-            self.found(founders)
-        } else {
-            Decision::Wait { known_by: founded.node }
+    /// A peer has a log, or is about to.
+    fn follow(&self, report: &Report) -> Decision {
+        let members = report.state.members();
+        let own = members.iter().find(|it| it.node == self.node && it.directory == self.own.directory);
+        match (&report.state, own) {
+            (PeerState::Acknowledged(_), Some(_)) if members.len() == self.peers => {
+                self.acknowledge(members.iter().map(|member| (member.node, member.founder())).collect())
+            }
+            // A directory that votes has acknowledged something: an empty one lost it.
+            (PeerState::Running { learners, .. }, Some(own)) if learners.contains(&own.raft_id) => {
+                Decision::Join(own.raft_id)
+            }
+            (PeerState::Running { .. }, own) => {
+                let is_member = own.is_some() || members.iter().any(|member| member.node == self.node);
+                let reason = if is_member { WaitReason::LostLog } else { WaitReason::NotAdded };
+                Decision::Wait { known_by: report.node, reason }
+            }
+            _ => Decision::Wait { known_by: report.node, reason: WaitReason::OtherFounding },
         }
     }
 
-    fn found(&self, founders: BTreeMap<NodeId, DirectoryId>) -> Decision {
+    fn acknowledge(&self, founders: BTreeMap<NodeId, Founder>) -> Decision {
         let roster = Roster::founding(&founders);
         let own = roster.bound_to(self.own.directory).expect("this node is a founder");
-        Decision::Found { raft_id: own.raft_id, founders }
+        Decision::Acknowledge { raft_id: own.raft_id, founders }
+    }
+}
+
+/// A founding that this node acknowledged, until all founders have.
+#[derive(Clone, Debug)]
+pub struct Founding {
+    members: Vec<Member>,
+    missing: BTreeSet<NodeId>,
+}
+
+impl Founding {
+    /// Acknowledged by this node only, as far as is known.
+    pub fn new(own: NodeId, roster: &Roster) -> Self {
+        let members: Vec<Member> = roster.members().copied().collect();
+        let missing = members.iter().map(|member| member.node).filter(|node| *node != own).collect();
+        Self { members, missing }
+    }
+
+    /// Who founds.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// A founder reported. What it acknowledged it never takes back, so reports do not age here.
+    pub fn heard(&mut self, report: &Report) {
+        let is_same = |members: &[Member]| members == self.members;
+        match &report.state {
+            PeerState::Acknowledged(members) if is_same(members) => {
+                self.missing.remove(&report.node);
+            }
+            // Whoever takes part knew that all had acknowledged. The group may have changed since; its directories are not
+            // used again, so that one which knows this founding's members is this founding's group.
+            PeerState::Running { members, .. }
+                if members.iter().any(|member| self.members.contains(member)) =>
+            {
+                self.missing.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether all founders have acknowledged it.
+    pub fn is_complete(&self) -> bool {
+        self.missing.is_empty()
     }
 }
 
@@ -176,32 +309,68 @@ mod tests {
         NodeId::new(number).unwrap()
     }
 
-    fn report(number: u64, members: Option<Vec<Member>>) -> Report {
-        let directory = DirectoryId([number as u8; 16]);
-        Report { node: node(number), directory, members, learners: Vec::new() }
+    fn founder(number: u64) -> Founder {
+        Founder { directory: DirectoryId([number as u8; 16]), addresses: Addresses::example(number as u8) }
     }
 
-    fn founders(numbers: &[u64]) -> BTreeMap<NodeId, DirectoryId> {
-        numbers.iter().map(|number| (node(*number), DirectoryId([*number as u8; 16]))).collect()
+    fn report(number: u64, state: PeerState) -> Report {
+        let Founder { directory, addresses } = founder(number);
+        Report { node: node(number), directory, addresses, state }
+    }
+
+    fn founders(numbers: &[u64]) -> BTreeMap<NodeId, Founder> {
+        numbers.iter().map(|number| (node(*number), founder(*number))).collect()
     }
 
     fn members(numbers: &[u64]) -> Vec<Member> {
         Roster::founding(&founders(numbers)).members().copied().collect()
     }
 
+    fn running(members: Vec<Member>, learners: &[u64]) -> PeerState {
+        PeerState::Running {
+            members,
+            learners: learners.iter().map(|it| RaftId::new(*it).unwrap()).collect(),
+        }
+    }
+
     fn empty(peers: usize) -> Bootstrap {
-        Bootstrap::new(node(2), DirectoryId([2; 16]), &Loaded::default(), peers).unwrap()
+        Bootstrap::new(node(2), founder(2), peers).unwrap()
+    }
+
+    /// What the second of three nodes decides after one report.
+    fn decision(report: Report) -> Decision {
+        let mut bootstrap = empty(3);
+        bootstrap.heard(Now::ZERO, report).unwrap();
+        bootstrap.decide(Now::ZERO)
+    }
+
+    fn acknowledged(numbers: &[u64]) -> Decision {
+        Decision::Acknowledge { founders: founders(numbers), raft_id: RaftId::new(2).unwrap() }
     }
 
     #[test]
-    fn founds_only_when_every_peer_is_reached_and_empty() {
+    fn acknowledges_only_when_every_peer_is_reached_and_empty() {
         let mut bootstrap = empty(3);
-        assert_eq!(bootstrap.decide(), Decision::Ask { missing: 2 });
-        bootstrap.heard(report(1, None)).unwrap();
-        assert_eq!(bootstrap.decide(), Decision::Ask { missing: 1 });
-        bootstrap.heard(report(3, None)).unwrap();
-        let found = Decision::Found { founders: founders(&[1, 2, 3]), raft_id: RaftId::new(2).unwrap() };
-        assert_eq!(bootstrap.decide(), found);
+        assert_eq!(bootstrap.decide(Now::ZERO), Decision::Ask { missing: 2 });
+        bootstrap.heard(Now::ZERO, report(1, PeerState::Empty)).unwrap();
+        assert_eq!(bootstrap.decide(Now::ZERO), Decision::Ask { missing: 1 });
+        bootstrap.heard(Now::ZERO, report(3, PeerState::Empty)).unwrap();
+        assert_eq!(bootstrap.decide(Now::ZERO), acknowledged(&[1, 2, 3]));
+    }
+
+    #[test]
+    fn report_of_an_empty_peer_ages() {
+        let late = Now::after_start(REPORT_AGE_MAX + Duration::from_millis(1));
+        let mut bootstrap = empty(3);
+        bootstrap.heard(Now::ZERO, report(1, PeerState::Empty)).unwrap();
+        bootstrap.heard(late, report(3, PeerState::Empty)).unwrap();
+        assert_eq!(
+            bootstrap.decide(late),
+            Decision::Ask { missing: 1 },
+            "the first may have lost its disk since"
+        );
+        bootstrap.heard(late, report(1, PeerState::Empty)).unwrap();
+        assert_eq!(bootstrap.decide(late), acknowledged(&[1, 2, 3]));
     }
 
     #[test]
@@ -211,67 +380,86 @@ mod tests {
 
     #[test]
     fn one_voter_founds_alone() {
-        let found = Decision::Found { founders: founders(&[2]), raft_id: RaftId::FIRST };
-        assert_eq!(empty(1).decide(), found);
+        let alone = Decision::Acknowledge { founders: founders(&[2]), raft_id: RaftId::FIRST };
+        assert_eq!(empty(1).decide(Now::ZERO), alone);
+        assert!(Founding::new(node(2), &Roster::founding(&founders(&[2]))).is_complete());
     }
 
     #[test]
-    fn node_that_comes_second_founds_what_the_others_founded_with_its_directory() {
-        let mut bootstrap = empty(3);
-        bootstrap.heard(report(1, Some(members(&[1, 2, 3])))).unwrap();
-        let found = Decision::Found { founders: founders(&[1, 2, 3]), raft_id: RaftId::new(2).unwrap() };
-        assert_eq!(bootstrap.decide(), found);
+    fn node_acknowledges_what_a_peer_acknowledged_with_its_directory() {
+        let first = report(1, PeerState::Acknowledged(members(&[1, 2, 3])));
+        assert_eq!(decision(first), acknowledged(&[1, 2, 3]));
     }
 
     #[test]
-    fn member_that_was_added_before_it_started_does_not_found() {
-        let mut newcomer = empty(2);
-        let added = Report { learners: vec![RaftId::FIRST], ..report(1, Some(members(&[1, 2]))) };
-        newcomer.heard(added).unwrap();
-        assert_eq!(newcomer.decide(), Decision::Wait { known_by: node(1) });
-    }
-
-    #[test]
-    fn founder_that_comes_after_others_were_added_does_not_found() {
-        let mut late = empty(3);
-        late.heard(report(1, Some(members(&[1, 2, 3, 4])))).unwrap();
-        assert_eq!(late.decide(), Decision::Wait { known_by: node(1) });
-    }
-
-    #[test]
-    fn node_that_lost_its_disk_waits_to_be_added() {
+    fn founder_that_lost_its_disk_after_it_acknowledged_is_not_founded_with_again() {
         let mut known = members(&[1, 2, 3]);
         known[1].directory = DirectoryId([99; 16]);
-        let mut bootstrap = empty(3);
-        bootstrap.heard(report(1, Some(known))).unwrap();
-        assert_eq!(bootstrap.decide(), Decision::Wait { known_by: node(1) });
+        let wait = |reason| Decision::Wait { known_by: node(1), reason };
+        let half_founded = decision(report(1, PeerState::Acknowledged(known.clone())));
+        assert_eq!(half_founded, wait(WaitReason::OtherFounding));
+        assert_eq!(decision(report(1, running(known, &[]))), wait(WaitReason::LostLog));
+        // Nor if its directory survived and what it acknowledged did not.
+        assert_eq!(decision(report(1, running(members(&[1, 2, 3]), &[]))), wait(WaitReason::LostLog));
     }
 
     #[test]
-    fn group_that_changed_since_its_founding_is_joined_by_being_added() {
-        let mut changed = members(&[1, 2, 3]);
-        changed.remove(0);
-        let mut bootstrap = empty(3);
-        bootstrap.heard(report(3, Some(changed))).unwrap();
-        assert_eq!(bootstrap.decide(), Decision::Wait { known_by: node(3) });
+    fn directory_that_an_operator_added_joins_under_its_id() {
+        let added = report(1, running(members(&[1, 2, 3, 4]), &[2]));
+        assert_eq!(decision(added), Decision::Join(RaftId::new(2).unwrap()));
+        let others = report(1, running(members(&[1, 3]), &[]));
+        assert_eq!(decision(others), Decision::Wait { known_by: node(1), reason: WaitReason::NotAdded });
     }
 
     #[test]
-    fn node_with_a_log_resumes_whatever_its_peers_are() {
-        let loaded =
-            Loaded { hard_state: HardState { term: 1, ..HardState::default() }, ..Loaded::default() };
-        let bootstrap = Bootstrap::new(node(2), DirectoryId([2; 16]), &loaded, 3).unwrap();
-        assert_eq!(bootstrap.decide(), Decision::Resume);
+    fn founding_is_complete_when_all_acknowledged_the_same_or_one_takes_part() {
+        let begin = || Founding::new(node(2), &Roster::founding(&founders(&[1, 2, 3])));
+        let same = PeerState::Acknowledged(members(&[1, 2, 3]));
+        let mut other = members(&[1, 2, 3]);
+        other[1].directory = DirectoryId([99; 16]);
+        let mut founding = begin();
+        founding.heard(&report(1, same.clone()));
+        founding.heard(&report(3, PeerState::Empty));
+        founding.heard(&report(3, PeerState::Acknowledged(other)));
+        assert!(!founding.is_complete());
+        founding.heard(&report(3, same));
+        assert!(founding.is_complete());
+        let mut founding = begin();
+        founding.heard(&report(9, running(members(&[8, 9]), &[])));
+        assert!(!founding.is_complete(), "another group");
+        founding.heard(&report(1, running(members(&[1, 2, 3]), &[])));
+        assert!(founding.is_complete());
+    }
+
+    #[test]
+    fn acknowledgement_is_told_from_a_group_that_was_opened() {
+        let write = acknowledgement(&founders(&[1, 2]));
+        let loaded = Loaded {
+            hard_state: write.hard_state.unwrap(),
+            snapshot: write.snapshot.unwrap().snapshot,
+            ..Loaded::default()
+        };
+        assert!(is_acknowledged_only(&loaded));
+        assert!(!is_acknowledged_only(&Loaded { hard_state: opening().hard_state.unwrap(), ..loaded }));
     }
 
     #[test]
     fn peers_are_counted_and_distinct() {
-        let none = Bootstrap::new(node(2), DirectoryId([2; 16]), &Loaded::default(), 0);
+        let none = Bootstrap::new(node(2), founder(2), 0);
         assert_eq!(none.unwrap_err(), BootstrapError::PeerCount);
-        assert_eq!(empty(2).heard(report(2, None)), Err(BootstrapError::SamePeerTwice));
         let mut bootstrap = empty(2);
-        bootstrap.heard(report(1, None)).unwrap();
-        bootstrap.heard(report(1, None)).unwrap();
-        assert_eq!(bootstrap.heard(report(3, None)), Err(BootstrapError::SamePeerTwice));
+        let mut hear = |number| bootstrap.heard(Now::ZERO, report(number, PeerState::Empty));
+        assert_eq!(hear(2), Err(BootstrapError::SamePeerTwice));
+        assert_eq!([hear(1), hear(1)], [Ok(()), Ok(())]);
+    }
+
+    #[test]
+    fn peer_that_came_back_as_another_node_is_counted_once() {
+        let mut bootstrap = empty(2);
+        bootstrap.heard(Now::ZERO, report(1, PeerState::Empty)).unwrap();
+        let later = Now::after_start(Duration::from_millis(500));
+        bootstrap.heard(later, report(3, PeerState::Empty)).unwrap();
+        let both = Decision::Acknowledge { founders: founders(&[2, 3]), raft_id: RaftId::FIRST };
+        assert_eq!(bootstrap.decide(later), both);
     }
 }

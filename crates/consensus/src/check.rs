@@ -4,6 +4,7 @@
 //! | -------------------------------------------------- | --------------------------------------------------------- |
 //! | receiver is another one                            | misrouted                                                 |
 //! | sender is this node or was removed                 | ids are never reused                                      |
+//! | sender was never a member, as far as is known      | a message of anybody would be obeyed                      |
 //! | sender is the node of another member               | a member speaks for itself                                |
 //! | answer of somebody who is not in the configuration | raft-rs counts answers of members only                    |
 //! | hand-over by somebody who does not lead            | anybody could start elections                             |
@@ -11,15 +12,14 @@
 //! | entries with gaps, or against committed ones       | two histories; raft-rs would panic                        |
 //! | entries without a term, or after one without        | raft-rs takes it for a match beyond its log, and panics   |
 //! | answer about entries that do not exist             | the peer has another history                              |
-//! | question for a snapshot                            | no replica asks; raft-rs would send nothing else any more |
 //! | snapshot without a term, or with an impossible configuration | raft-rs would panic                             |
 //! | terms and indexes near overflow                    | raft-rs adds one                                          |
 //! | no term                                            | raft-rs takes it for a message of its own and obeys it    |
 //!
-//! An id that is newer than everything this replica has applied is let through: a replica that is behind has to listen to a
-//! leader that joined meanwhile, and to vote for it.
+//! A replica that is behind has to listen to a leader that joined meanwhile, and to vote for it. Its own log does not name that
+//! one, so a member has to: what members say about newer ones is *vouched* for, and nobody else is listened to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hyperscale_types::NodeId;
 use raft::RaftLog;
@@ -33,14 +33,17 @@ use crate::roster::Roster;
 const NUMBER_MAX: u64 = 1 << 60;
 
 /// Why a message was not taken. Nothing was changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum MessageRefusal {
     /// For another replica.
     #[error("message is for another replica")]
     NotForUs,
-    /// From somebody who is not a member.
+    /// From somebody who is not a member any more, or answers without being one.
     #[error("sender is not a member")]
     UnknownSender,
+    /// From an id that was never a member: neither this log nor another member knows it.
+    #[error("sender was never a member, as far as this replica and the members it knows can say")]
+    NeverMember,
     /// From a node that is another member, or none.
     #[error("message is of a member that is another node")]
     Impersonated,
@@ -74,42 +77,51 @@ pub(crate) struct View<'a> {
     /// Entries that are not on disk yet included.
     pub(crate) log: &'a RaftLog<Log>,
     pub(crate) roster: &'a Roster,
+    /// Members that this log does not know yet, as others said.
+    pub(crate) vouched: &'a BTreeMap<RaftId, NodeId>,
     pub(crate) configuration: &'a Configuration,
 }
 
 impl View<'_> {
     /// Whether raft-rs may see the message of that node.
-    pub(crate) fn check(&self, sender: NodeId, message: &Message) -> Result<(), Refusal> {
-        let require = |holds: bool, refusal: Refusal| if holds { Ok(()) } else { Err(refusal) };
-        require(message.to == self.id, Refusal::NotForUs)?;
-        require(self.knows(message), Refusal::UnknownSender)?;
-        let is_own = self.roster.member(message.from).is_none_or(|member| member.node == sender);
-        require(is_own, Refusal::Impersonated)?;
+    pub(crate) fn check(&self, sender: NodeId, message: &Message) -> Result<(), MessageRefusal> {
+        let require = |holds: bool, refusal: MessageRefusal| if holds { Ok(()) } else { Err(refusal) };
+        require(message.to == self.id, MessageRefusal::NotForUs)?;
+        let node = self.known_sender(message)?;
+        require(node == sender, MessageRefusal::Impersonated)?;
         let last = self.log.last_index();
         let numbers = [message.term, message.log_term, message.index, message.commit, message.commit_term];
         let in_range = message.term > 0 && numbers.iter().all(|number| *number < NUMBER_MAX);
-        require(in_range, Refusal::BadNumber)?;
+        require(in_range, MessageRefusal::BadNumber)?;
         match message.kind {
-            MessageKind::TimeoutNow => require(self.leader == Some(message.from), Refusal::NotFromLeader),
-            MessageKind::Heartbeat => require(message.commit <= last, Refusal::CommitBeyondLog),
-            MessageKind::Append => require(self.is_consistent(message), Refusal::BadEntries),
+            MessageKind::TimeoutNow => {
+                require(self.leader == Some(message.from), MessageRefusal::NotFromLeader)
+            }
+            MessageKind::Heartbeat => require(message.commit <= last, MessageRefusal::CommitBeyondLog),
+            MessageKind::Append => require(self.is_consistent(message), MessageRefusal::BadEntries),
             MessageKind::AppendResponse => {
-                let exists = message.index <= last && message.reject_hint <= last;
-                require(exists && message.request_snapshot == 0, Refusal::BadAnswer)
+                let exists = message.index <= last && message.rejection.unwrap_or_default() <= last;
+                require(exists, MessageRefusal::BadAnswer)
             }
             MessageKind::Snapshot => {
                 let sound = message.snapshot.as_ref().is_some_and(is_sound);
-                require(sound, Refusal::BadSnapshot)
+                require(sound, MessageRefusal::BadSnapshot)
             }
             _ => Ok(()),
         }
     }
 
-    fn knows(&self, message: &Message) -> bool {
+    /// The node that the sender's id belongs to.
+    fn known_sender(&self, message: &Message) -> Result<NodeId, MessageRefusal> {
         let from = message.from;
-        let is_member = self.configuration.contains(from);
-        let may_be_newer = self.roster.is_beyond(from) && !message.kind.is_response();
-        from != self.id && (is_member || may_be_newer)
+        let is_newer = self.roster.is_beyond(from) && !message.kind.is_response();
+        let member = self.roster.member(from).filter(|_| self.configuration.contains(from));
+        match member {
+            _ if from == self.id => Err(MessageRefusal::UnknownSender),
+            Some(member) => Ok(member.node),
+            None if is_newer => self.vouched.get(&from).copied().ok_or(MessageRefusal::NeverMember),
+            None => Err(MessageRefusal::UnknownSender),
+        }
     }
 
     fn is_consistent(&self, message: &Message) -> bool {

@@ -40,10 +40,8 @@ pub struct Config {
     pub snapshot_bytes: usize,
     /// Entries kept before the last snapshot, for followers that are a little behind.
     pub trailing_entries: u64,
-    /// A learner may be this many entries behind and still become a voter.
-    pub learner_lag_max: u64,
-    /// How long it must be that close without a break.
-    pub learner_stable: Duration,
+    /// When a learner becomes a voter.
+    pub promotion: Promotion,
     /// A leader that is ill this long hands over.
     pub ill_leader_patience: Duration,
     /// Least time between two voluntary transfers; doubles when they repeat.
@@ -59,6 +57,15 @@ pub struct Config {
     /// Deliberate bugs.
     #[cfg(feature = "bugs")]
     pub bugs: Bugs,
+}
+
+/// When a learner becomes a voter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promotion {
+    /// It may be this many entries behind.
+    pub lag_max: u64,
+    /// How long it must be that close, with its blobs, without a break.
+    pub stable: Duration,
 }
 
 /// Proposals and reads of a node that wait, or may.
@@ -115,8 +122,7 @@ impl Config {
             snapshot_entries: 10_000,
             snapshot_bytes: 64 * 1024 * 1024,
             trailing_entries: 1_000,
-            learner_lag_max: 250,
-            learner_stable: Duration::from_secs(10),
+            promotion: Promotion { lag_max: 250, stable: Duration::from_secs(10) },
             ill_leader_patience: Duration::from_secs(5),
             transfer_gap: Duration::from_secs(30),
             quorum_timeout: Duration::from_secs(5),
@@ -184,7 +190,7 @@ mod tests {
         assert_eq!(times(&Config::wan()), [300, 3000, 6000]);
         for config in [Config::lan(), Config::wan()] {
             assert_eq!((config.snapshot_entries, config.snapshot_bytes), (10_000, 64 << 20));
-            assert_eq!((config.learner_lag_max, config.learner_stable.as_secs()), (250, 10));
+            assert_eq!((config.promotion.lag_max, config.promotion.stable.as_secs()), (250, 10));
             assert_eq!((config.ill_leader_patience.as_secs(), config.transfer_gap.as_secs()), (5, 30));
         }
     }

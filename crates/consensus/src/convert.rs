@@ -1,19 +1,21 @@
 //! Our plain messages to those of raft-rs and back, field by field, so that its protobuf library never parses a byte
 //! from outside.
 //!
-//! A configuration entry keeps the change in its `context`, in the layout below; raft-rs reads the `data` of such an entry
+//! A configuration entry keeps the change in its `context`, as it is on disk; raft-rs reads the `data` of such an entry
 //! only where it is proposed, and there it was written by raft-rs itself a moment before.
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
-use hyperscale_types::NodeId;
+use bytes::Bytes;
+use hyperscale_wire::messages as wire;
+use prost::Message as _;
 use raft::eraftpb;
 use raft::eraftpb::{ConfChangeTransition, ConfChangeType, EntryType, MessageType};
 
-use crate::id::{DirectoryId, RaftId};
+use crate::id::RaftId;
 use crate::message::{
-    Configuration, ConfigurationChange, ConfigurationStep, Entry, EntryBody, HardState, Member, Message,
-    MessageKind, Snapshot,
+    Configuration, ConfigurationChange, ConfigurationStep, Entry, EntryBody, HardState, Message, MessageKind,
+    Snapshot,
 };
+use crate::record;
 
 /// Kinds of messages and their names in raft-rs. What is not here does not leave or enter this node.
 const KINDS: [(MessageKind, MessageType); 10] = [
@@ -44,9 +46,8 @@ pub(crate) fn message_in(message: Message) -> eraftpb::Message {
     if let Some(snapshot) = message.snapshot {
         out.set_snapshot(snapshot_in(snapshot));
     }
-    out.request_snapshot = message.request_snapshot;
-    out.reject = message.reject;
-    out.reject_hint = message.reject_hint;
+    out.reject = message.rejection.is_some();
+    out.reject_hint = message.rejection.unwrap_or_default();
     out.context = message.context;
     out.priority = message.priority;
     out
@@ -67,12 +68,11 @@ pub(crate) fn message_out(mut message: eraftpb::Message) -> Option<Message> {
         commit: message.commit,
         commit_term: message.commit_term,
         snapshot,
-        request_snapshot: message.request_snapshot,
-        reject: message.reject,
-        reject_hint: message.reject_hint,
+        rejection: message.reject.then_some(message.reject_hint),
         context: message.take_context(),
         priority: message.priority,
         proof: None,
+        lacks_blobs: false,
     })
 }
 
@@ -185,61 +185,31 @@ pub(crate) fn change_in(change: &ConfigurationChange) -> eraftpb::ConfChangeV2 {
     out
 }
 
-/// Layout of a change: a member (flag, raft id, node, directory), then steps (kind, raft id).
+/// A change as it is kept in the context of its entry.
 pub(crate) fn change_bytes(change: &ConfigurationChange) -> Bytes {
-    let mut out = BytesMut::new();
-    out.put_u8(u8::from(change.member.is_some()));
-    if let Some(member) = &change.member {
-        out.put_u64(member.raft_id.get());
-        out.put_u64(member.node.get());
-        out.put_slice(&member.directory.0);
-    }
-    for step in &change.steps {
-        let (kind, id) = match *step {
-            ConfigurationStep::AddVoter(id) => (1, id),
-            ConfigurationStep::AddLearner(id) => (2, id),
-            ConfigurationStep::Remove(id) => (3, id),
-        };
-        out.put_u8(kind);
-        out.put_u64(id.get());
-    }
-    out.freeze()
+    record::change_out(change).encode_to_vec().into()
 }
 
 /// Reads what [`change_bytes`] wrote.
-pub(crate) fn change_read(mut bytes: Bytes) -> Option<ConfigurationChange> {
-    let mut change = ConfigurationChange::default();
-    if bytes.try_get_u8().ok()? == 1 {
-        let raft_id = RaftId::new(bytes.try_get_u64().ok()?)?;
-        let node = NodeId::new(bytes.try_get_u64().ok()?)?;
-        let mut directory = DirectoryId::default();
-        bytes.try_copy_to_slice(&mut directory.0).ok()?;
-        change.member = Some(Member { raft_id, node, directory });
-    }
-    while bytes.has_remaining() {
-        let kind = bytes.try_get_u8().ok()?;
-        let id = RaftId::new(bytes.try_get_u64().ok()?)?;
-        change.steps.push(match kind {
-            1 => ConfigurationStep::AddVoter(id),
-            2 => ConfigurationStep::AddLearner(id),
-            3 => ConfigurationStep::Remove(id),
-            _ => return None,
-        });
-    }
-    Some(change)
+pub(crate) fn change_read(bytes: Bytes) -> Option<ConfigurationChange> {
+    record::change_in(wire::ConfigurationChange::decode(bytes).ok()?).ok()
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use hyperscale_types::NodeId;
+
     use super::*;
+    use crate::id::DirectoryId;
+    use crate::message::{Addresses, Member};
 
     fn id(number: u64) -> RaftId {
         RaftId::new(number).unwrap()
     }
 
     pub(crate) fn full_message(kind: MessageKind) -> Message {
-        let member =
-            Member { raft_id: id(4), node: NodeId::new(7).unwrap(), directory: DirectoryId([9; 16]) };
+        let (node, directory) = (NodeId::new(7).unwrap(), DirectoryId([9; 16]));
+        let member = Member { raft_id: id(4), node, directory, addresses: Addresses::example(7) };
         let steps = vec![ConfigurationStep::AddLearner(id(4)), ConfigurationStep::Remove(id(2))];
         let change = ConfigurationChange { steps, member: Some(member) };
         let configuration =
@@ -260,12 +230,11 @@ pub(crate) mod tests {
             commit: 10,
             commit_term: 4,
             snapshot: (kind == MessageKind::Snapshot).then_some(snapshot),
-            request_snapshot: 8,
-            reject: true,
-            reject_hint: 6,
+            rejection: Some(6),
             context: Bytes::from_static(b"c"),
             priority: -3,
             proof: None,
+            lacks_blobs: false,
         }
     }
 

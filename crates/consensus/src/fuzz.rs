@@ -11,7 +11,7 @@ use crate::apply::{Applier, Machine as _};
 use crate::convert::{change_bytes, change_read};
 use crate::record;
 use crate::register::{Command, Group, Register};
-use crate::storage::Identity;
+use crate::storage::DirectoryOwner;
 
 #[test]
 fn fuzz_raft_messages() {
@@ -92,7 +92,7 @@ fn fuzz_states_of_a_replica() {
             return;
         }
         let mut again = Applier::new(Register::default());
-        again.restore(7, applier.snapshot()).expect("what was written is read");
+        again.restore(7, applier.view().encode()).expect("what was written is read");
         assert_eq!(
             (again.proof(), again.roster, again.machine),
             (applier.proof(), applier.roster, applier.machine)
@@ -105,7 +105,7 @@ fn fuzz_states_of_a_replica() {
 fn fuzz_identities() {
     bolero::check!(name = "identities").for_each(|bytes: &[u8]| {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
-        let Some((identity, directory)) = Identity::parse(text) else { return };
-        assert_eq!(Identity::parse(&identity.text(directory)), Some((identity, directory)));
+        let Some((identity, directory)) = DirectoryOwner::parse(text) else { return };
+        assert_eq!(DirectoryOwner::parse(&identity.text(directory)), Some((identity, directory)));
     });
 }

@@ -1,4 +1,5 @@
-//! When a learner may vote: close to the end of the log, and heard of, for long enough without a break.
+//! When a learner may vote: close to the end of the log, with all blobs that its state names, and heard of, for long enough
+//! without a break.
 //!
 //! Time alone never promotes: a learner that is silent or behind starts to count anew.
 
@@ -18,6 +19,8 @@ pub(crate) struct Standing {
     pub(crate) lag: Option<u64>,
     /// Whether it answered lately.
     pub(crate) is_heard: bool,
+    /// Whether it says that it holds all blobs that its state names: as a voter it counts for those that are to survive.
+    pub(crate) has_blobs: bool,
 }
 
 /// Since when each learner is close. Kept by the leader only, and begun anew by the next one.
@@ -37,7 +40,8 @@ impl Promotions {
     ) -> Option<RaftId> {
         let before = std::mem::take(&mut self.close_since);
         let is_close = |learner: &Standing| learner.lag.is_some_and(|lag| lag <= lag_max);
-        for learner in learners.filter(|learner| learner.is_heard && is_close(learner)) {
+        let is_ready = |learner: &Standing| learner.is_heard && learner.has_blobs && is_close(learner);
+        for learner in learners.filter(is_ready) {
             let since = before.get(&learner.id).copied().unwrap_or(now);
             self.close_since.insert(learner.id, since);
         }
@@ -54,7 +58,7 @@ mod tests {
     use super::*;
 
     fn observe(promotions: &mut Promotions, second: u64, lag: u64, is_heard: bool) -> Option<RaftId> {
-        let learner = Standing { id: RaftId::FIRST, lag: Some(lag), is_heard };
+        let learner = Standing { id: RaftId::FIRST, lag: Some(lag), is_heard, has_blobs: true };
         let now = Now::after_start(Duration::from_secs(second));
         promotions.observe(now, std::iter::once(learner), 250, Duration::from_secs(10))
     }
@@ -78,12 +82,15 @@ mod tests {
     }
 
     #[test]
-    fn learner_that_needs_a_snapshot_is_not_close() {
+    fn learner_that_needs_a_snapshot_or_lacks_blobs_is_not_promoted() {
         let mut promotions = Promotions::default();
-        let learner = Standing { id: RaftId::FIRST, lag: None, is_heard: true };
+        let needs_snapshot = Standing { id: RaftId::FIRST, lag: None, is_heard: true, has_blobs: true };
+        let lacks_blobs = Standing { lag: Some(0), has_blobs: false, ..needs_snapshot };
         for second in 0..100 {
             let now = Now::after_start(Duration::from_secs(second));
-            assert_eq!(promotions.observe(now, std::iter::once(learner), 250, Duration::ZERO), None);
+            for learner in [needs_snapshot, lacks_blobs] {
+                assert_eq!(promotions.observe(now, std::iter::once(learner), 250, Duration::ZERO), None);
+            }
         }
     }
 

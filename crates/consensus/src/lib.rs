@@ -67,22 +67,25 @@ mod split;
 pub mod storage;
 mod token;
 
-pub use action::{Action, Applied, Event, Halt, ProposeError, Role, TransferCause};
-pub use apply::{Effects, HASHES_MAX, Machine, Outdated, RestoreError, StateHash};
+pub use action::{Action, Applied, Event, Halt, ProposeError, RaftRole, TransferCause};
+pub use apply::{Effects, HASHES_MAX, Machine, Outdated, RestoreError, StateHash, StateView};
 pub use blob::{BLOB_BYTES_MAX, BlobId, Placement};
-pub use bootstrap::{Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Report, founding};
-pub use check::Refusal;
+pub use bootstrap::{
+    Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Founding, PeerState, REPORT_AGE_MAX, Report,
+    WaitReason, founding,
+};
+pub use check::MessageRefusal;
 pub use config::{
     APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, Backlog, COMMAND_BYTES_MAX, Config, ConfigError,
-    LEADER_PRIORITY_MAX, PROPOSALS_MAX, READS_MAX, UNCOMMITTED_BYTES_MAX,
+    LEADER_PRIORITY_MAX, PROPOSALS_MAX, Promotion, READS_MAX, UNCOMMITTED_BYTES_MAX,
 };
 pub use flap::GAP_MAX;
-pub use group::{Change, LogGroup, OpenError, RaftGroup, TransferError};
+pub use group::{Change, LogGroup, OpenError, RaftGroup, SnapshotJob, TransferError, VOUCHED_MAX};
 pub use health::{ILL_AT, priority};
 pub use id::{DirectoryId, ProposalId, RaftId, ReadId, Ticket};
 pub use message::{
-    Configuration, ConfigurationChange, ConfigurationStep, Entry, EntryBody, HardState, Member, Message,
-    MessageKind, Snapshot, StateProof,
+    Addresses, Configuration, ConfigurationChange, ConfigurationStep, Entry, EntryBody, Founder, HardState,
+    Member, Message, MessageKind, Snapshot, StateProof,
 };
 pub use quorum::{Circuit, FAILURES_MAX, FAILURES_WITHIN, HALF_OPEN_AFTER, QuorumError, Reach};
 pub use roster::{ChangeError, RETIRED_MAX, Roster};

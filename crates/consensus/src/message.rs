@@ -4,6 +4,7 @@
 //! local) have no word here: followers use requests of the layer above, which return the result of applying.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use bytes::Bytes;
 use hyperscale_types::NodeId;
@@ -69,18 +70,16 @@ pub struct Message {
     pub commit_term: u64,
     /// The snapshot.
     pub snapshot: Option<Snapshot>,
-    /// A follower wants a snapshot of at least this index.
-    pub request_snapshot: u64,
-    /// The answer is no.
-    pub reject: bool,
-    /// Where to try next.
-    pub reject_hint: u64,
+    /// The answer is no, and where to try next.
+    pub rejection: Option<u64>,
     /// Carried back unchanged by the answer.
     pub context: Bytes,
     /// Priority of a candidate.
     pub priority: i64,
     /// What the sender's state was after an entry; on heartbeats and their answers.
     pub proof: Option<StateProof>,
+    /// Blobs that the sender's state names are missing on its disk; on answers to heartbeats.
+    pub lacks_blobs: bool,
 }
 
 impl Message {
@@ -97,12 +96,11 @@ impl Message {
             commit: 0,
             commit_term: 0,
             snapshot: Some(snapshot),
-            request_snapshot: 0,
-            reject: false,
-            reject_hint: 0,
+            rejection: None,
             context: Bytes::new(),
             priority: 0,
             proof: None,
+            lacks_blobs: false,
         }
     }
 }
@@ -189,6 +187,42 @@ pub struct Member {
     pub node: NodeId,
     /// The data directory it lives in.
     pub directory: DirectoryId,
+    /// Where it is reached. Said when it founded or was added; where it is now, if it moved, is known by gossip.
+    pub addresses: Addresses,
+}
+
+/// Where a member is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// Of its datagrams and streams.
+    pub peer: SocketAddr,
+    /// Of its HTTP API, for clients that are to ask there.
+    pub api: Option<SocketAddr>,
+}
+
+#[cfg(test)]
+impl Addresses {
+    /// Of the node with this number.
+    pub(crate) fn example(number: u8) -> Self {
+        let at = |port| SocketAddr::from(([10, 0, 0, number], port));
+        Self { peer: at(7101), api: Some(at(7100)) }
+    }
+}
+
+impl Member {
+    /// What it was when it founded or was added.
+    pub(crate) fn founder(&self) -> Founder {
+        Founder { directory: self.directory, addresses: self.addresses }
+    }
+}
+
+/// A node that founds a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Founder {
+    /// Its data directory.
+    pub directory: DirectoryId,
+    /// Where it is reached.
+    pub addresses: Addresses,
 }
 
 /// What must survive a restart beside the log. The commit index may be lost: the leader says it again.

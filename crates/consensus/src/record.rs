@@ -9,8 +9,8 @@ use hyperscale_wire::messages as wire;
 use crate::apply::StateHash;
 use crate::id::{DirectoryId, RaftId};
 use crate::message::{
-    Configuration, ConfigurationChange, ConfigurationStep, Entry, EntryBody, HardState, Member, Message,
-    MessageKind, Snapshot, StateProof,
+    Addresses, Configuration, ConfigurationChange, ConfigurationStep, Entry, EntryBody, HardState, Member,
+    Message, MessageKind, Snapshot, StateProof,
 };
 
 /// Version of the layout of snapshots.
@@ -51,11 +51,11 @@ pub fn message_out(message: Message) -> wire::RaftMessage {
         commit: message.commit,
         commit_term: message.commit_term,
         snapshot: message.snapshot.map(snapshot_out),
-        request_snapshot: message.request_snapshot,
-        reject: message.reject,
-        reject_hint: message.reject_hint,
+        reject: message.rejection.is_some(),
+        reject_hint: message.rejection.unwrap_or_default(),
         context: message.context,
         priority: message.priority,
+        lacks_blobs: message.lacks_blobs,
         proof: message.proof.map(|proof| wire::StateProof { index: proof.index, hash: proof.hash.0 }),
     }
 }
@@ -74,12 +74,11 @@ pub fn message_in(message: wire::RaftMessage) -> Read<Message> {
         commit: message.commit,
         commit_term: message.commit_term,
         snapshot: message.snapshot.map(snapshot_in).transpose()?,
-        request_snapshot: message.request_snapshot,
-        reject: message.reject,
-        reject_hint: message.reject_hint,
+        rejection: message.reject.then_some(message.reject_hint),
         context: message.context,
         priority: message.priority,
         proof: message.proof.map(|proof| StateProof { index: proof.index, hash: StateHash(proof.hash) }),
+        lacks_blobs: message.lacks_blobs,
     })
 }
 
@@ -121,7 +120,7 @@ pub fn entry_in(entry: wire::LogEntry) -> Read<Entry> {
     Ok(Entry { index: entry.index, term: entry.term, body })
 }
 
-fn change_out(change: &ConfigurationChange) -> wire::ConfigurationChange {
+pub(crate) fn change_out(change: &ConfigurationChange) -> wire::ConfigurationChange {
     let step = |step: &ConfigurationStep| {
         let (kind, id) = match *step {
             ConfigurationStep::AddVoter(id) => (wire::ConfigurationChangeType::AddVoter, id),
@@ -141,19 +140,37 @@ fn change_out(change: &ConfigurationChange) -> wire::ConfigurationChange {
 pub fn member_out(member: Member) -> wire::Member {
     wire::Member {
         raft_id: member.raft_id.get(),
-        node: Some(wire::NodeRef { node_id: member.node.get(), ..Default::default() }),
+        node: Some(addresses_out(member.node, member.addresses)),
         directory_id: Bytes::copy_from_slice(&member.directory.0),
     }
 }
 
 /// A member from wire or disk.
 pub fn member_in(member: wire::Member) -> Read<Member> {
-    let node = member.node.and_then(|node| NodeId::new(node.node_id));
+    let node = member.node.ok_or(RecordError("a member without node"))?;
     Ok(Member {
         raft_id: raft_id(member.raft_id)?,
-        node: node.ok_or(RecordError("a member without node"))?,
+        node: NodeId::new(node.node_id).ok_or(RecordError("a member without node"))?,
         directory: directory_in(&member.directory_id)?,
+        addresses: addresses_in(&node)?,
     })
+}
+
+/// Where a node says it is reached.
+pub fn addresses_in(node: &wire::NodeRef) -> Read<Addresses> {
+    let address = |text: &str| text.parse().map_err(|_| RecordError("an address that is none"));
+    let api = (!node.api_address.is_empty()).then(|| address(&node.api_address)).transpose()?;
+    Ok(Addresses { peer: address(&node.peer_address)?, api })
+}
+
+/// Where this node is reached.
+pub fn addresses_out(node: NodeId, addresses: Addresses) -> wire::NodeRef {
+    wire::NodeRef {
+        node_id: node.get(),
+        peer_address: addresses.peer.to_string(),
+        api_address: addresses.api.map(|api| api.to_string()).unwrap_or_default(),
+        ..Default::default()
+    }
 }
 
 /// The id of a data directory from wire or disk.
@@ -161,7 +178,7 @@ pub fn directory_in(bytes: &[u8]) -> Read<DirectoryId> {
     bytes.try_into().map(DirectoryId).map_err(|_| RecordError("a directory id has 16 bytes"))
 }
 
-fn change_in(change: wire::ConfigurationChange) -> Read<ConfigurationChange> {
+pub(crate) fn change_in(change: wire::ConfigurationChange) -> Read<ConfigurationChange> {
     if change.transition != i32::from(wire::ConfigurationTransition::Explicit) {
         return Err(RecordError("a change that is not left explicitly"));
     }

@@ -5,11 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use hyperscale_types::NodeId;
+use hyperscale_wire::messages as wire;
+use prost::Message as _;
 
 use crate::id::{DirectoryId, RaftId};
-use crate::message::{Configuration, ConfigurationChange, ConfigurationStep, Member};
+use crate::message::{Configuration, ConfigurationChange, ConfigurationStep, Founder, Member};
+use crate::record;
 
 /// Most directories of former members that are remembered; the oldest are forgotten first.
 pub const RETIRED_MAX: usize = 1024;
@@ -64,11 +67,11 @@ impl Default for Roster {
 
 impl Roster {
     /// The members of a new group, numbered in the order of their node ids, the same on all founders.
-    pub fn founding(founders: &BTreeMap<NodeId, DirectoryId>) -> Self {
+    pub fn founding(founders: &BTreeMap<NodeId, Founder>) -> Self {
         let mut roster = Self::default();
-        for (&node, &directory) in founders {
+        for (&node, &Founder { directory, addresses }) in founders {
             let raft_id = roster.next;
-            roster.members.insert(raft_id, Member { raft_id, node, directory });
+            roster.members.insert(raft_id, Member { raft_id, node, directory, addresses });
             roster.next = raft_id.next();
         }
         roster
@@ -172,48 +175,40 @@ impl Roster {
         }
     }
 
-    /// The roster as bytes.
+    /// The roster as bytes, with their length before them.
     pub(crate) fn write(&self, out: &mut BytesMut) {
-        out.put_u64(self.next.get());
-        out.put_u32(self.members.len() as u32);
-        for member in self.members.values() {
-            out.put_u64(member.raft_id.get());
-            out.put_u64(member.node.get());
-            out.put_slice(&member.directory.0);
-        }
-        out.put_u32(self.retired.len() as u32);
-        for (id, directory) in &self.retired {
-            out.put_u64(id.get());
-            out.put_slice(&directory.0);
-        }
+        let retired = |(id, directory): (&RaftId, &DirectoryId)| {
+            let directory_id = Bytes::copy_from_slice(&directory.0);
+            wire::Member { raft_id: id.get(), node: None, directory_id }
+        };
+        let written = wire::Roster {
+            next_raft_id: self.next.get(),
+            members: self.members.values().copied().map(record::member_out).collect(),
+            retired: self.retired.iter().map(retired).collect(),
+        };
+        written.encode_length_delimited(out).expect("a buffer that grows has room");
     }
 
-    /// Reads what [`Roster::write`] wrote.
+    /// Reads what [`Roster::write`] wrote, and takes it off the bytes.
     pub(crate) fn read(bytes: &mut Bytes) -> Option<Self> {
-        let mut roster = Self { next: RaftId::new(bytes.try_get_u64().ok()?)?, ..Self::default() };
-        for _ in 0..bytes.try_get_u32().ok()? {
-            let raft_id = RaftId::new(bytes.try_get_u64().ok()?)?;
-            let node = NodeId::new(bytes.try_get_u64().ok()?)?;
-            let directory = read_directory(bytes)?;
-            roster.members.insert(raft_id, Member { raft_id, node, directory });
+        let written = wire::Roster::decode_length_delimited(bytes).ok()?;
+        let mut roster = Self { next: RaftId::new(written.next_raft_id)?, ..Self::default() };
+        for member in written.members {
+            let member = record::member_in(member).ok()?;
+            roster.members.insert(member.raft_id, member);
         }
-        for _ in 0..bytes.try_get_u32().ok()? {
-            let raft_id = RaftId::new(bytes.try_get_u64().ok()?)?;
-            roster.retired.insert(raft_id, read_directory(bytes)?);
+        for retired in written.retired {
+            let directory = record::directory_in(&retired.directory_id).ok()?;
+            roster.retired.insert(RaftId::new(retired.raft_id)?, directory);
         }
         Some(roster)
     }
 }
 
-fn read_directory(bytes: &mut Bytes) -> Option<DirectoryId> {
-    let mut directory = DirectoryId::default();
-    bytes.try_copy_to_slice(&mut directory.0).ok()?;
-    Some(directory)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Addresses;
 
     fn id(number: u64) -> RaftId {
         RaftId::new(number).unwrap()
@@ -224,11 +219,13 @@ mod tests {
             raft_id: id(raft_id),
             node: NodeId::new(node).unwrap(),
             directory: DirectoryId([directory; 16]),
+            addresses: Addresses::example(directory),
         }
     }
 
     fn three() -> (Roster, Configuration) {
-        let founders = (1..=3).map(|n| (NodeId::new(n * 10).unwrap(), DirectoryId([n as u8; 16]))).collect();
+        let founders = (1..=3).map(|n| (NodeId::new(n * 10).unwrap(), member(n, n * 10, n as u8).founder()));
+        let founders = founders.collect();
         let configuration = Configuration { voters: vec![id(1), id(2), id(3)], ..Configuration::default() };
         (Roster::founding(&founders), configuration)
     }

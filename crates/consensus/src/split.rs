@@ -67,12 +67,11 @@ mod tests {
             commit: 6,
             commit_term: 2,
             snapshot: None,
-            request_snapshot: 0,
-            reject: false,
-            reject_hint: 0,
+            rejection: None,
             context: Bytes::new(),
             priority: 0,
             proof: None,
+            lacks_blobs: false,
         }
     }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hyperscale_consensus::{Backlog, Config as LogConfig};
+use hyperscale_consensus::{Backlog, Config as LogConfig, Promotion};
 use hyperscale_swim::{Command, Config, ContactConfig, Limits};
 use hyperscale_types::Role;
 
@@ -172,7 +172,7 @@ fn log_setup(rng: &mut Rng, plan: &FaultPlan, options: Options) -> LogSetup {
         tick: LOG_TICK,
         snapshot_entries,
         trailing_entries: snapshot_entries / 4,
-        learner_lag_max: 20,
+        promotion: Promotion { lag_max: 20, ..LogConfig::lan().promotion },
         backlog_max: backlog_max(rng),
         bugs: Bug::consensus(options.bug),
         ..LogConfig::lan()

@@ -37,7 +37,7 @@ pub struct AuditEntry {
     pub before: Option<Claim>,
     /// What holds now; `None` once it is forgotten.
     pub after: Option<Claim>,
-    /// Why.
+    /// What spoke for the change.
     pub cause: Cause,
     /// Who said so: the accusers of a suspicion, or the node the news came from.
     pub witnesses: Witnesses,

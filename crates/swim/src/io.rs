@@ -66,19 +66,19 @@ pub enum Action {
     SendDatagram {
         /// To whom.
         to: Destination,
-        /// What.
+        /// The message, and the updates that ride on it.
         datagram: Datagram,
     },
     /// Send a message on a stream, opening a connection if there is none. Must not block on a slow peer.
     SendStream {
         /// To whom.
         to: Endpoint,
-        /// What.
+        /// The message; its body says whether an answer is due.
         message: StreamMessage,
     },
     /// Give the timer back at that time. Timers are never cancelled: one that is no longer wanted is recognised.
     SetTimer {
-        /// When.
+        /// A time of the clock that the core is called with.
         at: Now,
         /// What to give back.
         timer: Timer,
@@ -131,7 +131,7 @@ pub enum Timer {
 pub enum Event {
     /// A node is a member from now on.
     Joined {
-        /// Who.
+        /// The member, with its address and role.
         peer: Peer,
         /// Its life.
         boot: BootEpoch,
@@ -140,40 +140,40 @@ pub enum Event {
     },
     /// A member was reached for the first time; it counts for failure detection from now on.
     Confirmed {
-        /// Who.
+        /// The member that it is about.
         node: NodeId,
     },
     /// A member is suspected.
     Suspected {
-        /// Who.
+        /// The member that it is about.
         node: NodeId,
-        /// Why.
+        /// What spoke for it: an own probe, gossip, a broken connection.
         cause: Cause,
         /// Who says so.
         witnesses: Witnesses,
     },
     /// A suspected member contradicted.
     Refuted {
-        /// Who.
+        /// The member that it is about.
         node: NodeId,
     },
     /// A member is taken for dead, by this node or by another.
     Died {
-        /// Who.
+        /// The member that it is about.
         node: NodeId,
-        /// Why.
+        /// What spoke for it: an own probe, gossip, a broken connection.
         cause: Cause,
         /// Who says so.
         witnesses: Witnesses,
     },
     /// A member announced that it goes.
     Left {
-        /// Who.
+        /// The member that it is about.
         node: NodeId,
     },
     /// A member's embedded state changed.
     StateChanged {
-        /// Who.
+        /// The member that it is about.
         node: NodeId,
         /// What it says now.
         state: Arc<Embedded>,
@@ -182,7 +182,7 @@ pub enum Event {
     Unreachable {
         /// Who, if known.
         node: Option<NodeId>,
-        /// Where.
+        /// The address that does not answer.
         addr: SocketAddr,
         /// For how long.
         since: Duration,
@@ -190,7 +190,7 @@ pub enum Event {
     /// A peer known by hearsay only was never reached and is forgotten, unless it speaks or is named with a newer
     /// identity. It was never confirmed, so this is not a death.
     Forgotten {
-        /// Who.
+        /// The member that it is about.
         node: NodeId,
     },
     /// This node's load level changed.

@@ -80,7 +80,7 @@ pub use embedded::{Embedded, EmbeddedState, GateLoad, ManagerLoad, Phase, Worker
 pub use gossip::MEMBER_UPDATES_MAX;
 pub use io::{Action, Command, Destination, Endpoint, Event, Input, Timer};
 pub use load::LoadLevel;
-pub use machine::{Identity, MemberView, Sizes, Swim};
+pub use machine::{LocalNode, MemberView, Sizes, Swim};
 pub use message::{Datagram, MemberUpdate, Message, PAGE_MAX, Peer, Sender, StreamBody, StreamMessage};
 pub use probe::{ASTRAY_MAX, RELAYS_MAX};
 pub use suspicion::{CONFIRMATIONS_MAX, SuspicionTimeouts, WITNESSES_MAX, Witnesses};

@@ -42,7 +42,7 @@ pub struct Rule {
     pub step: Option<Name>,
     /// What is compared.
     pub metric: Metric,
-    /// How.
+    /// The comparison of the metric with the bound.
     pub op: Op,
     /// With what: seconds, a fraction, a rate per second or a plain number, by the metric's unit.
     pub value: f64,

@@ -242,6 +242,8 @@ impl Membership {
             Body::WorkerAnnounce(_) => Kind::WorkerAnnounce,
             Body::WorkerListRequest(_) => Kind::WorkerListRequest,
             Body::WorkerList(_) => Kind::WorkerList,
+            Body::Xprobe(_) => Kind::XProbe,
+            Body::Xack(_) => Kind::XAck,
         })
     }
 }

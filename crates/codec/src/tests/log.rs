@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use hyperscale_consensus::replica::ReplicaMessage;
 use hyperscale_consensus::{
-    BlobId, Configuration, DirectoryId, Entry, EntryBody, Member, Message, MessageKind, ProposeError,
-    QuorumError, RaftId, Reach, Report, Snapshot,
+    Addresses, BlobId, Configuration, DirectoryId, Entry, EntryBody, Member, Message, MessageKind, PeerState,
+    ProposeError, QuorumError, RaftId, Reach, Report, Snapshot,
 };
 use hyperscale_types::NodeId;
 use hyperscale_wire::connection::{Incoming, Outgoing};
@@ -36,9 +36,10 @@ fn snapshot() -> Message {
 
 fn samples() -> Vec<ReplicaMessage> {
     let reach = Reach { reachable: 1, needed: 2 };
-    let member = Member { raft_id: id(1), node: node(3), directory: DirectoryId([4; 16]) };
-    let report =
-        |members, learners| Report { node: node(5), directory: DirectoryId([6; 16]), members, learners };
+    let at = |port| Some(std::net::SocketAddr::from(([10, 0, 0, 1], port)));
+    let addresses = Addresses { peer: at(7101).unwrap(), api: at(7100) };
+    let member = Member { raft_id: id(1), node: node(3), directory: DirectoryId([4; 16]), addresses };
+    let report = |state| Report { node: node(5), directory: DirectoryId([6; 16]), addresses, state };
     let errors = [
         ProposeError::NotLeader { leader: None },
         ProposeError::NoQuorum { reachable: 1, needed: 2 },
@@ -50,13 +51,18 @@ fn samples() -> Vec<ReplicaMessage> {
         ProposeError::Size,
         ProposeError::Replaced,
         ProposeError::Halted,
+        ProposeError::NotStarted,
     ];
     let mut samples = vec![
         ReplicaMessage::Raft(append().into()),
         ReplicaMessage::Raft(snapshot().into()),
         ReplicaMessage::BootstrapQuery { directory: DirectoryId([6; 16]) },
-        ReplicaMessage::BootstrapReport(report(None, Vec::new())),
-        ReplicaMessage::BootstrapReport(report(Some(vec![member]), vec![id(1)])),
+        ReplicaMessage::BootstrapReport(report(PeerState::Empty)),
+        ReplicaMessage::BootstrapReport(report(PeerState::Acknowledged(vec![member]))),
+        ReplicaMessage::BootstrapReport(report(PeerState::Running {
+            members: vec![member],
+            learners: vec![id(1)],
+        })),
         ReplicaMessage::Propose { number: 7, command: Bytes::from_static(b"command") },
         ReplicaMessage::Proposed { number: 7, result: Ok((9, Bytes::from_static(b"outcome"))) },
         ReplicaMessage::ReadIndex { number: 8 },

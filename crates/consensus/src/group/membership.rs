@@ -1,7 +1,7 @@
 //! Changes of the configuration: joint, one at a time, asked for by an operator.
 //!
 //! ```text
-//! Add ──► learner ── close for 10 s ──► voter          Remove ──► gone; its raft id and directory are never used again
+//! Add ──► learner ── close, with its blobs, for 10 s ──► voter          Remove ──► gone; its raft id and directory are never used again
 //! ```
 //!
 //! Each arrow is a joint change: an entry that enters it, and one that leaves it, proposed by whoever leads then. A voter that
@@ -10,13 +10,13 @@
 use hyperscale_types::{NodeId, Now};
 
 use super::RaftGroup;
-use crate::action::{Event, ProposeError, Role};
+use crate::action::{Event, ProposeError, RaftRole};
 use crate::apply::Machine;
-use crate::config::{COMMAND_BYTES_MAX, UNCOMMITTED_BYTES_MAX};
+use crate::config::{COMMAND_BYTES_MAX, Promotion, UNCOMMITTED_BYTES_MAX};
 use crate::convert;
 use crate::id::{DirectoryId, ProposalId, RaftId};
 use crate::learner::Standing;
-use crate::message::{Configuration, ConfigurationChange, ConfigurationStep, Member};
+use crate::message::{Addresses, Configuration, ConfigurationChange, ConfigurationStep, Member};
 use crate::roster::ChangeError;
 
 /// What an operator may ask for.
@@ -28,6 +28,8 @@ pub enum Change {
         node: NodeId,
         /// Its directory.
         directory: DirectoryId,
+        /// Where it is reached.
+        addresses: Addresses,
     },
     /// A member goes. The leader hands over first.
     Remove(RaftId),
@@ -42,9 +44,9 @@ impl<M: Machine> RaftGroup<M> {
     ) -> Result<(), ProposeError> {
         self.admit(now)?;
         let change = match change {
-            Change::Add { node, directory } => {
+            Change::Add { node, directory, addresses } => {
                 let raft_id = self.applier.roster.next_id();
-                let member = Some(Member { raft_id, node, directory });
+                let member = Some(Member { raft_id, node, directory, addresses });
                 ConfigurationChange { steps: vec![ConfigurationStep::AddLearner(raft_id)], member }
             }
             Change::Remove(id) if id == self.id && self.configuration.voters.len() > 1 => {
@@ -101,13 +103,14 @@ impl<M: Machine> RaftGroup<M> {
             let progress = self.raft.raft.prs().get(id.get())?;
             let is_heard = self.contacts.is_heard(*id, now, self.config.election_min);
             if bug!(self.config.bugs, PromoteLearnerByTimeout) {
-                return Some(Standing { id: *id, lag: Some(0), is_heard: true });
+                return Some(Standing { id: *id, lag: Some(0), is_heard: true, has_blobs: true });
             }
             let has_state = progress.matched + 1 >= first;
             let lag = has_state.then(|| last.saturating_sub(progress.matched));
-            Some(Standing { id: *id, lag, is_heard })
+            let has_blobs = !self.contacts.lacks_blobs(*id);
+            Some(Standing { id: *id, lag, is_heard, has_blobs })
         });
-        let (lag_max, stable) = (self.config.learner_lag_max, self.config.learner_stable);
+        let Promotion { lag_max, stable } = self.config.promotion;
         let Some(id) = self.promotions.observe(now, learners, lag_max, stable) else { return };
         let change = ConfigurationChange { steps: vec![ConfigurationStep::AddVoter(id)], member: None };
         if self.propose_change(now, None, &change).is_ok() {
@@ -138,7 +141,7 @@ impl<M: Machine> RaftGroup<M> {
     /// Who hands over to a voter that it was about to remove makes it the leader of its own removal. raft-rs would let it lead
     /// on and panic with the next answer; a candidate would when it wins. Those who stay elect another one.
     fn step_down_if_removed(&mut self) {
-        if !self.configuration.contains(self.id) && self.role() != Role::Follower {
+        if !self.configuration.contains(self.id) && self.role() != RaftRole::Follower {
             let term = self.term();
             self.raft.raft.become_follower(term, raft::INVALID_ID);
         }

@@ -9,6 +9,7 @@
 //!        │
 //!        ▼
 //! ready ──► Persist(batch)   write, sync, then `persisted(ticket)`
+//!       ├─► MakeSnapshot     encode it elsewhere, then `snapshot_made`
 //!       ├─► Send(message)    what depends on a batch comes only after its `persisted`
 //!       ├─► Applied, Failed  outcome of a proposal
 //!       ├─► ReadReady        the state is fresh enough to decide on
@@ -31,37 +32,40 @@
 
 mod agreement;
 mod contact;
+mod contract;
 mod disk;
 mod membership;
 mod propose;
 mod read_index;
 mod ready;
+mod snapshot;
+mod status;
 mod step;
 mod tick;
 mod transfer;
 
+pub use contact::VOUCHED_MAX;
+pub use contract::LogGroup;
 pub use membership::Change;
+pub use snapshot::SnapshotJob;
 pub use transfer::TransferError;
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
-use hyperscale_types::{NodeId, Now};
-use raft::{RawNode, StateRole, eraftpb};
+use hyperscale_types::Now;
+use raft::{RawNode, eraftpb};
 
-use crate::action::{Action, Event, Halt, ProposeError, Role};
-use crate::apply::{Applier, Machine, Outdated, RestoreError, StateHash};
+use crate::action::{Event, Halt, ProposeError};
+use crate::apply::{Applier, Machine, Outdated, RestoreError};
 use crate::blob::BlobId;
-use crate::check::Refusal;
 use crate::config::{APPEND_BYTES_MAX, APPENDS_IN_FLIGHT_MAX, Config, ConfigError, UNCOMMITTED_BYTES_MAX};
 use crate::flap::Damper;
 use crate::health::Health;
-use crate::id::{ProposalId, RaftId, ReadId, Ticket};
+use crate::id::RaftId;
 use crate::learner::Promotions;
 use crate::log::Log;
-use crate::message::{Configuration, Message};
+use crate::message::Configuration;
 use crate::quorum::Circuit;
-use crate::roster::Roster;
 use crate::storage::Loaded;
 use crate::{election, storage};
 
@@ -70,39 +74,7 @@ use contact::Contacts;
 use disk::Disk;
 use propose::Proposals;
 use read_index::Reads;
-
-/// A replica of a replicated log.
-pub trait LogGroup {
-    /// What applying a command returns.
-    type Outcome;
-
-    /// Proposes a command; only the leader does. Its outcome comes as `Applied` or `Failed`.
-    fn propose(&mut self, now: Now, proposal: ProposalId, command: Bytes) -> Result<(), ProposeError>;
-
-    /// Takes a message that came from this node, as the host has authenticated it.
-    fn step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), Refusal>;
-
-    /// Lets time pass. To be called at [`LogGroup::next_tick`].
-    fn tick(&mut self, now: Now);
-
-    /// When to call `tick` again.
-    fn next_tick(&self) -> Now;
-
-    /// Everything up to this batch is durable.
-    fn persisted(&mut self, ticket: Ticket);
-
-    /// Asks for a state to decide on; only the leader does. The answer comes as `ReadReady` or `ReadFailed`.
-    fn read_index(&mut self, now: Now, read: ReadId) -> Result<(), ProposeError>;
-
-    /// Hands leadership over, to the healthiest voter that is up to date if none is named.
-    fn transfer(&mut self, now: Now, to: Option<RaftId>) -> Result<RaftId, TransferError>;
-
-    /// Proposes a change of the configuration, one at a time.
-    fn change(&mut self, now: Now, proposal: ProposalId, change: Change) -> Result<(), ProposeError>;
-
-    /// What there is to do.
-    fn ready(&mut self, now: Now, out: &mut Vec<Action<Self::Outcome>>);
-}
+use snapshot::Making;
 
 /// A replica on raft-rs.
 pub struct RaftGroup<M: Machine> {
@@ -136,6 +108,10 @@ struct State {
     /// The term in which this leader is established.
     established: Option<u64>,
     is_ill_reported: bool,
+    /// Blobs that the state names are missing on this disk.
+    lacks_blobs: bool,
+    /// A snapshot of its state that the host makes.
+    making: Making,
     /// Sealed parts of the state that the host has to get.
     missing: Vec<BlobId>,
     /// Last entry that was on disk at the start.
@@ -207,86 +183,6 @@ impl<M: Machine> RaftGroup<M> {
         Ok(group)
     }
 
-    /// This replica's id.
-    pub fn id(&self) -> RaftId {
-        self.id
-    }
-
-    /// Its term.
-    pub fn term(&self) -> u64 {
-        self.raft.raft.term
-    }
-
-    /// What it is.
-    pub fn role(&self) -> Role {
-        match self.raft.raft.state {
-            StateRole::Follower => Role::Follower,
-            StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
-            StateRole::Leader => Role::Leader,
-        }
-    }
-
-    /// Whether it leads.
-    pub fn is_leader(&self) -> bool {
-        self.role() == Role::Leader
-    }
-
-    /// Whether it leads and has committed an entry of its term, so that it knows all that was decided.
-    pub fn is_established(&self) -> bool {
-        self.is_leader() && self.state.established == Some(self.term())
-    }
-
-    /// Its settings.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// Who leads, as far as it knows.
-    pub fn leader(&self) -> Option<RaftId> {
-        RaftId::new(self.raft.raft.leader_id)
-    }
-
-    /// Last entry of its log.
-    pub fn last_index(&self) -> u64 {
-        self.raft.raft.raft_log.last_index()
-    }
-
-    /// Last entry known to be committed.
-    pub fn committed(&self) -> u64 {
-        self.raft.raft.raft_log.committed
-    }
-
-    /// Last applied entry and the hash of the state after it.
-    pub fn applied(&self) -> (u64, StateHash) {
-        let proof = self.applier.proof();
-        (proof.index, proof.hash)
-    }
-
-    /// The machine. Decide on it only after a read.
-    pub fn machine(&self) -> &M {
-        &self.applier.machine
-    }
-
-    /// The members.
-    pub fn roster(&self) -> &Roster {
-        &self.applier.roster
-    }
-
-    /// The configuration as applied.
-    pub fn configuration(&self) -> &Configuration {
-        &self.configuration
-    }
-
-    /// Why it has stopped, if it has.
-    pub fn halted(&self) -> Option<&Halt> {
-        self.state.halt.as_ref()
-    }
-
-    /// Whether voluntary transfers repeat.
-    pub fn is_flapping(&self, now: Now) -> bool {
-        self.damper.is_flapping(now)
-    }
-
     /// After every call into raft-rs: its random timeout is overwritten, and its priority follows health.
     fn settle(&mut self, now: Now) {
         let patience = self.config.election_max * 2;
@@ -319,50 +215,12 @@ impl State {
             since_snapshot: (0, 0),
             established: None,
             is_ill_reported: false,
+            lacks_blobs: false,
+            making: Making::default(),
             missing: Vec::new(),
             loaded_to,
             halt: None,
         }
-    }
-}
-
-impl<M: Machine> LogGroup for RaftGroup<M> {
-    type Outcome = M::Outcome;
-
-    fn propose(&mut self, now: Now, proposal: ProposalId, command: Bytes) -> Result<(), ProposeError> {
-        self.on_propose(now, proposal, command)
-    }
-
-    fn step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), Refusal> {
-        self.on_step(now, sender, message)
-    }
-
-    fn tick(&mut self, now: Now) {
-        self.on_tick(now);
-    }
-
-    fn next_tick(&self) -> Now {
-        self.state.ticked.plus(self.config.tick)
-    }
-
-    fn persisted(&mut self, ticket: Ticket) {
-        self.on_persisted(ticket);
-    }
-
-    fn read_index(&mut self, now: Now, read: ReadId) -> Result<(), ProposeError> {
-        self.on_read(now, read)
-    }
-
-    fn transfer(&mut self, now: Now, to: Option<RaftId>) -> Result<RaftId, TransferError> {
-        self.on_transfer(now, to)
-    }
-
-    fn change(&mut self, now: Now, proposal: ProposalId, change: Change) -> Result<(), ProposeError> {
-        self.on_change(now, proposal, change)
-    }
-
-    fn ready(&mut self, now: Now, out: &mut Vec<Action<M::Outcome>>) {
-        self.on_ready(now, out);
     }
 }
 

@@ -31,7 +31,8 @@ impl<M: Machine> RaftGroup<M> {
             self.settle(now);
         }
         out.extend(std::mem::take(&mut self.state.missing).into_iter().map(Action::Fetch));
-        self.snapshot_if_due(out);
+        self.write_made_snapshot(out);
+        self.begin_snapshot_if_due(out);
         if self.reads.drain(self.applier.applied(), out) {
             self.circuit.succeeded();
         }
@@ -135,6 +136,8 @@ impl<M: Machine> RaftGroup<M> {
             match message.kind {
                 MessageKind::Heartbeat | MessageKind::HeartbeatResponse => {
                     message.proof = self.proof_for(message.kind);
+                    message.lacks_blobs =
+                        self.state.lacks_blobs && message.kind == MessageKind::HeartbeatResponse;
                 }
                 MessageKind::Snapshot => self.contacts.snapshot_sent(message.to, now),
                 _ => {}
@@ -254,26 +257,5 @@ impl<M: Machine> RaftGroup<M> {
             self.applier.command(index, command);
         }
         Some(self.applier.command(index, command))
-    }
-
-    /// A snapshot of the own state, so that the log stays short.
-    fn snapshot_if_due(&mut self, out: &mut Vec<Action<M::Outcome>>) {
-        let (entries, bytes) = self.state.since_snapshot;
-        let is_wanted = self.raft.store().take_wanted();
-        let is_long = entries >= self.config.snapshot_entries || bytes >= self.config.snapshot_bytes;
-        let index = self.applier.applied();
-        if !(is_long || is_wanted) || self.state.halt.is_some() || index <= self.raft.store().snapshot_index()
-        {
-            return;
-        }
-        let Some(term) = self.raft.store().term_at(index) else { return };
-        let configuration = self.configuration.clone();
-        let snapshot = Snapshot { index, term, configuration, state: self.applier.snapshot() };
-        let drop_to = self.raft.mut_store().keep(snapshot.clone(), self.config.trailing_entries);
-        let ticket = self.disk.begin(Held::default());
-        let write = SnapshotWrite { snapshot, drop_to, replaces_log: false };
-        out.push(Action::Persist(Batch { ticket, snapshot: Some(write), ..Batch::default() }));
-        self.state.since_snapshot = (0, 0);
-        self.events.push(Event::SnapshotMade { index });
     }
 }

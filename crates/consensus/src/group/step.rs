@@ -1,22 +1,30 @@
 //! Messages of peers.
 
+use std::collections::BTreeMap;
+
 use hyperscale_types::{NodeId, Now};
 
 use super::RaftGroup;
 use crate::action::{Event, Halt};
 use crate::apply::{Machine, StateHash};
-use crate::check::{Refusal, View};
+use crate::check::{MessageRefusal, View};
 use crate::convert;
 use crate::id::RaftId;
-use crate::message::{Message, MessageKind, StateProof};
+use crate::message::{Member, Message, MessageKind, StateProof};
 
 impl<M: Machine> RaftGroup<M> {
-    pub(super) fn on_step(&mut self, now: Now, sender: NodeId, message: Message) -> Result<(), Refusal> {
+    pub(super) fn on_step(
+        &mut self,
+        now: Now,
+        sender: NodeId,
+        message: Message,
+    ) -> Result<(), MessageRefusal> {
         if self.state.halt.is_some() {
-            return Err(Refusal::Halted);
+            return Err(MessageRefusal::Halted);
         }
         if let Err(refusal) = self.view().check(sender, &message) {
             self.events.push(Event::Refused { from: message.from, refusal });
+            self.contacts.count_refusal(refusal);
             self.halt_if_lost(refusal, &message);
             return Err(refusal);
         }
@@ -33,14 +41,19 @@ impl<M: Machine> RaftGroup<M> {
             leader: self.leader(),
             log: &self.raft.raft.raft_log,
             roster: &self.applier.roster,
+            vouched: self.contacts.vouched(),
             configuration: &self.configuration,
         }
     }
 
     fn observe(&mut self, now: Now, message: &Message) {
         self.contacts.heard(message.from, now, &self.configuration);
-        if message.kind == MessageKind::TimeoutNow {
-            self.damper.note(now);
+        match message.kind {
+            MessageKind::TimeoutNow => self.damper.note(now),
+            MessageKind::HeartbeatResponse => {
+                self.contacts.set_lacking(message.from, message.lacks_blobs, &self.configuration);
+            }
+            _ => {}
         }
         if let Some(proof) = message.proof {
             self.compare(message, proof);
@@ -49,9 +62,9 @@ impl<M: Machine> RaftGroup<M> {
 
     /// A leader commits to a follower what that follower acknowledged: a commit beyond the log proves that this disk lost it.
     /// Votes and acknowledgements of such a replica are worth nothing. Only a member of the present term is believed.
-    fn halt_if_lost(&mut self, refusal: Refusal, message: &Message) {
+    fn halt_if_lost(&mut self, refusal: MessageRefusal, message: &Message) {
         let is_believed = self.configuration.contains(message.from) && message.term >= self.term();
-        if refusal == Refusal::CommitBeyondLog && is_believed {
+        if refusal == MessageRefusal::CommitBeyondLog && is_believed {
             self.halt(Halt::LostEntries { committed: message.commit, last: self.last_index() });
         }
     }
@@ -97,12 +110,43 @@ impl<M: Machine> RaftGroup<M> {
         }
     }
 
+    /// A member that the host has authenticated says that these are members. Of those, newer ones than the log names are
+    /// listened to from now on.
+    pub fn vouch(&mut self, members: &[Member]) {
+        self.contacts.vouch(members, &self.applier.roster);
+    }
+
+    /// The node of a member that the log does not name yet and another member vouches for.
+    pub fn vouched(&self, id: RaftId) -> Option<NodeId> {
+        self.contacts.vouched().get(&id).copied()
+    }
+
+    /// Messages that were refused, by reason.
+    pub fn refused(&self) -> &BTreeMap<MessageRefusal, u64> {
+        self.contacts.refused()
+    }
+
     /// The host sent a snapshot, or could not.
     pub fn snapshot_sent(&mut self, now: Now, to: RaftId, is_ok: bool) {
         let status = if is_ok { raft::SnapshotStatus::Finish } else { raft::SnapshotStatus::Failure };
         self.contacts.snapshot_settled(to);
         self.raft.report_snapshot(to.get(), status);
         self.settle(now);
+    }
+
+    /// The host knows that a peer is gone: what is on its way to it does not arrive. A snapshot is sent again as soon as the
+    /// peer answers, and not only once the patience with it ends.
+    pub fn peer_gone(&mut self, now: Now, peer: RaftId) {
+        self.unreachable(now, peer);
+        if self.contacts.awaits_snapshot(peer) {
+            self.snapshot_sent(now, peer, false);
+        }
+    }
+
+    /// Whether blobs that the state names are missing on this disk. Said with every answer to a heartbeat: a learner is not
+    /// made a voter before it has them.
+    pub fn set_lacks_blobs(&mut self, lacks_blobs: bool) {
+        self.state.lacks_blobs = lacks_blobs;
     }
 
     /// The host could not send to this peer.

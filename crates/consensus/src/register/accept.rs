@@ -21,7 +21,7 @@ use super::limits::{
     Share,
 };
 use super::pack::packed;
-use super::{Outcome, Refusal, Register};
+use super::{CommandRefusal, Outcome, Register};
 
 /// What a known key means.
 enum Known {
@@ -34,9 +34,9 @@ enum Known {
 }
 
 impl Register {
-    pub(super) fn accept(&mut self, index: u64, accept: Accept) -> Result<Outcome, Refusal> {
+    pub(super) fn accept(&mut self, index: u64, accept: Accept) -> Result<Outcome, CommandRefusal> {
         if self.group == Group::Gates && accept.origin.is_some() {
-            return Err(Refusal::WrongGroup);
+            return Err(CommandRefusal::WrongGroup);
         }
         if bug!(self.bugs, IgnoreIdempotencyKey)
             && let Some(known) = self.ended.job_of_key(&accept.key)
@@ -64,10 +64,10 @@ impl Register {
         index: u64,
         accept: Accept,
         replaces: Option<JobId>,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, CommandRefusal> {
         let id = accept.job;
         if (self.jobs.contains_key(&id) || self.ended.knows(id)) && replaces != Some(id) {
-            return Err(Refusal::JobKnown);
+            return Err(CommandRefusal::JobKnown);
         }
         let key = accept.key.clone();
         let job = self.admit(index, accept)?;
@@ -83,7 +83,7 @@ impl Register {
     }
 
     /// The new job, if there is room for it.
-    fn admit(&self, index: u64, accept: Accept) -> Result<Job, Refusal> {
+    fn admit(&self, index: u64, accept: Accept) -> Result<Job, CommandRefusal> {
         Limit::JobsOpen.hold(self.account.open + 1, JOBS_OPEN_MAX)?;
         Limit::KeyBytes.hold(accept.key.len(), KEY_BYTES_MAX)?;
         Limit::NameBytes.hold(accept.caller.len(), NAME_BYTES_MAX)?;
@@ -94,18 +94,18 @@ impl Register {
         Limit::EndedBytes.hold(self.account.ended_bytes, ENDED_BYTES_MAX)?;
         Limit::EndedBytes.hold(self.ended.chunks().len() + 1, CHUNKS_MAX)?;
         if self.account.logical + job.logical_bytes() > self.sizes.logical_bytes_max {
-            return Err(Refusal::Limit(Limit::LogicalBytes));
+            return Err(CommandRefusal::Limit(Limit::LogicalBytes));
         }
         Ok(job)
     }
 
     /// The job with this id, under whose key another one comes.
-    fn compare(&self, id: JobId, accept: &Accept) -> Result<Known, Refusal> {
+    fn compare(&self, id: JobId, accept: &Accept) -> Result<Known, CommandRefusal> {
         if let Some(job) = self.jobs.get(&id) {
             let known = (job.plan == accept.plan, job.origin.as_ref(), job.end.is_some());
             return compare(id, known, accept);
         }
-        let sealed = self.ended.sealed(id).ok_or(Refusal::UnknownJob)?;
+        let sealed = self.ended.sealed(id).ok_or(CommandRefusal::UnknownJob)?;
         match compare(id, (sealed.has_plan_of(accept), sealed.origin(), true), accept)? {
             // What is sealed has ended: whichever gate leads it by now, nothing is decided about it any more.
             Known::Raised(_) => Ok(Known::Repeat),
@@ -132,24 +132,24 @@ fn compare(
     id: JobId,
     (is_same_plan, origin, has_ended): (bool, Option<&Origin>, bool),
     accept: &Accept,
-) -> Result<Known, Refusal> {
+) -> Result<Known, CommandRefusal> {
     let (mine, theirs) = match (origin, &accept.origin) {
-        _ if !is_same_plan => return Err(Refusal::KeyConflict),
+        _ if !is_same_plan => return Err(CommandRefusal::KeyConflict),
         (None, None) => return Ok(Known::Repeat),
         (Some(mine), Some(theirs)) if mine.datacenter == theirs.datacenter => (mine, theirs),
-        _ => return Err(Refusal::KeyConflict),
+        _ => return Err(CommandRefusal::KeyConflict),
     };
     if theirs.gate_token < mine.gate_token {
-        return Err(Refusal::StaleGateToken { current: mine.gate_token });
+        return Err(CommandRefusal::StaleGateToken { current: mine.gate_token });
     }
     if theirs.part < mine.part {
-        return Err(Refusal::StalePart { current: mine.part });
+        return Err(CommandRefusal::StalePart { current: mine.part });
     }
     if theirs.part > mine.part {
-        return if has_ended { Ok(Known::NextPart) } else { Err(Refusal::NotEnded) };
+        return if has_ended { Ok(Known::NextPart) } else { Err(CommandRefusal::NotEnded) };
     }
     if id != accept.job {
-        return Err(Refusal::KeyConflict);
+        return Err(CommandRefusal::KeyConflict);
     }
     let is_newer = theirs.gate_token > mine.gate_token;
     Ok(if is_newer { Known::Raised(theirs.gate_token) } else { Known::Repeat })

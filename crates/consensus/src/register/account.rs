@@ -81,7 +81,7 @@ impl Register {
     /// The account of a register that was read.
     pub(super) fn recount(&mut self) {
         self.account = Account::default();
-        for (id, job) in &self.jobs {
+        for (id, job) in self.jobs.iter() {
             self.account.add(*id, job);
         }
         self.account.logical += self.ended.chunks().values().map(|chunk| chunk.logical_bytes).sum::<u64>();

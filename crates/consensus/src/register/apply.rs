@@ -17,11 +17,11 @@ use super::part::{Part, PartState};
 use super::time::Elapsed;
 use super::weight::{WORKFLOW_BYTES, values_bytes, values_weight};
 use super::worker::Worker;
-use super::{Outcome, Refusal, Register, pack, version};
-use crate::apply::{Effects, Machine, Outdated, RestoreError};
+use super::{CommandRefusal, Outcome, Register, pack, version};
+use crate::apply::{Effects, Machine, Outdated, RestoreError, StateView};
 use crate::blob::BlobId;
 
-type Done = Result<Outcome, Refusal>;
+type Done = Result<Outcome, CommandRefusal>;
 
 impl Machine for Register {
     type Outcome = Outcome;
@@ -47,7 +47,12 @@ impl Machine for Register {
     }
 
     fn snapshot(&self) -> Bytes {
-        pack::write(self)
+        pack::View::of(self).write()
+    }
+
+    fn view(&self) -> StateView {
+        let view = pack::View::of(self);
+        StateView::new(move || view.write())
     }
 
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError> {
@@ -108,7 +113,7 @@ impl Register {
     /// `jobs` are those that were taken out of the account.
     fn dispatch(&mut self, index: u64, command: Command, jobs: &BTreeSet<JobId>) -> Done {
         if !command.body.belongs_to(self.group) {
-            return Err(Refusal::WrongGroup);
+            return Err(CommandRefusal::WrongGroup);
         }
         let token = command.token;
         match command.body {
@@ -176,12 +181,12 @@ impl Register {
         let job = self.job_mut(id)?;
         job.fence(token)?;
         if matches!(&values, Values::Inline(bytes) if bytes.len() > CONTEXT_BYTES_MAX) {
-            return Err(Refusal::TooLarge);
+            return Err(CommandRefusal::TooLarge);
         }
         let last = job.context(&name);
         let next = last.map_or(1, |(version, _)| version.saturating_add(1));
         if version != next {
-            return Err(Refusal::StaleContext { next });
+            return Err(CommandRefusal::StaleContext { next });
         }
         let before = last.map_or((0, 0), |last| (values_weight(last), values_bytes(&last.1)));
         let provided = (version, values);
@@ -206,11 +211,11 @@ impl Register {
         job.fence(token)?;
         match job.workflow_end(&name) {
             Some((known, _)) if *known == status => return Ok(Outcome::Repeated),
-            Some(_) => return Err(Refusal::AlreadyEnded),
+            Some(_) => return Err(CommandRefusal::AlreadyEnded),
             None => {}
         }
         if job.is_running(Some(&name)) {
-            return Err(Refusal::Running);
+            return Err(CommandRefusal::Running);
         }
         let weight = job.room_for_workflow(&name)?;
         room.check(job, weight, Share::Closing)?;
@@ -233,7 +238,7 @@ impl Register {
         }
         job.fence(token)?;
         if job.is_running(None) {
-            return Err(Refusal::Running);
+            return Err(CommandRefusal::Running);
         }
         let how = job.keep_end(room, how);
         job.end = Some(JobEnd { how, index });
@@ -258,7 +263,7 @@ impl Register {
 
     fn cluster_version(&mut self, version: u32) -> Done {
         if version <= self.version {
-            return Err(Refusal::OldVersion { current: self.version });
+            return Err(CommandRefusal::OldVersion { current: self.version });
         }
         self.version = version;
         Ok(Outcome::Done)
@@ -267,7 +272,7 @@ impl Register {
 
 impl super::Job {
     /// What a workflow adds if the log does not know it yet; refused if there are too many, or its name is too long.
-    fn room_for_workflow(&self, name: &str) -> Result<usize, Refusal> {
+    fn room_for_workflow(&self, name: &str) -> Result<usize, CommandRefusal> {
         if self.workflows.contains_key(name) {
             return Ok(0);
         }

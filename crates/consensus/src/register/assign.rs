@@ -24,7 +24,7 @@ use super::limits::{ATTEMPTS_MAX, Limit, SEGMENTS_MAX, Share, WORKFLOWS_MAX};
 use super::weight::{ATTEMPT_BYTES, SEGMENT_BYTES, WORKFLOW_BYTES};
 use super::worker::Worker;
 use super::workflow::{SegmentKind, SegmentRecord};
-use super::{Outcome, Refusal, Register};
+use super::{CommandRefusal, Outcome, Register};
 
 /// A batch of attempts of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,12 +82,17 @@ struct Batch<'a> {
 }
 
 impl Register {
-    pub(super) fn assign(&mut self, index: u64, token: Token, assign: &Assign) -> Result<Outcome, Refusal> {
-        let job = self.jobs.get(&assign.job).ok_or(Refusal::UnknownJob)?;
+    pub(super) fn assign(
+        &mut self,
+        index: u64,
+        token: Token,
+        assign: &Assign,
+    ) -> Result<Outcome, CommandRefusal> {
+        let job = self.jobs.get(&assign.job).ok_or(CommandRefusal::UnknownJob)?;
         let token = if bug!(self.bugs, IgnoreTokenOnAssign) { job.token() } else { token };
         job.fence(token)?;
         if assign.segments.is_empty() {
-            return Err(Refusal::EmptyBatch);
+            return Err(CommandRefusal::EmptyBatch);
         }
         self.may_begin(assign.job, job, &assign.segments)?;
         let mut batch = Batch::default();
@@ -104,13 +109,13 @@ impl Register {
     }
 
     /// Workflows that begin must not overtake.
-    fn may_begin(&self, id: JobId, job: &Job, segments: &[AssignSegment]) -> Result<(), Refusal> {
+    fn may_begin(&self, id: JobId, job: &Job, segments: &[AssignSegment]) -> Result<(), CommandRefusal> {
         let begins =
             |it: &AssignSegment| job.workflow(&it.workflow).is_none_or(|known| known.started.is_none());
         if !segments.iter().any(begins) {
             return Ok(());
         }
-        self.claims.overtaken_by(id).map_or(Ok(()), |claim| Err(Refusal::Overtakes { claim }))
+        self.claims.overtaken_by(id).map_or(Ok(()), |claim| Err(CommandRefusal::Overtakes { claim }))
     }
 
     /// The compare half of compare-and-set, for one attempt after those before it.
@@ -120,24 +125,24 @@ impl Register {
         job: &Job,
         it: &'a AssignSegment,
         batch: &mut Batch<'a>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CommandRefusal> {
         if !batch.segments.insert((&it.workflow, it.number)) {
-            return Err(Refusal::Running);
+            return Err(CommandRefusal::Running);
         }
         job.may_run(it)?;
         let record = job.segment(&it.workflow, it.number);
         if record.is_some_and(|record| record.kind != it.kind) {
-            return Err(Refusal::WrongKind);
+            return Err(CommandRefusal::WrongKind);
         }
         let last = record.map(SegmentRecord::last);
         if last.is_some_and(|last| last.state == AttemptState::Running)
             && !bug!(self.bugs, AssignWhileRunning)
         {
-            return Err(Refusal::Running);
+            return Err(CommandRefusal::Running);
         }
         let next = last.map_or(1, |last| last.number.saturating_add(1));
         if it.attempt != next {
-            return Err(Refusal::WrongAttempt { next });
+            return Err(CommandRefusal::WrongAttempt { next });
         }
         self.has_cores(id, it, batch)?;
         Limit::name(&it.workflow)?;
@@ -155,27 +160,32 @@ impl Register {
         Ok(())
     }
 
-    fn has_cores(&self, id: JobId, it: &AssignSegment, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+    fn has_cores(&self, id: JobId, it: &AssignSegment, batch: &mut Batch<'_>) -> Result<(), CommandRefusal> {
         let worker = self.workers.get(&it.worker);
         let current = worker.map(|worker| worker.grant);
         let worker = worker.filter(|worker| worker.grant == it.grant && worker.boot == it.boot);
-        let worker = worker.ok_or(Refusal::StaleGrant { current })?;
+        let worker = worker.ok_or(CommandRefusal::StaleGrant { current })?;
         if it.group > 0 {
             let in_batch = batch.groups.get(&(it.worker, it.group)).copied();
             match in_batch.or_else(|| worker.promised.group(id, it.group)) {
                 Some(cores) if cores == it.cores => return Ok(()),
-                Some(cores) => return Err(Refusal::GroupCores { cores }),
+                Some(cores) => return Err(CommandRefusal::GroupCores { cores }),
                 None => {}
             }
         }
         self.takes_cores(worker, it, batch)
     }
 
-    fn takes_cores(&self, worker: &Worker, it: &AssignSegment, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+    fn takes_cores(
+        &self,
+        worker: &Worker,
+        it: &AssignSegment,
+        batch: &mut Batch<'_>,
+    ) -> Result<(), CommandRefusal> {
         let taken = batch.cores.entry(it.worker).or_default();
         let free = worker.free().saturating_sub(*taken);
         if (it.cores == 0 || it.cores > free) && !bug!(self.bugs, DoublePromiseCore) {
-            return Err(Refusal::CoresNotFree { free });
+            return Err(CommandRefusal::CoresNotFree { free });
         }
         *taken += it.cores;
         if it.group > 0 {
@@ -202,15 +212,15 @@ impl Register {
 
 impl Job {
     /// Whether anything of this kind may run in the workflow now.
-    fn may_run(&self, it: &AssignSegment) -> Result<(), Refusal> {
+    fn may_run(&self, it: &AssignSegment) -> Result<(), CommandRefusal> {
         let workflow = self.workflow(&it.workflow);
         if workflow.is_some_and(|workflow| workflow.end.is_some()) {
-            return Err(Refusal::AlreadyEnded);
+            return Err(CommandRefusal::AlreadyEnded);
         }
         let has_begun = workflow.is_some_and(|workflow| workflow.started.is_some());
         let cleans_up = it.kind == SegmentKind::TearDown && has_begun;
         if self.is_cancelled(&it.workflow) && !cleans_up {
-            return Err(Refusal::Cancelled);
+            return Err(CommandRefusal::Cancelled);
         }
         workflow.map_or(Ok(()), |workflow| workflow.may_run(it.kind))
     }

@@ -8,10 +8,10 @@ use super::command::{JobId, Segment};
 use super::end::{End, EndStatus};
 use super::job::Job;
 use super::worker::Promises;
-use super::{Outcome, Refusal, Register};
+use super::{CommandRefusal, Outcome, Register};
 use crate::blob::BlobId;
 
-type Done = Result<Outcome, Refusal>;
+type Done = Result<Outcome, CommandRefusal>;
 
 /// One attempt of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -96,16 +96,16 @@ impl Register {
         let room = self.account.room();
         let job = self.job_mut(segment.job)?;
         job.fence(token)?;
-        let record = job.segment(&segment.workflow, segment.number).ok_or(Refusal::Superseded)?;
+        let record = job.segment(&segment.workflow, segment.number).ok_or(CommandRefusal::Superseded)?;
         let last = record.last();
         if last.number != number && !accepts_stale {
-            return Err(Refusal::Superseded);
+            return Err(CommandRefusal::Superseded);
         }
         match &last.state {
             AttemptState::Running => {}
             AttemptState::Ended(known) if known.is_like(&end) => return Ok(Outcome::Repeated),
             AttemptState::Ended(_) | AttemptState::Lost { .. } if accepts_stale => {}
-            AttemptState::Ended(_) | AttemptState::Lost { .. } => return Err(Refusal::Superseded),
+            AttemptState::Ended(_) | AttemptState::Lost { .. } => return Err(CommandRefusal::Superseded),
         }
         let (worker, grant, is_own) = (last.worker, last.grant, last.number == number);
         let end = job.keep_end(room, end);
@@ -127,13 +127,13 @@ impl Register {
     ) -> Done {
         let job = self.job_mut(segment.job)?;
         job.fence(token)?;
-        let record = job.segment_mut(&segment.workflow, segment.number).ok_or(Refusal::Superseded)?;
+        let record = job.segment_mut(&segment.workflow, segment.number).ok_or(CommandRefusal::Superseded)?;
         let attempt = record.attempts.iter_mut().find(|attempt| attempt.number == number);
-        let attempt = attempt.ok_or(Refusal::Superseded)?;
-        let AttemptState::Lost { windows } = &mut attempt.state else { return Err(Refusal::NotLost) };
+        let attempt = attempt.ok_or(CommandRefusal::Superseded)?;
+        let AttemptState::Lost { windows } = &mut attempt.state else { return Err(CommandRefusal::NotLost) };
         match windows {
             Some(known) if *known == blob => return Ok(Outcome::Repeated),
-            Some(_) => return Err(Refusal::AlreadyEnded),
+            Some(_) => return Err(CommandRefusal::AlreadyEnded),
             None => *windows = Some(blob),
         }
         job.tally.blob_bytes += blob.length;
@@ -141,7 +141,7 @@ impl Register {
         Ok(Outcome::Done)
     }
 
-    pub(super) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, Refusal> {
+    pub(super) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, CommandRefusal> {
         self.jobs.get_mut(&job).ok_or_else(|| self.ended.refusal(job))
     }
 }

@@ -8,7 +8,7 @@ use super::end::cut;
 use super::job::{Job, REASON_BYTES_MAX};
 use super::limits::{Limit, NAME_BYTES_MAX, Share, WORKFLOWS_MAX};
 use super::pack::packed;
-use super::{Outcome, Refusal, Register};
+use super::{CommandRefusal, Outcome, Register};
 
 /// Most requests to cancel of one job that are remembered with their reasons.
 pub const CANCELS_MAX: usize = 1024;
@@ -68,14 +68,14 @@ impl Register {
         workflows: Vec<String>,
         request: RequestId,
         mut why: CancelRequest,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, CommandRefusal> {
         let room = self.account.room();
         let job = self.job_mut(id)?;
         if job.cancelled.requests.contains_key(&request) {
             return Ok(Outcome::Repeated);
         }
         if job.end.is_some() {
-            return Err(Refusal::AlreadyEnded);
+            return Err(CommandRefusal::AlreadyEnded);
         }
         let is_whole = workflows.is_empty();
         let new: BTreeSet<String> =

@@ -12,7 +12,7 @@ use hyperscale_types::{Priority, Token};
 use super::change::Change;
 use super::command::JobId;
 use super::limits::{Limit, WORKFLOWS_MAX};
-use super::{Outcome, Refusal, Register};
+use super::{CommandRefusal, Outcome, Register};
 
 /// What a job waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -85,17 +85,17 @@ impl Register {
         token: Token,
         id: JobId,
         mut claim: Claim,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, CommandRefusal> {
         let job = self.job_mut(id)?;
         job.fence(token)?;
         Limit::Workflows.hold(claim.workflows.len(), WORKFLOWS_MAX)?;
         for workflow in &claim.workflows {
             Limit::name(workflow)?;
             if job.is_cancelled(workflow) {
-                return Err(Refusal::Cancelled);
+                return Err(CommandRefusal::Cancelled);
             }
             if job.workflow(workflow).is_some_and(|known| known.started.is_some() || known.end.is_some()) {
-                return Err(Refusal::AlreadyEnded);
+                return Err(CommandRefusal::AlreadyEnded);
             }
         }
         let known = self.claims.by_job.get(&id);

@@ -87,7 +87,7 @@ pub struct Command {
     /// The proposer's job-leader token, which must be the one in force; of a [`Body::JobLeader`] the token that is replaced;
     /// zero where there is none.
     pub token: Token,
-    /// What.
+    /// What is to be decided.
     pub body: Body,
 }
 
@@ -159,7 +159,7 @@ pub enum Body {
         segment: Segment,
         /// Which one.
         attempt: u32,
-        /// How.
+        /// Status, result and error.
         end: End,
     },
     /// What was measured by an attempt before it was lost.
@@ -186,9 +186,9 @@ pub enum Body {
     WorkflowEnd {
         /// Of which job.
         job: JobId,
-        /// Which.
+        /// Name of the workflow.
         workflow: String,
-        /// How.
+        /// The status it has from then on.
         status: EndStatus,
         /// Why it was not as planned.
         error: Option<EndError>,
@@ -212,7 +212,7 @@ pub enum Body {
         job: JobId,
         /// Which workflow.
         workflow: String,
-        /// What.
+        /// The new load, or pause or resume.
         change: LoadChange,
         /// So that repeating it is harmless. One request may change several workflows, with one command for each.
         request: RequestId,
@@ -230,7 +230,7 @@ pub enum Body {
     },
     /// A part ended, or its datacenter's lease ran out.
     DcEnd {
-        /// Which.
+        /// Job, datacenter and token of the part.
         part: PartId,
         /// How; [`EndStatus::Lost`] with its datacenter's lease.
         end: End,
@@ -248,9 +248,9 @@ pub enum Body {
     },
     /// The job ended.
     JobEnd {
-        /// Which.
+        /// The job that is over.
         job: JobId,
-        /// How.
+        /// Status, result and error.
         end: End,
     },
     /// Jobs that ended `retain` ago are forgotten: those that ended by entries from `first` to `last`. A sealed chunk goes when

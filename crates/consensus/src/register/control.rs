@@ -19,7 +19,7 @@ use super::command::{JobId, LoadChange, RequestId};
 use super::job::Job;
 use super::limits::{Limit, Share};
 use super::pack::packed;
-use super::{Outcome, Refusal, Register};
+use super::{CommandRefusal, Outcome, Register};
 
 /// Most changes of one job's load. All of them are kept with the job, so that none is made twice.
 pub const CONTROLS_MAX: usize = 1024;
@@ -29,7 +29,7 @@ pub const CONTROLS_MAX: usize = 1024;
 pub struct Control {
     /// Of which workflow.
     pub workflow: String,
-    /// What.
+    /// The new load, or pause or resume.
     pub change: LoadChange,
     /// Who asked for it.
     pub request: RequestId,
@@ -61,10 +61,10 @@ impl Steering {
         }
     }
 
-    fn allows(self, change: LoadChange) -> Result<(), Refusal> {
+    fn allows(self, change: LoadChange) -> Result<(), CommandRefusal> {
         match change {
-            LoadChange::Pause if self.is_paused => Err(Refusal::Paused),
-            LoadChange::Resume if !self.is_paused => Err(Refusal::NotPaused),
+            LoadChange::Pause if self.is_paused => Err(CommandRefusal::Paused),
+            LoadChange::Resume if !self.is_paused => Err(CommandRefusal::NotPaused),
             LoadChange::Vus(_) | LoadChange::RateMilli(_) | LoadChange::Pause | LoadChange::Resume => Ok(()),
         }
     }
@@ -83,12 +83,12 @@ impl Job {
     }
 
     /// Whether a change of this workflow's load is possible at all.
-    fn may_change(&self, workflow: &str, change: LoadChange) -> Result<(), Refusal> {
+    fn may_change(&self, workflow: &str, change: LoadChange) -> Result<(), CommandRefusal> {
         if self.is_cancelled(workflow) {
-            return Err(Refusal::Cancelled);
+            return Err(CommandRefusal::Cancelled);
         }
         if self.workflow_end(workflow).is_some() {
-            return Err(Refusal::AlreadyEnded);
+            return Err(CommandRefusal::AlreadyEnded);
         }
         Limit::name(workflow)?;
         Limit::Controls.hold(self.controls.len() + 1, CONTROLS_MAX)?;
@@ -105,7 +105,7 @@ impl Register {
         workflow: String,
         change: LoadChange,
         request: RequestId,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, CommandRefusal> {
         let room = self.account.room();
         let job = self.job_mut(id)?;
         let is_same = |control: &&Control| control.request == request && control.workflow == workflow;
@@ -113,7 +113,7 @@ impl Register {
             return if known.change == change {
                 Ok(Outcome::Controlled { index: known.index, is_repeat: true })
             } else {
-                Err(Refusal::RequestConflict)
+                Err(CommandRefusal::RequestConflict)
             };
         }
         job.fence(token)?;

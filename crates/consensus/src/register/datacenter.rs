@@ -5,7 +5,7 @@ use hyperscale_types::NodeId;
 use super::change::Change;
 use super::command::DatacenterClass;
 use super::limits::Limit;
-use super::{Outcome, Refusal, Register};
+use super::{CommandRefusal, Outcome, Register};
 
 /// Most datacenters whose class is kept.
 pub const DATACENTERS_MAX: usize = 1024;
@@ -28,7 +28,7 @@ impl Register {
         name: String,
         class: DatacenterClass,
         proposer: NodeId,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, CommandRefusal> {
         let known = self.datacenters.get(&name);
         if known.is_some_and(|known| known.class == class) {
             return Ok(Outcome::Repeated);

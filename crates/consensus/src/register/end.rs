@@ -28,7 +28,7 @@ pub enum EndStatus {
 /// An end and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct End {
-    /// How.
+    /// The one status it keeps.
     pub status: EndStatus,
     /// The result, stored on a quorum.
     pub result: Option<BlobId>,

@@ -20,7 +20,7 @@ use super::command::{Accept, JobId, Origin};
 use super::job::Job;
 use super::pack::Pack;
 use super::part::PartState;
-use super::{Refusal, Register};
+use super::{CommandRefusal, Register};
 use crate::apply::RestoreError;
 use crate::blob::BlobId;
 
@@ -148,8 +148,8 @@ impl Ended {
     }
 
     /// Why nothing is decided about a job that is not open.
-    pub(super) fn refusal(&self, job: JobId) -> Refusal {
-        if self.knows(job) { Refusal::AlreadyEnded } else { Refusal::UnknownJob }
+    pub(super) fn refusal(&self, job: JobId) -> CommandRefusal {
+        if self.knows(job) { CommandRefusal::AlreadyEnded } else { CommandRefusal::UnknownJob }
     }
 
     pub(super) fn sealed(&self, job: JobId) -> Option<&SealedJob> {
@@ -311,7 +311,7 @@ impl Register {
 
     /// Keys of open and whole jobs, after a snapshot was read. Sealed ones follow with their chunks.
     pub(super) fn bind_all(&mut self) {
-        for (id, job) in &self.jobs {
+        for (id, job) in self.jobs.iter() {
             self.ended.keys.insert(KeyHash::of(&job.key), *id);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hyperscale_types::{NodeId, Token};
 
-use super::Refusal;
+use super::CommandRefusal;
 use super::assign::AssignSegment;
 use super::attempt::{Attempt, AttemptState};
 use super::cancel::Cancelled;
@@ -144,32 +144,32 @@ impl Job {
     }
 
     /// Whether the proposer leads the job and the job goes on.
-    pub(super) fn fence(&self, token: Token) -> Result<(), Refusal> {
+    pub(super) fn fence(&self, token: Token) -> Result<(), CommandRefusal> {
         self.obey(token)?;
-        if self.end.is_some() { Err(Refusal::AlreadyEnded) } else { Ok(()) }
+        if self.end.is_some() { Err(CommandRefusal::AlreadyEnded) } else { Ok(()) }
     }
 
     /// Whether the proposer leads the job: it has the token in force. A higher one was never granted: what grants it would
     /// stand in the log before.
-    pub(super) fn obey(&self, token: Token) -> Result<(), Refusal> {
+    pub(super) fn obey(&self, token: Token) -> Result<(), CommandRefusal> {
         if self.leader.is_none() {
-            return Err(Refusal::NotLed);
+            return Err(CommandRefusal::NotLed);
         }
         self.is_in_force(token)
     }
 
     /// Whether another leader may take the place of the one with this token, or of none with zero.
-    pub(super) fn may_replace(&self, token: Token) -> Result<(), Refusal> {
+    pub(super) fn may_replace(&self, token: Token) -> Result<(), CommandRefusal> {
         self.is_in_force(token)?;
-        if self.end.is_some() { Err(Refusal::AlreadyEnded) } else { Ok(()) }
+        if self.end.is_some() { Err(CommandRefusal::AlreadyEnded) } else { Ok(()) }
     }
 
-    fn is_in_force(&self, token: Token) -> Result<(), Refusal> {
+    fn is_in_force(&self, token: Token) -> Result<(), CommandRefusal> {
         let current = self.token();
         match token.cmp(&current) {
-            Ordering::Less => Err(Refusal::StaleToken { current }),
+            Ordering::Less => Err(CommandRefusal::StaleToken { current }),
             Ordering::Equal => Ok(()),
-            Ordering::Greater => Err(Refusal::UnknownToken { current }),
+            Ordering::Greater => Err(CommandRefusal::UnknownToken { current }),
         }
     }
 

@@ -12,7 +12,7 @@
 //! | workers                            | [`WORKERS_MAX`] × [`WORKER_BYTES_MAX`] | refused                          |
 //! | datacenters                        | [`DATACENTERS_MAX`] × [`DATACENTER_BYTES_MAX`] | refused                  |
 
-use super::Refusal;
+use super::CommandRefusal;
 use super::control::CONTROLS_MAX;
 use super::datacenter::DATACENTERS_MAX;
 use super::job::Job;
@@ -130,12 +130,12 @@ pub enum Limit {
 
 impl Limit {
     /// Refused, if there are more than so many.
-    pub(super) fn hold(self, are: usize, max: usize) -> Result<(), Refusal> {
-        if are > max { Err(Refusal::Limit(self)) } else { Ok(()) }
+    pub(super) fn hold(self, are: usize, max: usize) -> Result<(), CommandRefusal> {
+        if are > max { Err(CommandRefusal::Limit(self)) } else { Ok(()) }
     }
 
     /// Refused, if the name is too long.
-    pub(super) fn name(name: &str) -> Result<(), Refusal> {
+    pub(super) fn name(name: &str) -> Result<(), CommandRefusal> {
         Self::NameBytes.hold(name.len(), NAME_BYTES_MAX)
     }
 }
@@ -181,7 +181,7 @@ pub(super) struct Room {
 
 impl Room {
     /// Whether the job may weigh so much more.
-    pub(super) fn check(self, job: &Job, more: usize, share: Share) -> Result<(), Refusal> {
+    pub(super) fn check(self, job: &Job, more: usize, share: Share) -> Result<(), CommandRefusal> {
         let job = job.weight() + more;
         Limit::JobBytes.hold(job, JOB_BYTES_MAX)?;
         Limit::OpenBytes.hold(self.others + job, share.bytes_max())

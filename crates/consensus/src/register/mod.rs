@@ -55,6 +55,7 @@ mod datacenter;
 mod end;
 mod ended;
 mod job;
+mod jobs;
 mod limits;
 mod message;
 mod options;
@@ -90,8 +91,8 @@ pub use limits::{
     OPEN_BYTES_MAX, OPTIONS_BYTES_MAX, PARTS_MAX, REGISTER_BYTES_MAX, SEGMENTS_MAX, Sizes, WORKERS_MAX,
     WORKFLOWS_MAX,
 };
-pub use options::{JobOptions, OnIsolation, OnWorkerLoss, RETAIN, Split};
-pub use outcome::{Outcome, Refusal};
+pub use options::{JobOptions, OnIsolation, OnWorkerLoss, RETAIN, Routing, Split};
+pub use outcome::{CommandRefusal, Outcome};
 pub use part::{Part, PartState};
 pub use retention::Retention;
 pub use time::{Clocks, Elapsed};
@@ -106,6 +107,7 @@ use change::Change;
 use claim::Claims;
 use ended::Ended;
 use hyperscale_types::{NodeId, Token};
+use jobs::Jobs;
 
 #[cfg(feature = "bugs")]
 use crate::bugs::Bugs;
@@ -114,7 +116,7 @@ use crate::bugs::Bugs;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Register {
     group: Group,
-    jobs: BTreeMap<JobId, Job>,
+    jobs: Jobs,
     workers: BTreeMap<NodeId, Worker>,
     /// Grants of earlier boots, by worker and token.
     former: BTreeMap<(NodeId, Token), FormerGrant>,

@@ -57,18 +57,8 @@ pub struct JobOptions {
     pub retry_budget: u32,
     /// Over as many workers as there are, rather than as few as possible.
     pub spread: bool,
-    /// Exactly these datacenters.
-    pub datacenters: Vec<String>,
-    /// Or so many.
-    pub datacenter_count: u32,
-    /// Rather these.
-    pub prefer: Vec<String>,
-    /// Others may stand in for the named ones.
-    pub fallback: bool,
-    /// Further tries of a datacenter that failed.
-    pub datacenter_retries: u32,
-    /// What each of them runs.
-    pub split: Split,
+    /// The datacenters that run it, and what each of them runs.
+    pub routing: Routing,
     /// Where events are pushed to; empty: nowhere.
     pub callback: String,
     /// Among waiting jobs; empty: as the plan says.
@@ -77,6 +67,37 @@ pub struct JobOptions {
     pub retain_ms: u64,
     /// Share of this datacenter under `divide`, in millionths.
     pub share_ppm: u32,
+}
+
+/// The datacenters that run a job, and what each of them runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Routing {
+    /// Exactly these datacenters; empty: as many as are counted.
+    pub datacenters: Vec<String>,
+    /// How many datacenters, if none is named.
+    pub datacenter_count: u32,
+    /// Datacenters that are chosen before others.
+    pub prefer: Vec<String>,
+    /// Others may take the place of the named ones.
+    pub fallback: bool,
+    /// Further tries of a datacenter that failed.
+    pub datacenter_retries: u32,
+    /// Whether each of them runs the whole plan or its share.
+    pub split: Split,
+}
+
+impl Default for Routing {
+    /// One datacenter, whichever, without another try.
+    fn default() -> Self {
+        Self {
+            datacenters: Vec::new(),
+            datacenter_count: 1,
+            prefer: Vec::new(),
+            fallback: false,
+            datacenter_retries: 0,
+            split: Split::Replicate,
+        }
+    }
 }
 
 impl Default for JobOptions {
@@ -90,12 +111,7 @@ impl Default for JobOptions {
             max_retries: 3,
             retry_budget: 20,
             spread: false,
-            datacenters: Vec::new(),
-            datacenter_count: 1,
-            prefer: Vec::new(),
-            fallback: false,
-            datacenter_retries: 0,
-            split: Split::Replicate,
+            routing: Routing::default(),
             callback: String::new(),
             priority: String::new(),
             retain_ms: RETAIN.as_millis() as u64,
@@ -112,8 +128,7 @@ impl fmt::Debug for JobOptions {
             .field("on_worker_loss", &self.on_worker_loss)
             .field("timeout_ms", &self.timeout_ms)
             .field("max_retries", &self.max_retries)
-            .field("datacenters", &self.datacenters)
-            .field("split", &self.split)
+            .field("routing", &self.routing)
             .field("callback_bytes", &self.callback.len())
             .field("retain_ms", &self.retain_ms)
             .finish_non_exhaustive()

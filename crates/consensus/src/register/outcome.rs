@@ -31,7 +31,7 @@ pub enum Outcome {
     /// It was done before; nothing changed.
     Repeated,
     /// Nothing changed.
-    Refused(Refusal),
+    Refused(CommandRefusal),
 }
 
 impl Outcome {
@@ -50,14 +50,23 @@ impl Outcome {
 
 /// Why a command changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum CommandRefusal {
     /// The bytes are not a command this version knows.
-    #[error("not a command this version knows")]
-    Unreadable,
+    #[error("not a command this version knows: {reason}")]
+    Unreadable {
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// Refused by a newer build, for a reason this one has no word for.
+    #[error("refused by a newer build: {message}")]
+    Newer {
+        /// The reason, as that build says it.
+        message: String,
+    },
     /// A command of the other group.
     #[error("not a command of this group")]
     WrongGroup,
-    /// Not every voter understands this kind of command yet. Never proposed, and not an outcome of applying.
+    /// Not every voter understands this kind of command yet. A build that does not know it says `Unreadable` instead.
     #[error("cluster version {needed} is not in force yet")]
     NotInForce {
         /// The version that brings it.

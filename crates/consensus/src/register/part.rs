@@ -17,7 +17,7 @@ use super::end::{End, EndStatus};
 use super::job::Job;
 use super::limits::{Limit, PARTS_MAX, Share};
 use super::weight::part_weight;
-use super::{Outcome, Refusal, Register};
+use super::{CommandRefusal, Outcome, Register};
 
 /// One try of one datacenter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,19 +46,19 @@ pub enum PartState {
 
 impl PartState {
     /// Whether another try may follow: the datacenter failed, rather than the job.
-    fn may_be_tried_again(&self) -> Result<(), Refusal> {
+    fn may_be_tried_again(&self) -> Result<(), CommandRefusal> {
         match self {
-            Self::Running => Err(Refusal::Running),
+            Self::Running => Err(CommandRefusal::Running),
             Self::Lost { .. } => Ok(()),
             Self::Ended(end) => match end.status {
                 EndStatus::Failed | EndStatus::Refused => Ok(()),
-                _ => Err(Refusal::AlreadyEnded),
+                _ => Err(CommandRefusal::AlreadyEnded),
             },
         }
     }
 
     /// The state after an end, or after one that comes too late; none if it was said before.
-    fn after(&self, end: End, is_late: bool) -> Result<Option<Self>, Refusal> {
+    fn after(&self, end: End, is_late: bool) -> Result<Option<Self>, CommandRefusal> {
         match (self, is_late) {
             (Self::Running, false) if end.status == EndStatus::Lost => Ok(Some(Self::Lost { late: None })),
             (Self::Running, false) => Ok(Some(Self::Ended(end))),
@@ -67,8 +67,8 @@ impl PartState {
             (Self::Ended(known), false) | (Self::Lost { late: Some(known) }, true) if known.is_like(&end) => {
                 Ok(None)
             }
-            (Self::Running | Self::Ended(_), true) => Err(Refusal::NotLost),
-            (Self::Ended(_) | Self::Lost { .. }, _) => Err(Refusal::AlreadyEnded),
+            (Self::Running | Self::Ended(_), true) => Err(CommandRefusal::NotLost),
+            (Self::Ended(_) | Self::Lost { .. }, _) => Err(CommandRefusal::AlreadyEnded),
         }
     }
 }
@@ -94,12 +94,12 @@ impl Register {
         id: JobId,
         datacenter: String,
         part: Part,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, CommandRefusal> {
         let room = self.account.room();
         let job = self.job_mut(id)?;
         job.fence(token)?;
         if job.is_wholly_cancelled() {
-            return Err(Refusal::Cancelled);
+            return Err(CommandRefusal::Cancelled);
         }
         let last = job.part(&datacenter);
         if let Some((granted, known)) = last
@@ -110,7 +110,7 @@ impl Register {
         last.map_or(Ok(()), |(_, known)| known.state.may_be_tried_again())?;
         let next = last.map_or(1, |(_, known)| known.try_number.saturating_add(1));
         if part.try_number != next {
-            return Err(Refusal::WrongAttempt { next });
+            return Err(CommandRefusal::WrongAttempt { next });
         }
         Limit::name(&datacenter)?;
         Limit::Parts.hold(job.parts.len() + 1, PARTS_MAX)?;
@@ -128,18 +128,18 @@ impl Register {
         part: PartId,
         end: End,
         is_late: bool,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, CommandRefusal> {
         let room = self.account.room();
         let job = self.job_mut(part.job)?;
         // A datacenter may come back after its job has ended without it.
         if is_late { job.obey(token) } else { job.fence(token) }?;
         let key = (part.datacenter, part.token);
-        let known = job.parts.get(&key).ok_or(Refusal::Superseded)?;
+        let known = job.parts.get(&key).ok_or(CommandRefusal::Superseded)?;
         if known.state.after(end.clone(), is_late)?.is_none() {
             return Ok(Outcome::Repeated);
         }
         let end = job.keep_end(room, end);
-        let known = job.parts.get_mut(&key).ok_or(Refusal::Superseded)?;
+        let known = job.parts.get_mut(&key).ok_or(CommandRefusal::Superseded)?;
         job.tally.running -= u32::from(known.state == PartState::Running);
         if let Some(next) = known.state.after(end, is_late)? {
             known.state = next;

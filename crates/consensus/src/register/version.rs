@@ -10,8 +10,8 @@
 
 use bytes::Bytes;
 
-use super::command::{Body, Command};
-use super::{Refusal, Register};
+use super::command::{Body, Command, CommandError};
+use super::{CommandRefusal, Register};
 use crate::apply::Outdated;
 use crate::id::RaftId;
 use crate::message::Configuration;
@@ -49,9 +49,15 @@ impl Body {
 }
 
 /// Reads a command, unless it is of a kind that is not in force yet: voters that do not know it cannot read it either.
-pub(super) fn read(bytes: &Bytes, committed: u32, since: impl Fn(&Body) -> u32) -> Result<Command, Refusal> {
-    let command = Command::decode(bytes).map_err(|_| Refusal::Unreadable)?;
-    if since(&command.body) <= in_force(committed) { Ok(command) } else { Err(Refusal::Unreadable) }
+pub(super) fn read(
+    bytes: &Bytes,
+    committed: u32,
+    since: impl Fn(&Body) -> u32,
+) -> Result<Command, CommandRefusal> {
+    let unreadable = |error: CommandError| CommandRefusal::Unreadable { reason: error.0.to_owned() };
+    let command = Command::decode(bytes).map_err(unreadable)?;
+    let needed = since(&command.body);
+    if needed <= in_force(committed) { Ok(command) } else { Err(CommandRefusal::NotInForce { needed }) }
 }
 
 const fn in_force(committed: u32) -> u32 {
@@ -61,12 +67,12 @@ const fn in_force(committed: u32) -> u32 {
 impl Register {
     /// Whether a command may be proposed: it is one of this group, and every voter understands it. To be asked by whoever
     /// proposes; applying refuses such a command too.
-    pub fn may_propose(&self, body: &Body) -> Result<(), Refusal> {
+    pub fn may_propose(&self, body: &Body) -> Result<(), CommandRefusal> {
         if !body.belongs_to(self.group()) {
-            return Err(Refusal::WrongGroup);
+            return Err(CommandRefusal::WrongGroup);
         }
         if body.since() > in_force(self.version()) {
-            return Err(Refusal::NotInForce { needed: body.since() });
+            return Err(CommandRefusal::NotInForce { needed: body.since() });
         }
         Ok(())
     }
@@ -109,7 +115,8 @@ mod tests {
             [(1, 0, true), (2, 0, false), (2, 1, false), (2, 2, true), (2, 3, true)]
         {
             let read = read(&bytes, committed, |_| since);
-            let expected = if is_read { Ok(command.clone()) } else { Err(Refusal::Unreadable) };
+            let expected =
+                if is_read { Ok(command.clone()) } else { Err(CommandRefusal::NotInForce { needed: since }) };
             assert_eq!(read, expected, "{since} while {committed} is committed");
         }
     }

@@ -17,7 +17,7 @@ use super::change::Change;
 use super::command::{JobId, Segment};
 use super::limits::{CAPABILITIES_BYTES_MAX, Limit, WORKERS_MAX};
 use super::pack::packed;
-use super::{Outcome, Refusal, Register};
+use super::{CommandRefusal, Outcome, Register};
 
 /// A worker with a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,11 +163,11 @@ impl Promises {
 impl Register {
     /// A worker registered. The same boot keeps its grant; a new one gets its own, and what the former one was promised is
     /// held back until its lease has ended.
-    pub(super) fn grant(&mut self, id: NodeId, mut worker: Worker) -> Result<Outcome, Refusal> {
+    pub(super) fn grant(&mut self, id: NodeId, mut worker: Worker) -> Result<Outcome, CommandRefusal> {
         let known = self.workers.get(&id);
         match known {
             Some(known) if known.boot == worker.boot => return Ok(Outcome::Granted(known.grant)),
-            Some(known) if known.boot > worker.boot => return Err(Refusal::OldBoot),
+            Some(known) if known.boot > worker.boot => return Err(CommandRefusal::OldBoot),
             Some(_) | None => {}
         }
         let others = self.workers.len() - usize::from(known.is_some());
@@ -194,13 +194,13 @@ impl Register {
     }
 
     /// A grant ends, and the attempts under it are lost.
-    pub(super) fn gone(&mut self, id: NodeId, grant: Token) -> Result<Outcome, Refusal> {
+    pub(super) fn gone(&mut self, id: NodeId, grant: Token) -> Result<Outcome, CommandRefusal> {
         let current = self.workers.get(&id).map(|known| known.grant);
         if current == Some(grant) {
             self.end_grant(id);
             return Ok(Outcome::Done);
         }
-        let former = self.former.remove(&(id, grant)).ok_or(Refusal::StaleGrant { current })?;
+        let former = self.former.remove(&(id, grant)).ok_or(CommandRefusal::StaleGrant { current })?;
         if let Some(worker) = self.workers.get_mut(&id) {
             worker.held_back -= former.promised.cores();
             self.changes.push(Change::Worker(id));
@@ -225,12 +225,13 @@ impl Register {
         grant: Token,
         owner: NodeId,
         replaces: Token,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, CommandRefusal> {
         let known = self.workers.get_mut(&id);
         let current = known.as_ref().map(|known| known.grant);
-        let worker = known.filter(|known| known.grant == grant).ok_or(Refusal::StaleGrant { current })?;
+        let worker =
+            known.filter(|known| known.grant == grant).ok_or(CommandRefusal::StaleGrant { current })?;
         if worker.owner_token() != replaces {
-            return Err(Refusal::StaleOwner { current: worker.owner_token() });
+            return Err(CommandRefusal::StaleOwner { current: worker.owner_token() });
         }
         worker.owner = Some((owner, Token(index)));
         self.changes.push(Change::Worker(id));

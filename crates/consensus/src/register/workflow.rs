@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hyperscale_types::NodeId;
 
-use super::Refusal;
+use super::CommandRefusal;
 use super::attempt::{Attempt, AttemptState};
 use super::command::Values;
 use super::end::{EndError, EndStatus};
@@ -129,13 +129,13 @@ impl Workflow {
     }
 
     /// Whether a segment of this kind may be assigned after what was.
-    pub(super) fn may_run(&self, kind: SegmentKind) -> Result<(), Refusal> {
+    pub(super) fn may_run(&self, kind: SegmentKind) -> Result<(), CommandRefusal> {
         let is_late = self.latest.is_some_and(|latest| latest > kind);
         let is_set_up = || self.set_ups.iter().all(|number| self.segments[number].has_completed());
         match kind {
-            _ if is_late => Err(Refusal::WrongKind),
-            SegmentKind::Load if !is_set_up() => Err(Refusal::NotSetUp),
-            SegmentKind::TearDown if self.runs_other_than_tear_down() => Err(Refusal::Running),
+            _ if is_late => Err(CommandRefusal::WrongKind),
+            SegmentKind::Load if !is_set_up() => Err(CommandRefusal::NotSetUp),
+            SegmentKind::TearDown if self.runs_other_than_tear_down() => Err(CommandRefusal::Running),
             SegmentKind::SetUp | SegmentKind::Load | SegmentKind::TearDown => Ok(()),
         }
     }

@@ -8,10 +8,10 @@ use hyperscale_wire::class::Lane;
 
 use crate::action::{Applied, Event, ProposeError};
 use crate::blob::BlobId;
-use crate::bootstrap::Report;
-use crate::group::{Change, TransferError};
+use crate::bootstrap::{Report, WaitReason};
+use crate::group::{Change, SnapshotJob, TransferError};
 use crate::id::{DirectoryId, RaftId, Ticket};
-use crate::message::{Message, MessageKind};
+use crate::message::{Message, MessageKind, Snapshot};
 use crate::replica::StartError;
 use crate::storage::Batch;
 
@@ -60,6 +60,8 @@ pub enum Input {
         /// The version.
         version: u32,
     },
+    /// What [`Output::MakeSnapshot`] asked for.
+    SnapshotMade(Snapshot),
     /// A blob is on disk, synced.
     BlobStored(BlobId),
     /// What [`Output::ReadBlob`] asked for; nothing if it is not there or not what it should be.
@@ -128,6 +130,9 @@ pub enum Output<O> {
     /// Write this and sync it, then say [`Input::Persisted`]. Batches are written in the order they come; several may be
     /// synced at once.
     Persist(Batch),
+    /// Run this where nothing waits for it, as it takes as long as the state is large, then say [`Input::SnapshotMade`].
+    /// Nothing else waits for it, and there is one at a time.
+    MakeSnapshot(SnapshotJob),
     /// Send this. It may be lost, doubled or overtaken; [`Input::Undelivered`] when that is noticed.
     Send {
         /// To this node.
@@ -166,6 +171,13 @@ pub enum Output<O> {
     Applied(Applied<O>),
     /// Tell the layers above.
     Event(Event),
+    /// The replica cannot start by itself. Said when the reason changes; an operator must act.
+    Waiting {
+        /// The peer whose report says so.
+        known_by: NodeId,
+        /// What the operator has to do about.
+        reason: WaitReason,
+    },
     /// The replica takes part in its group from now on, under this id.
     Opened(RaftId),
     /// The replica cannot take part. Nothing more will be said; somebody must look.

@@ -11,9 +11,11 @@
 //! | –        | `start`, empty, bound to a raft id          | running  | `Opened`: it was added before its first message |
 //! | –        | `start`, empty                              | starting | `Timer`; founds at once if it is the only peer |
 //! | starting | `PeerReached`, `Timer`                      | starting | `Send` of a query to every peer reached        |
-//! | starting | report: all peers are empty, or founded with this directory | founding | `Persist` of the founding      |
-//! | starting | report: this directory was added            | founding | `Persist` of the raft id                       |
-//! | founding | `Persisted`                                 | running  | `Opened`, `Timer`                              |
+//! | starting | report: all peers are empty, or acknowledged a founding with this directory | starting | `Persist` of the same |
+//! | starting | `Persisted` of that                         | starting | `Send` of its own report to every peer reached |
+//! | starting | report: all founders acknowledged it, or one takes part | running | `Persist` that it is open, `Opened`, `Timer` |
+//! | starting | report: somebody has a log without this directory, or with another one of this node | starting | `Waiting` |
+//! | starting | report: this directory was added; `Persisted` of its raft id | running | `Opened`, `Timer`             |
 //! | running  | `Message`, `Timer`, `Persisted`             | running  | what the protocol wants                        |
 //! | running  | `Call` of a proposal or a read, not leading | running  | `Send` to the leader; `Reply` when it answers  |
 //! | running  | `Undelivered`                               | running  | the protocol stops streaming to that peer; a snapshot is sent again |
@@ -21,19 +23,24 @@
 //! | running  | `Timer`, a blob that the state names is missing | running | `Send` of a question to one member after the other |
 //! | running  | `Timer`, a blob that nothing names          | running  | `RemoveBlob` after the grace                   |
 //! | running  | the state lists a sealed part that was not read | running | `ReadBlob`, from wherever it is; nothing is applied before |
+//! | running  | a snapshot of the own state is due          | running  | `MakeSnapshot`; `Persist` after `SnapshotMade` |
 //! | running  | the group halts                             | running  | `Event`; calls fail, nothing more is sent      |
-//! | any      | `BootstrapQuery`                            | same     | `Send` of a report                             |
+//! | any but failed | `BootstrapQuery`                      | same     | `Send` of a report                             |
 //! | any      | what is on disk cannot be used              | failed   | `Failed`; everything else is ignored           |
 //!
-//! What a raft id belongs to is said by the log. A replica that joins knows nobody yet and has to answer: it remembers
-//! where at most [`SENDERS_MAX`] members write from that its log does not name.
+//! What a raft id belongs to is said by the log. A replica that is behind or joins does not know newer members, and has to
+//! listen to them: it asks the members it knows and its configured peers, and believes what they say. Messages of anybody else
+//! are refused and counted.
 //!
 //! It must never touch a disk, a socket or a clock, nor reply twice to a call.
 
+mod blob_pass;
 mod blobs;
 mod calls;
 mod io;
 mod outcome;
+mod peers;
+mod requests;
 mod running;
 mod sealed;
 mod starting;
@@ -50,19 +57,19 @@ use hyperscale_wire::class::Lane;
 use crate::action::ProposeError;
 use crate::apply::Machine;
 use crate::blob::BlobId;
-use crate::bootstrap::{BootstrapError, Report};
+use crate::bootstrap::{BootstrapError, PeerState, Report, is_acknowledged_only};
 use crate::config::Config;
 use crate::group::{OpenError, RaftGroup};
 use crate::id::{DirectoryId, RaftId};
+use crate::message::Addresses;
 use crate::storage::Loaded;
 
 pub use blobs::{FETCHES_MAX, PASS_EVERY, UPLOADS_MAX, WRITES_MAX};
 pub use io::{CallId, Input, Output, ReplicaMessage, Reply, Request};
 pub use outcome::WireOutcome;
-pub use running::SENDERS_MAX;
 
 use running::Running;
-use starting::{FOUNDING_TICKET, Founding, Starting};
+use starting::Starting;
 
 /// Who a replica is in this life.
 #[derive(Clone, Debug)]
@@ -71,6 +78,8 @@ pub struct Options {
     pub node: NodeId,
     /// Its data directory.
     pub directory: DirectoryId,
+    /// Where it is reached; part of the membership once it founds.
+    pub addresses: Addresses,
     /// How many peers are configured to found the group, itself included.
     pub peers: usize,
     /// Questions to other nodes are numbered from here; above every number of its former lives, so that a late answer to
@@ -85,6 +94,13 @@ pub struct Options {
     pub blob_grace: Duration,
     /// Settings of the group.
     pub config: Config,
+}
+
+impl Options {
+    /// What this node says about itself.
+    fn report(&self, state: PeerState) -> Report {
+        Report { node: self.node, directory: self.directory, addresses: self.addresses, state }
+    }
 }
 
 /// Why a replica does not take part.
@@ -110,8 +126,7 @@ pub struct Replica<M: Machine> {
 }
 
 enum Stage<M: Machine> {
-    Starting(Starting<M>),
-    Founding(Founding<M>),
+    Starting(Box<Starting<M>>),
     Running(Box<Running<M>>),
     Failed,
 }
@@ -134,7 +149,12 @@ where
             return replica;
         }
         match loaded.raft_id {
-            Some(id) => replica.open(now, id, loaded, machine, out),
+            Some(id) if is_acknowledged_only(&loaded) => {
+                if let Err(error) = replica.confirm(now, id, loaded, machine, out) {
+                    out.push(Output::Failed(StartError::Open(error.into())));
+                }
+            }
+            Some(id) => replica.open(now, id, loaded, machine, BTreeSet::new(), out),
             None => replica.ask_peers(now, machine, out),
         }
         replica.set_timer(out);
@@ -148,8 +168,8 @@ where
         }
         match input {
             Input::Message { from, message: ReplicaMessage::BootstrapQuery { .. } } => {
-                let message = ReplicaMessage::BootstrapReport(self.report());
-                out.push(Output::Send { to: from, lane: Lane::Control, message });
+                let message = self.report().map(ReplicaMessage::BootstrapReport);
+                out.extend(message.map(|message| Output::Send { to: from, lane: Lane::Control, message }));
             }
             input => self.handle_stage(now, input, out),
         }
@@ -159,24 +179,13 @@ where
     fn handle_stage(&mut self, now: Now, input: Input, out: &mut Vec<Output<M::Outcome>>) {
         match (&mut self.stage, input) {
             (Stage::Running(running), input) => running.handle(now, input, out),
-            (_, Input::Call { call, .. }) => {
-                let reply = Reply::Failed(ProposeError::NotLeader { leader: None });
-                out.push(Output::Reply { call, reply });
+            (stage, Input::Call { call, .. }) => {
+                let has_failed = matches!(stage, Stage::Failed);
+                let error = if has_failed { ProposeError::Halted } else { ProposeError::NotStarted };
+                out.push(Output::Reply { call, reply: Reply::Failed(error) });
             }
-            (Stage::Starting(starting), input) => {
-                let wish = starting.handle(now, input, &self.options, out);
-                self.begin(wish, out);
-            }
-            (Stage::Founding(_), Input::Persisted(FOUNDING_TICKET)) => self.founded(now, out),
-            (Stage::Founding(_) | Stage::Failed, _) => {}
-        }
-    }
-
-    /// What was written is durable: it takes part from now on.
-    fn founded(&mut self, now: Now, out: &mut Vec<Output<M::Outcome>>) {
-        if let Stage::Founding(founding) = std::mem::replace(&mut self.stage, Stage::Failed) {
-            let (id, loaded, machine) = founding.durable();
-            self.open(now, id, loaded, machine, out);
+            (Stage::Starting(_), input) => self.start_on(now, input, out),
+            (Stage::Failed, _) => {}
         }
     }
 
@@ -184,7 +193,7 @@ where
     pub fn group(&self) -> Option<&RaftGroup<M>> {
         match &self.stage {
             Stage::Running(running) => Some(running.group()),
-            Stage::Starting(_) | Stage::Founding(_) | Stage::Failed => None,
+            Stage::Starting(_) | Stage::Failed => None,
         }
     }
 
@@ -192,7 +201,7 @@ where
     pub fn leader_node(&self) -> Option<NodeId> {
         match &self.stage {
             Stage::Running(running) => running.leader_node(),
-            Stage::Starting(_) | Stage::Founding(_) | Stage::Failed => None,
+            Stage::Starting(_) | Stage::Failed => None,
         }
     }
 
@@ -201,23 +210,37 @@ where
         match &self.stage {
             Stage::Running(running) if running.group().id() == id => Some(self.options.version),
             Stage::Running(running) => running.understood(id),
-            Stage::Starting(_) | Stage::Founding(_) | Stage::Failed => None,
+            Stage::Starting(_) | Stage::Failed => None,
         }
     }
 
-    /// What this node says to one that starts.
-    fn report(&self) -> Report {
-        let group = self.group();
-        let members = group.map(|group| group.roster().members().copied().collect());
-        let learners = group.map(|group| group.configuration().learners.clone()).unwrap_or_default();
-        Report { node: self.options.node, directory: self.options.directory, members, learners }
+    /// What this node says to one that starts; nothing if it has failed, as its directory may hold anything.
+    fn report(&self) -> Option<Report> {
+        let state = match &self.stage {
+            Stage::Starting(starting) => starting.state(),
+            Stage::Running(running) => {
+                let group = running.group();
+                let members = group.roster().members().copied().collect();
+                PeerState::Running { members, learners: group.configuration().learners.clone() }
+            }
+            Stage::Failed => return None,
+        };
+        Some(self.options.report(state))
     }
 
-    fn open(&mut self, now: Now, id: RaftId, loaded: Loaded, machine: M, out: &mut Vec<Output<M::Outcome>>) {
+    fn open(
+        &mut self,
+        now: Now,
+        id: RaftId,
+        loaded: Loaded,
+        machine: M,
+        reached: BTreeSet<NodeId>,
+        out: &mut Vec<Output<M::Outcome>>,
+    ) {
         match RaftGroup::open(now, self.options.config.clone(), id, loaded, machine) {
             Ok(group) => {
                 out.push(Output::Opened(id));
-                let mut running = Running::new(now, group, &self.options);
+                let mut running = Running::new(now, group, &self.options, reached);
                 running.pump(now, out);
                 self.stage = Stage::Running(Box::new(running));
             }
@@ -229,7 +252,7 @@ where
         let next = match &self.stage {
             Stage::Starting(starting) => Some(starting.next()),
             Stage::Running(running) => Some(running.next_tick()),
-            Stage::Founding(_) | Stage::Failed => None,
+            Stage::Failed => None,
         };
         if let Some(at) = next.filter(|at| self.timer != Some(*at)) {
             self.timer = Some(at);
@@ -242,7 +265,6 @@ impl<M: Machine> fmt::Debug for Replica<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match &self.stage {
             Stage::Starting(_) => "starting",
-            Stage::Founding(_) => "founding",
             Stage::Running(_) => "running",
             Stage::Failed => "failed",
         };

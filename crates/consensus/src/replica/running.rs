@@ -1,33 +1,35 @@
 //! A replica that takes part: inputs for the group, and what the group wants done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
 use hyperscale_types::{NodeId, Now};
 use hyperscale_wire::class::Lane;
 
 use super::blobs::Blobs;
-use super::calls::{Caller, Calls, PATIENCE, is_for_the_leader};
+use super::calls::{Caller, Calls, PATIENCE};
+use super::requests::{fail_proposal, fail_read};
 use super::sealed::SealedParts;
-use super::{CallId, Input, Options, Output, ReplicaMessage, Reply, Request, WireOutcome};
+use super::{Input, Options, Output, ReplicaMessage, Reply, WireOutcome};
 use crate::action::{Action, Applied, ProposeError};
 use crate::apply::Machine;
+use crate::bootstrap::FOUNDERS_MAX;
 use crate::group::{LogGroup, RaftGroup};
-use crate::id::{ProposalId, RaftId, ReadId};
+use crate::id::DirectoryId;
 use crate::message::{Message, MessageKind};
 use crate::quorum::QuorumError;
 
-/// Most members that are remembered by where they write from, while the log does not name them.
-pub const SENDERS_MAX: usize = 64;
-
+/// What such a replica knows beside the group.
 pub(super) struct Running<M: Machine> {
-    group: RaftGroup<M>,
-    me: NodeId,
-    calls: Calls,
-    /// Where members write from that this replica's log does not name yet.
-    senders: BTreeMap<RaftId, NodeId>,
+    pub(super) group: RaftGroup<M>,
+    pub(super) me: NodeId,
+    pub(super) directory: DirectoryId,
+    pub(super) calls: Calls,
+    /// Configured peers: like members they are asked, and believed, about members that this log does not name yet.
+    pub(super) reached: BTreeSet<NodeId>,
+    /// When they were asked last.
+    pub(super) inquired: Option<Now>,
     /// What members understand, as they said.
-    versions: BTreeMap<NodeId, u32>,
+    pub(super) versions: BTreeMap<NodeId, u32>,
     pub(super) blobs: Blobs,
     pub(super) sealed: SealedParts,
 }
@@ -38,11 +40,25 @@ impl<M: Machine> Running<M>
 where
     M::Outcome: WireOutcome,
 {
-    pub(super) fn new(now: Now, group: RaftGroup<M>, options: &Options) -> Self {
-        let (senders, versions) = (BTreeMap::new(), BTreeMap::new());
-        let blobs = Blobs::new(now, &options.blobs, options.blob_grace);
-        let calls = Calls::new(options.first_number);
-        Self { group, me: options.node, calls, senders, versions, blobs, sealed: SealedParts::default() }
+    pub(super) fn new(
+        now: Now,
+        mut group: RaftGroup<M>,
+        options: &Options,
+        reached: BTreeSet<NodeId>,
+    ) -> Self {
+        // Not known before the first pass.
+        group.set_lacks_blobs(true);
+        Self {
+            group,
+            me: options.node,
+            directory: options.directory,
+            calls: Calls::new(options.first_number),
+            reached,
+            inquired: None,
+            versions: BTreeMap::new(),
+            blobs: Blobs::new(now, &options.blobs, options.blob_grace),
+            sealed: SealedParts::default(),
+        }
     }
 
     pub(super) fn me(&self) -> NodeId {
@@ -65,10 +81,6 @@ where
         self.node_of(self.group.leader()?)
     }
 
-    pub(super) fn understood(&self, id: RaftId) -> Option<u32> {
-        self.versions.get(&self.node_of(id)?).copied()
-    }
-
     pub(super) fn handle(&mut self, now: Now, input: Input, out: &mut Outputs<M>) {
         match input {
             Input::Timer => self.tick(now, out),
@@ -83,11 +95,15 @@ where
                 }
             }
             Input::PeerVersion { node, version } => self.peer_version(node, version),
+            Input::SnapshotMade(snapshot) => self.group.snapshot_made(snapshot),
             Input::BlobStored(blob) => self.blob_stored(now, blob, out),
             Input::BlobRead { blob, to, bytes } => self.blob_read(blob, to, bytes, out),
             Input::Call { call, request } => self.call(now, call, request, out),
-            // Addresses of peers come from the log now.
-            Input::PeerReached(_) => {}
+            Input::PeerReached(peer) => {
+                if peer != self.me && self.reached.len() < FOUNDERS_MAX {
+                    self.reached.insert(peer);
+                }
+            }
         }
         self.pump(now, out);
     }
@@ -104,7 +120,8 @@ where
 
     fn message(&mut self, now: Now, from: NodeId, message: ReplicaMessage, out: &mut Outputs<M>) {
         match message {
-            ReplicaMessage::Raft(message) => self.raft_message(now, from, *message),
+            ReplicaMessage::Raft(message) => self.raft_message(now, from, *message, out),
+            ReplicaMessage::BootstrapReport(report) => self.vouched_for(from, &report),
             ReplicaMessage::Proposed { number, result } => self.proposed(number, result, out),
             ReplicaMessage::ReadIndexAnswer { number, result } => {
                 self.read_index_answered(number, result, out);
@@ -127,136 +144,8 @@ where
             | ReplicaMessage::BlobStored { .. }
             | ReplicaMessage::BlobGet { .. }
             | ReplicaMessage::BlobData { .. }) => self.blob_arrived(now, from, message, out),
-            // The question is answered in every stage, the report matters at the start only.
-            ReplicaMessage::BootstrapQuery { .. } | ReplicaMessage::BootstrapReport(_) => {}
-        }
-    }
-
-    fn raft_message(&mut self, now: Now, from: NodeId, message: Message) {
-        if self.group.roster().member(message.from).is_none() {
-            self.remember_sender(message.from, from);
-        }
-        // What is refused is told as an event.
-        let _ = self.group.step(now, from, message);
-    }
-
-    fn remember_sender(&mut self, id: RaftId, node: NodeId) {
-        let roster = self.group.roster();
-        self.senders.retain(|id, _| roster.member(*id).is_none());
-        if self.senders.len() < SENDERS_MAX || self.senders.contains_key(&id) {
-            self.senders.insert(id, node);
-        }
-    }
-
-    fn undelivered(&mut self, now: Now, to: NodeId, lane: Lane) {
-        let Some(peer) = self.raft_id_of(to) else { return };
-        self.group.unreachable(now, peer);
-        if lane == Lane::Bulk {
-            self.group.snapshot_sent(now, peer, false);
-        }
-    }
-
-    fn peer_gone(&mut self, now: Now, node: NodeId) {
-        if let Some(leader) = self.group.leader()
-            && self.leader_node() == Some(node)
-        {
-            self.group.hint_leader_dead(now, leader);
-        }
-    }
-
-    fn peer_version(&mut self, node: NodeId, version: u32) {
-        let members = self.group.roster();
-        self.versions.retain(|node, _| members.members().any(|member| member.node == *node));
-        if self.versions.len() < SENDERS_MAX || self.versions.contains_key(&node) {
-            self.versions.insert(node, version);
-        }
-    }
-
-    fn call(&mut self, now: Now, call: CallId, request: Request, out: &mut Outputs<M>) {
-        let caller = Caller::Host(call);
-        let reply = match request {
-            Request::Propose(command) => match self.propose(now, caller, command.clone()) {
-                Err(error) if is_for_the_leader(error) => self.ask_leader(
-                    now,
-                    call,
-                    error,
-                    |number| ReplicaMessage::Propose { number, command },
-                    out,
-                ),
-                made => made.err().map(Reply::Failed),
-            },
-            Request::Read => match self.read(now, caller) {
-                Err(error) if is_for_the_leader(error) => {
-                    self.ask_leader(now, call, error, |number| ReplicaMessage::ReadIndex { number }, out)
-                }
-                made => made.err().map(Reply::Failed),
-            },
-            Request::StoreBlob(bytes) => self.store(now, call, bytes, out),
-            Request::ReadAsLeader => self.read(now, caller).err().map(Reply::Failed),
-            Request::Change(change) => {
-                let proposal = ProposalId(self.calls.number());
-                let made = self.group.change(now, proposal, change);
-                if made.is_ok() {
-                    self.calls.propose(proposal, caller);
-                }
-                made.err().map(Reply::Failed)
-            }
-            Request::Transfer(to) => Some(match self.group.transfer(now, to) {
-                Ok(to) => Reply::Transferring(to),
-                Err(error) => Reply::NotTransferred(error),
-            }),
-        };
-        out.extend(reply.map(|reply| Output::Reply { call, reply }));
-    }
-
-    fn propose(&mut self, now: Now, caller: Caller, command: Bytes) -> Result<(), ProposeError> {
-        let proposal = ProposalId(self.calls.number());
-        self.group.propose(now, proposal, command)?;
-        self.calls.propose(proposal, caller);
-        Ok(())
-    }
-
-    fn read(&mut self, now: Now, caller: Caller) -> Result<(), ProposeError> {
-        let read = ReadId(self.calls.number());
-        self.group.read_index(now, read)?;
-        self.calls.read(read, caller);
-        Ok(())
-    }
-
-    /// Asks the leader for the host; what the host is told if that is not possible.
-    fn ask_leader(
-        &mut self,
-        now: Now,
-        call: CallId,
-        error: ProposeError,
-        question: impl FnOnce(u64) -> ReplicaMessage,
-        out: &mut Outputs<M>,
-    ) -> Option<Reply<M::Outcome>> {
-        let Some(leader) = self.leader_node().filter(|leader| *leader != self.me) else {
-            return Some(Reply::Failed(error));
-        };
-        if self.calls.waiting() >= self.group.config().backlog_max.proposals {
-            return Some(Reply::Failed(ProposeError::Overloaded));
-        }
-        let message = question(self.calls.ask(now, call));
-        out.push(Output::Send { to: leader, lane: Lane::Control, message });
-        None
-    }
-
-    fn proposed(&mut self, number: u64, result: Result<(u64, Bytes), ProposeError>, out: &mut Outputs<M>) {
-        let Some(asked) = self.calls.answered(number) else { return };
-        let reply = match result {
-            Ok((index, outcome)) => Reply::Applied { index, outcome: M::Outcome::from_bytes(&outcome) },
-            Err(error) => Reply::Failed(error),
-        };
-        out.push(Output::Reply { call: asked.call, reply });
-    }
-
-    fn read_index_answered(&mut self, number: u64, result: Result<u64, ProposeError>, out: &mut Outputs<M>) {
-        let Some(asked) = self.calls.answered(number) else { return };
-        match result {
-            Ok(index) => self.calls.wait_for(index, asked),
-            Err(error) => out.push(Output::Reply { call: asked.call, reply: Reply::Failed(error) }),
+            // Answered in every stage, before it comes here.
+            ReplicaMessage::BootstrapQuery { .. } => {}
         }
     }
 
@@ -280,6 +169,7 @@ where
     fn action(&mut self, action: Action<M::Outcome>, out: &mut Outputs<M>) {
         match action {
             Action::Persist(batch) => self.persist(batch, out),
+            Action::MakeSnapshot(job) => out.push(Output::MakeSnapshot(job)),
             Action::Store { blob, bytes } => self.store_sealed(blob, bytes, out),
             Action::Fetch(blob) => self.want_sealed(blob, out),
             Action::Send(message) => self.send(message, out),
@@ -330,37 +220,5 @@ where
             }
             None => {}
         }
-    }
-
-    fn is_member(&self, node: NodeId) -> bool {
-        self.group.roster().members().any(|member| member.node == node)
-    }
-
-    /// The node of a member, by the log or by where it wrote from.
-    pub(super) fn node_of(&self, id: RaftId) -> Option<NodeId> {
-        let member = self.group.roster().member(id).map(|member| member.node);
-        member.or_else(|| self.senders.get(&id).copied())
-    }
-
-    /// The member that a node is, by the log or by where it wrote from.
-    pub(super) fn raft_id_of(&self, node: NodeId) -> Option<RaftId> {
-        let member = self.group.roster().members().find(|member| member.node == node);
-        let sender = || self.senders.iter().find(|(_, sender)| **sender == node).map(|(id, _)| *id);
-        member.map(|member| member.raft_id).or_else(sender)
-    }
-}
-
-fn fail_proposal<O>(caller: Caller, error: ProposeError) -> Output<O> {
-    fail(caller, error, |number| ReplicaMessage::Proposed { number, result: Err(error) })
-}
-
-fn fail_read<O>(caller: Caller, error: ProposeError) -> Output<O> {
-    fail(caller, error, |number| ReplicaMessage::ReadIndexAnswer { number, result: Err(error) })
-}
-
-fn fail<O>(caller: Caller, error: ProposeError, answer: impl FnOnce(u64) -> ReplicaMessage) -> Output<O> {
-    match caller {
-        Caller::Host(call) => Output::Reply { call, reply: Reply::Failed(error) },
-        Caller::Peer(to, number) => Output::Send { to, lane: Lane::Control, message: answer(number) },
     }
 }

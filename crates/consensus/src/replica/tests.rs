@@ -5,6 +5,7 @@ mod calls;
 mod net;
 mod peers;
 mod sealed;
+mod snapshots;
 mod starting;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +20,9 @@ use super::*;
 use crate::action::Event;
 use crate::apply::{Effects, Outdated, RestoreError};
 use crate::blob::BlobId;
-use crate::group::Change;
+use crate::group::{Change, SnapshotJob};
 use crate::id::Ticket;
+use crate::message::Addresses;
 use crate::quorum::QuorumError;
 use crate::storage::{Batch, LogStorage, MemoryDisk};
 
@@ -109,10 +111,16 @@ fn directory(number: u64) -> DirectoryId {
     DirectoryId([number as u8; 16])
 }
 
+fn add(number: u64) -> Change {
+    let addresses = Addresses::example(number as u8);
+    Change::Add { node: node(number), directory: directory(number), addresses }
+}
+
 fn options(number: u64, peers: usize) -> Options {
     Options {
         node: node(number),
         directory: directory(number),
+        addresses: Addresses::example(number as u8),
         peers,
         first_number: number << 32,
         version: 1,

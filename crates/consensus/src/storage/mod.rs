@@ -13,7 +13,7 @@ mod tests;
 
 pub use blobs::{BlobStore, FileBlobs};
 pub use memory::{Loss, MemoryDisk};
-pub use redb::{Identity, RedbStorage};
+pub use redb::{DirectoryOwner, RedbStorage};
 
 use crate::id::{RaftId, Ticket};
 use crate::message::{Entry, HardState, Snapshot};

@@ -30,7 +30,7 @@ const SNAPSHOT: &str = "snapshot";
 
 /// Whom a directory belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct DirectoryOwner {
     /// The cluster.
     pub cluster: String,
     /// The group in it: a datacenter's name, or the gates.
@@ -39,7 +39,7 @@ pub struct Identity {
     pub node: NodeId,
 }
 
-impl Identity {
+impl DirectoryOwner {
     fn describe(&self) -> String {
         format!("node {} of group '{}' in cluster '{}'", self.node, self.group, self.cluster)
     }
@@ -68,7 +68,7 @@ pub struct RedbStorage {
 
 impl RedbStorage {
     /// Opens the file, or makes it. `fresh` is the id of the directory if it is made now; drawn at random by the caller.
-    pub fn open(path: &Path, identity: &Identity, fresh: DirectoryId) -> Result<Self, StorageError> {
+    pub fn open(path: &Path, identity: &DirectoryOwner, fresh: DirectoryId) -> Result<Self, StorageError> {
         let named = [&identity.cluster, &identity.group];
         if named.iter().any(|name| name.contains('\n')) {
             return Err(StorageError::Backend("names of cluster and group have one line".to_owned()));
@@ -82,7 +82,7 @@ impl RedbStorage {
     pub(super) fn claimed(
         database: Database,
         open_again: impl Fn() -> Result<Database, DatabaseError> + Send + Sync + 'static,
-        identity: &Identity,
+        identity: &DirectoryOwner,
         fresh: DirectoryId,
     ) -> Result<Self, StorageError> {
         let directory = claim(&database, identity, fresh)?;
@@ -192,7 +192,11 @@ fn put(log: &mut LogTable<'_>, meta: &mut MetaTable<'_>, batch: &Batch) -> Resul
 }
 
 /// Whose directory it is: ours from now on if it is new, or refused if it is somebody else's.
-fn claim(database: &Database, identity: &Identity, fresh: DirectoryId) -> Result<DirectoryId, StorageError> {
+fn claim(
+    database: &Database,
+    identity: &DirectoryOwner,
+    fresh: DirectoryId,
+) -> Result<DirectoryId, StorageError> {
     let transaction = database.begin_write().map_err(backend)?;
     let directory = {
         transaction.open_table(LOG).map_err(backend)?;
@@ -204,7 +208,7 @@ fn claim(database: &Database, identity: &Identity, fresh: DirectoryId) -> Result
                 fresh
             }
             Some(bytes) => {
-                let text = std::str::from_utf8(&bytes).ok().and_then(Identity::parse);
+                let text = std::str::from_utf8(&bytes).ok().and_then(DirectoryOwner::parse);
                 let (found, directory) = text.ok_or_else(|| StorageError::Damaged("identity".to_owned()))?;
                 if found != *identity {
                     return Err(StorageError::Foreign {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyperscale_types::NodeId;
 use redb::{Database, DatabaseError, StorageBackend};
 
-use super::{Batch, Identity, LogStorage, RedbStorage, StorageError};
+use super::{Batch, DirectoryOwner, LogStorage, RedbStorage, StorageError};
 use crate::id::DirectoryId;
 use crate::message::{Entry, EntryBody};
 
@@ -49,7 +49,8 @@ impl SmallDisk {
     }
 
     fn storage(&self) -> RedbStorage {
-        let identity = Identity { cluster: "c".into(), group: "g".into(), node: NodeId::new(1).unwrap() };
+        let identity =
+            DirectoryOwner { cluster: "c".into(), group: "g".into(), node: NodeId::new(1).unwrap() };
         let again = self.clone();
         RedbStorage::claimed(self.open().unwrap(), move || again.open(), &identity, DirectoryId([1; 16]))
             .unwrap()

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
 use hyperscale_consensus::storage::{LogStorage, MemoryDisk};
 use hyperscale_consensus::{
-    Action, Applied, Config, DirectoryId, Effects, Event, LogGroup, Machine, Message, MessageKind, Outdated,
-    ProposalId, ProposeError, RaftGroup, RaftId, ReadId, Refusal, RestoreError, founding,
+    Action, Addresses, Applied, Config, DirectoryId, Effects, Event, Founder, LogGroup, Machine, Member,
+    Message, MessageKind, MessageRefusal, Outdated, ProposalId, ProposeError, RaftGroup, RaftId, ReadId,
+    RestoreError, founding,
 };
 use hyperscale_types::{NodeId, Now};
 
@@ -87,8 +90,13 @@ pub(crate) fn id(number: u64) -> RaftId {
     RaftId::new(number).unwrap()
 }
 
-pub(crate) fn founders(count: u64) -> BTreeMap<NodeId, DirectoryId> {
-    (1..=count).map(|n| (NodeId::new(n).unwrap(), directory(n as u8))).collect()
+pub(crate) fn founders(count: u64) -> BTreeMap<NodeId, Founder> {
+    let founder = |number| Founder { directory: directory(number), addresses: addresses(number) };
+    (1..=count).map(|number| (NodeId::new(number).unwrap(), founder(number as u8))).collect()
+}
+
+pub(crate) fn addresses(number: u8) -> Addresses {
+    Addresses { peer: SocketAddr::from(([10, 0, 0, number], 7101)), api: None }
 }
 
 pub(crate) fn directory(number: u8) -> DirectoryId {
@@ -199,15 +207,19 @@ impl Cluster {
         }
     }
 
+    /// A member, by what anybody knows.
+    pub(crate) fn member(&self, id: RaftId) -> Option<Member> {
+        let mut groups = self.nodes.values().filter_map(|node| node.group.as_ref());
+        groups.find_map(|group| group.roster().member(id)).copied()
+    }
+
     /// The node of a member, by what anybody knows; of those nobody knows, one of the same number.
     pub(crate) fn node_of(&self, id: RaftId) -> NodeId {
-        let mut groups = self.nodes.values().filter_map(|node| node.group.as_ref());
-        let known = groups.find_map(|group| group.roster().member(id));
-        known.map_or_else(|| NodeId::new(id.get()).unwrap(), |member| member.node)
+        self.member(id).map_or_else(|| NodeId::new(id.get()).unwrap(), |member| member.node)
     }
 
     /// Lets a replica take a message as if it came from the node of whom it says it is from.
-    pub(crate) fn step(&mut self, to: RaftId, message: Message) -> Result<(), Refusal> {
+    pub(crate) fn step(&mut self, to: RaftId, message: Message) -> Result<(), MessageRefusal> {
         let (now, sender) = (self.now, self.node_of(message.from));
         self.group(to).step(now, sender, message)
     }
@@ -218,8 +230,10 @@ impl Cluster {
             if self.cut.contains(&(message.from, to)) || self.lost == Some(message.kind) {
                 continue;
             }
-            let sender = self.node_of(message.from);
+            let (sender, member) = (self.node_of(message.from), self.member(message.from));
             if let Some(group) = self.nodes.get_mut(&to).and_then(|node| node.group.as_mut()) {
+                // A replica asks its members for those it does not know.
+                group.vouch(member.as_slice());
                 let _ = group.step(now, sender, message);
                 self.work(to);
             }
@@ -252,6 +266,7 @@ impl Cluster {
                     Action::ReadReady { read, index } => drop(node.reads.insert(read, Ok(index))),
                     Action::ReadFailed { read, error } => drop(node.reads.insert(read, Err(error))),
                     Action::Event(event) => node.events.push(event),
+                    Action::MakeSnapshot(job) => group.snapshot_made(job.run()),
                     Action::Store { .. } | Action::Fetch(_) => unreachable!("this machine seals nothing"),
                 }
             }

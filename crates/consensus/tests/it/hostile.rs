@@ -5,11 +5,11 @@ use bytes::Bytes;
 use fastrand::Rng;
 use hyperscale_consensus::{
     Configuration, ConfigurationChange, ConfigurationStep, DirectoryId, Entry, EntryBody, Member, Message,
-    MessageKind, RaftId, Refusal, Snapshot, StateHash, StateProof,
+    MessageKind, MessageRefusal, RaftId, Snapshot, StateHash, StateProof,
 };
 use hyperscale_types::NodeId;
 
-use crate::cluster::{Cluster, id};
+use crate::cluster::{Cluster, addresses, id};
 use crate::refusal::message;
 
 const KINDS: [MessageKind; 10] = [
@@ -52,7 +52,12 @@ fn change(rng: &mut Rng) -> ConfigurationChange {
         1 => ConfigurationStep::AddLearner(raft_id),
         _ => ConfigurationStep::Remove(raft_id),
     };
-    let member = rng.bool().then_some(Member { raft_id, node, directory: DirectoryId([rng.u8(..); 16]) });
+    let member = rng.bool().then_some(Member {
+        raft_id,
+        node,
+        directory: DirectoryId([rng.u8(..); 16]),
+        addresses: addresses(rng.u8(..)),
+    });
     ConfigurationChange { steps: vec![step; rng.usize(..3)], member }
 }
 
@@ -85,11 +90,10 @@ fn any_message(cluster: &mut Cluster, rng: &mut Rng, to: RaftId) -> Message {
             configuration: configuration(rng),
             state,
         }),
-        request_snapshot: if rng.bool() { 0 } else { near(rng, last) },
-        reject: rng.bool(),
-        reject_hint: near(rng, last),
+        rejection: rng.bool().then(|| near(rng, last)),
         context: Bytes::copy_from_slice(&term.to_be_bytes()),
         priority: rng.i64(-1000..1000),
+        lacks_blobs: rng.bool(),
         proof: (rng.u8(..50) == 0).then(|| StateProof { index: committed, hash: StateHash(rng.u64(..)) }),
         ..message(KINDS[rng.usize(..KINDS.len())], any_id(rng), to, term)
     }
@@ -135,7 +139,7 @@ fn message_without_a_term_is_refused() {
     for kind in KINDS {
         // raft-rs takes a message without a term for one of its own and does not compare terms at all.
         let refused = cluster.step(follower, message(kind, leader, follower, 0));
-        assert_eq!(refused, Err(Refusal::BadNumber), "{kind:?}");
+        assert_eq!(refused, Err(MessageRefusal::BadNumber), "{kind:?}");
         cluster.work(follower);
     }
     assert_eq!(cluster.group(follower).term(), term);

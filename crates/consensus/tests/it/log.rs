@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use hyperscale_consensus::storage::{Loss, MemoryDisk};
 use hyperscale_consensus::{
-    Backlog, Config, Entry, EntryBody, Event, Halt, LogGroup, Message, MessageKind, ProposalId, ProposeError,
-    QuorumError, ReadId, record,
+    Backlog, Config, Entry, EntryBody, Event, Halt, LogGroup, Member, Message, MessageKind, ProposalId,
+    ProposeError, QuorumError, ReadId, record,
 };
+use hyperscale_types::NodeId;
 use hyperscale_wire::limits::MESSAGE_MAX;
 use prost::Message as _;
 
-use crate::cluster::{Cluster, Notes, id};
+use crate::cluster::{Cluster, Notes, addresses, directory, id};
 
 #[test]
 fn entries_are_applied_in_the_same_order_everywhere() {
@@ -235,6 +236,9 @@ fn leader_that_lost_and_won_between_two_looks_is_established_anew() {
     let (now, term) = (cluster.now, cluster.group(leader).term());
     // Somebody it does not know yet leads a later term, and is said to be dead at once.
     let other = crate::refusal::message(MessageKind::Heartbeat, id(4), leader, term + 1);
+    let node = NodeId::new(4).unwrap();
+    let member = Member { raft_id: id(4), node, directory: directory(4), addresses: addresses(4) };
+    cluster.group(leader).vouch(&[member]);
     cluster.step(leader, other).unwrap();
     cluster.group(leader).hint_leader_dead(now, id(4));
     assert!(cluster.group(leader).is_leader());

@@ -5,16 +5,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_consensus::storage::MemoryDisk;
 use hyperscale_consensus::{
-    COMMAND_BYTES_MAX, Change, ChangeError, Config, Event, LogGroup, MessageKind, ProposalId, ProposeError,
-    RaftId, Role, TransferError,
+    COMMAND_BYTES_MAX, Change, ChangeError, Config, Event, LogGroup, MessageKind, Promotion, ProposalId,
+    ProposeError, RaftId, RaftRole, TransferError,
 };
 use hyperscale_types::NodeId;
 
-use crate::cluster::{Cluster, directory, id};
+use crate::cluster::{Cluster, addresses, directory, id};
 
 fn add(cluster: &mut Cluster, leader: RaftId, node: u64, dir: u8) -> Result<(), ProposeError> {
     let now = cluster.now;
-    let change = Change::Add { node: NodeId::new(node).unwrap(), directory: directory(dir) };
+    let node = NodeId::new(node).unwrap();
+    let change = Change::Add { node, directory: directory(dir), addresses: addresses(dir) };
     let changed = cluster.group(leader).change(now, ProposalId(1 << 40), change);
     cluster.work(leader);
     changed
@@ -71,7 +72,7 @@ fn learner_whose_snapshot_is_lost_is_not_promoted_however_short_the_log_is() {
     cluster.add(id(4), MemoryDisk::default());
     cluster.lost = Some(MessageKind::Snapshot);
     cluster.run_seconds(60);
-    assert!(cluster.group(leader).last_index() < Config::lan().learner_lag_max);
+    assert!(cluster.group(leader).last_index() < Config::lan().promotion.lag_max);
     assert_eq!(cluster.group(id(4)).last_index(), 0, "it hears heartbeats and has nothing");
     assert_eq!(cluster.group(leader).configuration().learners, [id(4)]);
     cluster.lost = None;
@@ -189,9 +190,9 @@ fn voter_that_is_made_leader_of_its_own_removal_steps_down() {
     for _ in 0..250 {
         cluster.run(cluster.config.tick);
         let is_member = cluster.group(gone).configuration().contains(gone);
-        assert!(is_member || cluster.group(gone).role() == Role::Follower, "it does not lead on");
+        assert!(is_member || cluster.group(gone).role() == RaftRole::Follower, "it does not lead on");
     }
-    let led = |event: &Event| matches!(event, Event::LeaderChanged { role: Role::Leader, .. });
+    let led = |event: &Event| matches!(event, Event::LeaderChanged { role: RaftRole::Leader, .. });
     assert!(cluster.has_event(gone, led), "it led for a moment");
     let next = cluster.elect_other(Some(gone));
     assert!(!cluster.group(next).configuration().contains(gone));
@@ -213,7 +214,8 @@ fn last_voter_stays_and_hands_over_to_nobody() {
 
 #[test]
 fn single_voter_grows_to_three() {
-    let mut cluster = Cluster::with(1, Config { learner_stable: Duration::from_secs(1), ..Config::lan() });
+    let promotion = Promotion { stable: Duration::from_secs(1), ..Config::lan().promotion };
+    let mut cluster = Cluster::with(1, Config { promotion, ..Config::lan() });
     let leader = cluster.elect();
     for number in [2, 3] {
         add(&mut cluster, leader, number, number as u8).unwrap();

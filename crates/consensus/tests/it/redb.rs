@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use hyperscale_consensus::storage::{
-    Batch, BlobStore, FileBlobs, Identity, LogStorage, RedbStorage, SnapshotWrite, StorageError,
+    Batch, BlobStore, DirectoryOwner, FileBlobs, LogStorage, RedbStorage, SnapshotWrite, StorageError,
 };
 use hyperscale_consensus::{
     Action, BlobId, Config, Entry, EntryBody, HardState, LogGroup, ProposalId, RaftGroup, Snapshot, founding,
@@ -14,8 +14,8 @@ use hyperscale_types::{NodeId, Now};
 
 use crate::cluster::{Notes, directory, founders, id};
 
-fn identity() -> Identity {
-    Identity { cluster: "default".to_owned(), group: "dc-a".to_owned(), node: NodeId::new(1).unwrap() }
+fn identity() -> DirectoryOwner {
+    DirectoryOwner { cluster: "default".to_owned(), group: "dc-a".to_owned(), node: NodeId::new(1).unwrap() }
 }
 
 fn open(folder: &Path) -> RedbStorage {
@@ -67,9 +67,9 @@ fn directory_of_another_cluster_group_or_node_is_refused() {
     drop(open(folder.path()));
     let path = folder.path().join("log.redb");
     for other in [
-        Identity { cluster: "other".to_owned(), ..identity() },
-        Identity { group: "dc-b".to_owned(), ..identity() },
-        Identity { node: NodeId::new(2).unwrap(), ..identity() },
+        DirectoryOwner { cluster: "other".to_owned(), ..identity() },
+        DirectoryOwner { group: "dc-b".to_owned(), ..identity() },
+        DirectoryOwner { node: NodeId::new(2).unwrap(), ..identity() },
     ] {
         let error = RedbStorage::open(&path, &other, directory(2)).unwrap_err();
         assert!(matches!(error, StorageError::Foreign { .. }), "{error}");

@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use hyperscale_consensus::storage::LogStorage;
 use hyperscale_consensus::{
-    Configuration, Entry, EntryBody, Event, Halt, LogGroup, Message, MessageKind, RaftId, Refusal, Snapshot,
-    StateHash, StateProof,
+    Configuration, Entry, EntryBody, Event, Halt, LogGroup, Member, Message, MessageKind, MessageRefusal,
+    RaftId, Snapshot, StateHash, StateProof,
 };
+use hyperscale_types::NodeId;
 
-use crate::cluster::{Cluster, id};
+use crate::cluster::{Cluster, addresses, directory, id};
 
 pub(crate) fn message(kind: MessageKind, from: RaftId, to: RaftId, term: u64) -> Message {
     Message {
@@ -21,17 +22,16 @@ pub(crate) fn message(kind: MessageKind, from: RaftId, to: RaftId, term: u64) ->
         commit: 0,
         commit_term: 0,
         snapshot: None,
-        request_snapshot: 0,
-        reject: false,
-        reject_hint: 0,
+        rejection: None,
         context: Bytes::new(),
         priority: 0,
         proof: None,
+        lacks_blobs: false,
     }
 }
 
 /// A leader, one of its followers, and a message from the first to the second that is fine but for one thing.
-fn refused(kind: MessageKind, spoil: impl FnOnce(&mut Message)) -> Result<(), Refusal> {
+fn refused(kind: MessageKind, spoil: impl FnOnce(&mut Message)) -> Result<(), MessageRefusal> {
     let mut cluster = Cluster::new(3);
     let leader = cluster.elect();
     cluster.run_seconds(1);
@@ -48,7 +48,7 @@ fn refused(kind: MessageKind, spoil: impl FnOnce(&mut Message)) -> Result<(), Re
 
 #[test]
 fn heartbeat_that_commits_beyond_the_log_is_refused() {
-    assert_eq!(refused(MessageKind::Heartbeat, |m| m.commit = 1000), Err(Refusal::CommitBeyondLog));
+    assert_eq!(refused(MessageKind::Heartbeat, |m| m.commit = 1000), Err(MessageRefusal::CommitBeyondLog));
     assert_eq!(refused(MessageKind::Heartbeat, |m| m.commit = 1), Ok(()));
 }
 
@@ -61,25 +61,25 @@ fn replica_that_lost_acknowledged_entries_stops_and_neither_votes_nor_acknowledg
     let (term, last) = (cluster.group(leader).term(), cluster.group(follower).last_index());
     let mut old = message(MessageKind::Heartbeat, leader, follower, term - 1);
     old.commit = last + 1;
-    assert_eq!(cluster.step(follower, old), Err(Refusal::CommitBeyondLog));
+    assert_eq!(cluster.step(follower, old), Err(MessageRefusal::CommitBeyondLog));
     assert_eq!(cluster.group(follower).halted(), None, "who led before is not believed");
     let mut heartbeat = message(MessageKind::Heartbeat, leader, follower, term);
     heartbeat.commit = last + 1;
-    assert_eq!(cluster.step(follower, heartbeat), Err(Refusal::CommitBeyondLog));
+    assert_eq!(cluster.step(follower, heartbeat), Err(MessageRefusal::CommitBeyondLog));
     assert_eq!(cluster.group(follower).halted(), Some(&Halt::LostEntries { committed: last + 1, last }));
     cluster.sent.clear();
     let mut vote = message(MessageKind::Vote, leader, follower, term + 1);
     (vote.index, vote.log_term) = (last + 9, term);
-    assert_eq!(cluster.step(follower, vote), Err(Refusal::Halted));
+    assert_eq!(cluster.step(follower, vote), Err(MessageRefusal::Halted));
     cluster.work(follower);
     assert_eq!(cluster.sent_by(follower, MessageKind::VoteResponse), 0);
 }
 
 #[test]
 fn strangers_and_misrouted_messages_are_refused() {
-    assert_eq!(refused(MessageKind::Heartbeat, |m| m.to = id(9)), Err(Refusal::NotForUs));
-    assert_eq!(refused(MessageKind::Heartbeat, |m| m.from = m.to), Err(Refusal::UnknownSender));
-    assert_eq!(refused(MessageKind::AppendResponse, |m| m.from = id(77)), Err(Refusal::UnknownSender));
+    assert_eq!(refused(MessageKind::Heartbeat, |m| m.to = id(9)), Err(MessageRefusal::NotForUs));
+    assert_eq!(refused(MessageKind::Heartbeat, |m| m.from = m.to), Err(MessageRefusal::UnknownSender));
+    assert_eq!(refused(MessageKind::AppendResponse, |m| m.from = id(77)), Err(MessageRefusal::UnknownSender));
 }
 
 #[test]
@@ -90,21 +90,37 @@ fn member_that_speaks_for_another_is_refused() {
     let (now, term, liar) = (cluster.now, cluster.group(leader).term() + 1, cluster.node_of(others[1]));
     for kind in [MessageKind::Heartbeat, MessageKind::Vote, MessageKind::AppendResponse] {
         let lie = message(kind, leader, others[0], term);
-        assert_eq!(cluster.group(others[0]).step(now, liar, lie), Err(Refusal::Impersonated), "{kind:?}");
+        assert_eq!(
+            cluster.group(others[0]).step(now, liar, lie),
+            Err(MessageRefusal::Impersonated),
+            "{kind:?}"
+        );
     }
     cluster.work(others[0]);
     assert_eq!(cluster.group(others[0]).term(), term - 1);
 }
 
 #[test]
-fn replica_that_is_behind_listens_to_members_it_does_not_know_yet() {
-    assert_eq!(refused(MessageKind::Heartbeat, |m| m.from = id(4)), Ok(()));
-    assert_eq!(refused(MessageKind::Vote, |m| m.from = id(4)), Ok(()));
+fn replica_that_is_behind_listens_to_newer_members_that_a_member_vouches_for_and_to_nobody_else() {
+    for kind in [MessageKind::Heartbeat, MessageKind::Vote] {
+        assert_eq!(refused(kind, |m| m.from = id(9)), Err(MessageRefusal::NeverMember));
+        let mut cluster = Cluster::new(3);
+        let leader = cluster.elect();
+        let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
+        let (now, term) = (cluster.now, cluster.group(follower).term());
+        let newer = NodeId::new(9).unwrap();
+        let member = Member { raft_id: id(9), node: newer, directory: directory(9), addresses: addresses(9) };
+        cluster.group(follower).vouch(&[member]);
+        let newer_speaks = message(kind, id(9), follower, term);
+        assert_eq!(cluster.group(follower).step(now, newer, newer_speaks), Ok(()));
+    }
 }
 
 #[test]
 fn only_the_leader_hands_over() {
-    assert_eq!(refused(MessageKind::TimeoutNow, |m| m.from = id(4)), Err(Refusal::NotFromLeader));
+    let follower =
+        |m: &mut Message| m.from = (1..=3).map(id).find(|id| *id != m.from && *id != m.to).unwrap();
+    assert_eq!(refused(MessageKind::TimeoutNow, follower), Err(MessageRefusal::NotFromLeader));
     assert_eq!(refused(MessageKind::TimeoutNow, |_| {}), Ok(()));
 }
 
@@ -118,24 +134,27 @@ fn entries_with_gaps_or_against_the_committed_log_are_refused() {
             m.entries = entries;
         })
     };
-    assert_eq!(spoiled(vec![entry(3, 5)]), Err(Refusal::BadEntries));
-    assert_eq!(spoiled(vec![entry(2, 99)]), Err(Refusal::BadEntries));
-    assert_eq!(spoiled(vec![entry(2, 3), entry(3, 2)]), Err(Refusal::BadEntries));
-    assert_eq!(spoiled(vec![entry(2, 0)]), Err(Refusal::BadEntries));
+    assert_eq!(spoiled(vec![entry(3, 5)]), Err(MessageRefusal::BadEntries));
+    assert_eq!(spoiled(vec![entry(2, 99)]), Err(MessageRefusal::BadEntries));
+    assert_eq!(spoiled(vec![entry(2, 3), entry(3, 2)]), Err(MessageRefusal::BadEntries));
+    assert_eq!(spoiled(vec![entry(2, 0)]), Err(MessageRefusal::BadEntries));
     let beyond = refused(MessageKind::Append, |m| (m.index, m.log_term, m.commit) = (1000, 0, 1000));
-    assert_eq!(beyond, Err(Refusal::BadEntries), "an entry without a term is none to append to");
+    assert_eq!(beyond, Err(MessageRefusal::BadEntries), "an entry without a term is none to append to");
     assert_eq!(
         spoiled(vec![entry(2, 7)]),
-        Err(Refusal::BadEntries),
+        Err(MessageRefusal::BadEntries),
         "entry 2 is committed with another term"
     );
 }
 
 #[test]
 fn impossible_numbers_answers_and_snapshots_are_refused() {
-    assert_eq!(refused(MessageKind::Heartbeat, |m| m.term = u64::MAX), Err(Refusal::BadNumber));
-    assert_eq!(refused(MessageKind::AppendResponse, |m| m.index = 999), Err(Refusal::BadAnswer));
-    assert_eq!(refused(MessageKind::AppendResponse, |m| m.request_snapshot = 1), Err(Refusal::BadAnswer));
+    assert_eq!(refused(MessageKind::Heartbeat, |m| m.term = u64::MAX), Err(MessageRefusal::BadNumber));
+    assert_eq!(refused(MessageKind::AppendResponse, |m| m.index = 999), Err(MessageRefusal::BadAnswer));
+    assert_eq!(
+        refused(MessageKind::AppendResponse, |m| m.rejection = Some(999)),
+        Err(MessageRefusal::BadAnswer)
+    );
     let snapshot = |configuration| {
         let snapshot = Snapshot { index: 50, term: 1, configuration, state: Bytes::new() };
         refused(MessageKind::Snapshot, |m| m.snapshot = Some(snapshot))
@@ -143,13 +162,13 @@ fn impossible_numbers_answers_and_snapshots_are_refused() {
     let three = Configuration { voters: vec![id(1), id(2), id(3)], ..Configuration::default() };
     let no_term = Snapshot { index: 50, term: 0, configuration: three, state: Bytes::new() };
     let without_term = refused(MessageKind::Snapshot, |m| m.snapshot = Some(no_term));
-    assert_eq!(without_term, Err(Refusal::BadSnapshot));
-    assert_eq!(snapshot(Configuration::default()), Err(Refusal::BadSnapshot));
+    assert_eq!(without_term, Err(MessageRefusal::BadSnapshot));
+    assert_eq!(snapshot(Configuration::default()), Err(MessageRefusal::BadSnapshot));
     let twice = Configuration { voters: vec![id(1), id(1)], ..Configuration::default() };
-    assert_eq!(snapshot(twice), Err(Refusal::BadSnapshot));
+    assert_eq!(snapshot(twice), Err(MessageRefusal::BadSnapshot));
     let both = Configuration { voters: vec![id(1)], learners: vec![id(1)], ..Configuration::default() };
-    assert_eq!(snapshot(both), Err(Refusal::BadSnapshot));
-    assert_eq!(refused(MessageKind::Snapshot, |_| {}), Err(Refusal::BadSnapshot));
+    assert_eq!(snapshot(both), Err(MessageRefusal::BadSnapshot));
+    assert_eq!(refused(MessageKind::Snapshot, |_| {}), Err(MessageRefusal::BadSnapshot));
 }
 
 #[test]

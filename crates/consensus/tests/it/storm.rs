@@ -7,10 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use fastrand::Rng;
 use hyperscale_consensus::storage::{Loss, MemoryDisk};
-use hyperscale_consensus::{Change, Config, LogGroup, ProposalId, RaftId, Roster, StateHash};
+use hyperscale_consensus::{Change, Config, LogGroup, Promotion, ProposalId, RaftId, Roster, StateHash};
 use hyperscale_types::NodeId;
 
-use crate::cluster::{Cluster, directory};
+use crate::cluster::{Cluster, addresses, directory};
 
 /// Most members a group has in a storm, one after the other.
 const MEMBERS_EVER_MAX: u64 = 9;
@@ -53,7 +53,7 @@ pub(crate) fn storm(seed: u64, adjust: impl FnOnce(&mut Config)) -> Roster {
         seed,
         snapshot_entries: 40,
         trailing_entries: 10,
-        learner_stable: Duration::from_secs(2),
+        promotion: Promotion { stable: Duration::from_secs(2), ..Config::lan().promotion },
         ..Config::lan()
     };
     adjust(&mut config);
@@ -124,8 +124,9 @@ fn mix(cluster: &mut Cluster, rng: &mut Rng, loss: f64) {
     for _ in 0..answers {
         let Some(message) = cluster.in_flight.pop_front() else { break };
         let (at, to) = (cluster.now, message.to);
-        let sender = cluster.node_of(message.from);
+        let (sender, member) = (cluster.node_of(message.from), cluster.member(message.from));
         if let Some(group) = cluster.nodes.get_mut(&to).and_then(|node| node.group.as_mut()) {
+            group.vouch(member.as_slice());
             let _ = group.step(at, sender, message);
             cluster.work(to);
         }
@@ -158,7 +159,8 @@ fn join(cluster: &mut Cluster, leader: RaftId) {
     if number > MEMBERS_EVER_MAX {
         return;
     }
-    let add = Change::Add { node: NodeId::new(number).unwrap(), directory: directory(number as u8) };
+    let (node, place) = (NodeId::new(number).unwrap(), number as u8);
+    let add = Change::Add { node, directory: directory(place), addresses: addresses(place) };
     let is_made = cluster.group(leader).change(now, ProposalId(number << 40), add).is_ok();
     if is_made && !cluster.nodes.contains_key(&next) {
         cluster.add(next, MemoryDisk::default());

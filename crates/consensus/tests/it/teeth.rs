@@ -7,7 +7,7 @@ use hyperscale_consensus::storage::MemoryDisk;
 use hyperscale_consensus::{Backlog, Change, Config, LogGroup, ProposalId, ReadId};
 use hyperscale_types::NodeId;
 
-use crate::cluster::{Cluster, directory, id};
+use crate::cluster::{Cluster, addresses, directory, id};
 use crate::storm::storm;
 
 /// Seeds within which a storm must notice.
@@ -60,7 +60,7 @@ fn vote_that_is_forgotten_is_given_twice() {
         (asked.index, asked.log_term, asked.priority) = (1000, term, 1000);
         cluster.step(voter, asked).unwrap();
         cluster.work(voter);
-        cluster.sent.iter().filter(|message| message.from == voter && !message.reject).count()
+        cluster.sent.iter().filter(|message| message.from == voter && message.rejection.is_none()).count()
     };
     assert_eq!(votes(Config { seed: 7, ..Config::lan() }), 0);
     assert_eq!(votes(with(Bug::DropHardStateOnRestart)), 1);
@@ -96,7 +96,8 @@ fn learner_promoted_by_a_timeout_votes_without_a_log() {
     let leader = cluster.elect();
     cluster.run_seconds(1);
     let now = cluster.now;
-    let add = Change::Add { node: NodeId::new(4).unwrap(), directory: directory(4) };
+    let node = NodeId::new(4).unwrap();
+    let add = Change::Add { node, directory: directory(4), addresses: addresses(4) };
     cluster.group(leader).change(now, ProposalId(1 << 40), add).unwrap();
     cluster.work(leader);
     cluster.add(id(4), MemoryDisk::default());

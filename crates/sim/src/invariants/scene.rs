@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hyperscale_swim::{Command, Config, Datagram, Identity, Incarnation, Input, Message, Sender, Swim};
+use hyperscale_swim::{Command, Config, Datagram, Incarnation, Input, LocalNode, Message, Sender, Swim};
 use hyperscale_types::{BootEpoch, Now, Role};
 
 use super::{Invariant, Seen, Verdict, What};
@@ -31,7 +31,7 @@ impl Scene {
             leaving: false,
         };
         let truth = Truth { nodes: clusters.iter().map(fact).collect(), ..Truth::default() };
-        let identity = Identity { peer: peer_of(0, Role::Manager), boot: BootEpoch(1) };
+        let identity = LocalNode { peer: peer_of(0, Role::Manager), boot: BootEpoch(1) };
         let mut swim = Swim::new(Config::lan(), identity, 1).unwrap();
         let (now, mut out) = (Now::after_start(Duration::from_secs(1)), Vec::new());
         swim.handle(now, Input::Command(Command::Join { contacts: Vec::new() }), &mut out);

@@ -8,11 +8,11 @@ use std::time::Duration;
 use fastrand::Rng;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{
-    Accept, Body, Clocks, Elapsed, End, EndStatus, JobEnd, JobId, JobOptions, Origin, Outcome, Refusal,
-    RequestId, Segment,
+    Accept, Body, Clocks, CommandRefusal, Elapsed, End, EndStatus, JobEnd, JobId, JobOptions, Origin,
+    Outcome, RequestId, Segment,
 };
 use hyperscale_consensus::replica::{Input, Output, Replica};
-use hyperscale_consensus::{BlobId, Event, RaftGroup, ReadId, Role};
+use hyperscale_consensus::{BlobId, Event, RaftGroup, RaftRole, ReadId};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::driver::{Driver, WHOLE_JOB};
@@ -227,11 +227,13 @@ impl ManagerDriver {
             Output::Reply { call, reply } => self.replied(now, *call, reply.clone(), out),
             Output::Opened(_) | Output::Event(Event::SnapshotRestored { .. }) => self.reload_leases(now),
             Output::Event(Event::Established { .. }) => self.begin_leading(now, out),
-            Output::Event(Event::LeaderChanged { role, .. }) if *role != Role::Leader => {
+            Output::Event(Event::LeaderChanged { role, .. }) if *role != RaftRole::Leader => {
                 self.stop_leading();
             }
             Output::Event(_)
             | Output::Persist(_)
+            | Output::MakeSnapshot(_)
+            | Output::Waiting { .. }
             | Output::Send { .. }
             | Output::PutBlob { .. }
             | Output::ReadBlob { .. }
@@ -353,7 +355,7 @@ impl ManagerDriver {
             }
             // A stale token decides nothing: the worker tells the new job leader.
             (Purpose::End { worker, segment, attempt }, Some((_, outcome)))
-                if !matches!(outcome, Outcome::Refused(Refusal::StaleToken { .. })) =>
+                if !matches!(outcome, Outcome::Refused(CommandRefusal::StaleToken { .. })) =>
             {
                 out.push(ManagerAction::Send { to: worker, letter: Letter::Confirmed { segment, attempt } });
             }
@@ -378,7 +380,7 @@ fn job_of(body: &Body) -> Option<JobId> {
     }
 }
 
-const UNKNOWN_JOB: Outcome = Outcome::Refused(Refusal::UnknownJob);
+const UNKNOWN_JOB: Outcome = Outcome::Refused(CommandRefusal::UnknownJob);
 
 impl fmt::Debug for ManagerDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,7 +13,7 @@ use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{
     Command, Group, Job, JobEnd, JobId, LOGICAL_BYTES_MAX, Outcome, Register, Sizes, VERSION, jobs_of_chunk,
 };
-use hyperscale_consensus::{BlobId, Effects, Machine, Outdated, RestoreError};
+use hyperscale_consensus::{BlobId, Effects, Machine, Outdated, RestoreError, StateView};
 
 /// The version of commands that builds after an upgrade understand.
 pub const NEWER: u32 = VERSION + 1;
@@ -107,6 +107,10 @@ impl Machine for Journal {
 
     fn snapshot(&self) -> Bytes {
         self.register.snapshot()
+    }
+
+    fn view(&self) -> StateView {
+        self.register.view()
     }
 
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError> {

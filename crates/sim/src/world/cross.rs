@@ -66,8 +66,10 @@ impl World {
         }
     }
 
-    pub(super) fn cross_stream(&mut self, to: usize, message: CrossMessage) {
-        if self.truth.nodes[to].process.is_up() {
+    pub(super) fn cross_stream(&mut self, from: usize, to: usize, message: CrossMessage) {
+        if self.truth.nodes[to].process.is_up()
+            && let Some(message) = self.reread_cross(from, to, message)
+        {
             self.cross(to, FederationInput::Stream(message));
         }
     }

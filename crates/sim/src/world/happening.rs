@@ -1,7 +1,7 @@
 //! Everything that can happen in the simulated world.
 
 use bytes::Bytes;
-use hyperscale_consensus::BlobId;
+use hyperscale_consensus::{BlobId, Snapshot};
 use hyperscale_swim::federation::{CrossBody, CrossMessage, FederationTimer};
 use hyperscale_swim::{Command, Datagram, Message, StreamMessage, Timer};
 use hyperscale_types::{BootEpoch, Now};
@@ -157,6 +157,15 @@ pub enum Happening {
         /// Its bytes.
         bytes: Bytes,
     },
+    /// A snapshot of a replica's state has been encoded.
+    SnapshotMade {
+        /// On this node.
+        node: usize,
+        /// If it is still in this life.
+        boot: BootEpoch,
+        /// The snapshot.
+        snapshot: Box<Snapshot>,
+    },
     /// A node gets the present build.
     Update {
         /// Whose process starts anew with it.
@@ -227,6 +236,7 @@ impl Happening {
             Happening::Tick { node, .. }
             | Happening::Duty { node, .. }
             | Happening::Disk { node, .. }
+            | Happening::SnapshotMade { node, .. }
             | Happening::BlobSynced { node, .. } => control(*node, Arrival::Own),
             Happening::Start { .. }
             | Happening::Update { .. }
@@ -271,6 +281,7 @@ impl Happening {
             Happening::Duty { node, .. } => [12, *node as u64, 0],
             Happening::Disk { node, .. } => [13, *node as u64, 0],
             Happening::BlobSynced { node, blob, .. } => [22, *node as u64, u64::from(blob.hash[0])],
+            Happening::SnapshotMade { node, snapshot, .. } => [24, *node as u64, snapshot.index],
             Happening::Update { node, .. } => [14, *node as u64, 0],
             Happening::Bytes { from, to, place, bytes, .. } => {
                 let tag = bytes.last_chunk().map_or(0, |tag| u64::from_be_bytes(*tag));

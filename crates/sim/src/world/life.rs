@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hyperscale_swim::{Command, Config, Identity, Input, Swim};
+use hyperscale_swim::{Command, Config, Input, LocalNode, Swim};
 use hyperscale_types::{BootEpoch, Role};
 
 use super::node::{Node, address_of, id_of, peer_of};
@@ -129,7 +129,7 @@ impl World {
 
     fn core(&mut self, index: usize, role: Role, boot: BootEpoch) -> Swim {
         let config = self.config_of(role);
-        let identity = Identity { peer: peer_of(index, role), boot };
+        let identity = LocalNode { peer: peer_of(index, role), boot };
         Swim::new(config, identity, self.rng.u64(..))
             .expect("setups have a configuration that passes its check")
     }

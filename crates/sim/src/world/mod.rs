@@ -150,7 +150,7 @@ impl World {
             Happening::Command { node, boot, command } => self.command(node, boot, command),
             Happening::State { node, boot } => self.new_state(node, boot),
             Happening::Cross { to, message, .. } => self.cross_message(to, *message),
-            Happening::CrossStream { to, message, .. } => self.cross_stream(to, *message),
+            Happening::CrossStream { from, to, message } => self.cross_stream(from, to, *message),
             Happening::CrossTimer { node, boot, timer, .. } => self.cross_timer(node, boot, timer),
             Happening::Letter { from, to, boot, letter } => self.letter(from, to, boot, *letter),
             Happening::HungUp { node, boot, by } => self.hung_up(node, boot, by),
@@ -158,6 +158,7 @@ impl World {
             Happening::Duty { node, boot } => self.duty(node, boot),
             Happening::Disk { node, boot } => self.disk(node, boot),
             Happening::BlobSynced { node, boot, blob, bytes } => self.blob_synced(node, boot, blob, bytes),
+            Happening::SnapshotMade { node, boot, snapshot } => self.snapshot_made(node, boot, *snapshot),
             Happening::Update { node, boot } => self.updated(node, boot),
             Happening::Bytes { from, to, boot, place, bytes } => {
                 self.link_bytes(from, to, boot, place, bytes);

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use hyperscale_consensus::Addresses;
 use hyperscale_swim::federation::Federation;
 use hyperscale_swim::{Peer, Swim};
 use hyperscale_types::{BootEpoch, NodeId, Role};
@@ -49,6 +50,11 @@ pub fn id_of(index: usize) -> NodeId {
 /// The number of the node with that id.
 pub fn index_of(node: NodeId) -> usize {
     usize::try_from(node.get() - 1).unwrap_or(usize::MAX)
+}
+
+/// Where a node is reached, as its log group knows it.
+pub fn addresses_of(index: usize) -> Addresses {
+    Addresses { peer: address_of(index), api: None }
 }
 
 /// The address of a node.

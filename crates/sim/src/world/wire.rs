@@ -9,9 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use hyperscale_codec::gossip::{self, Heard};
+use hyperscale_codec::gossip::{self, Heard, SealedBy};
 use hyperscale_codec::{Versions, stream};
 use hyperscale_swim::StreamMessage;
+use hyperscale_swim::federation::CrossMessage;
 use hyperscale_types::NodeId;
 use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::datagram::{BootId, Datagrams, Received};
@@ -166,18 +167,19 @@ impl World {
         let Some(wire) = &mut node.wire else { return };
         let local = node.clock.read(self.kernel.now());
         match wire.datagrams.open(local, bytes, &mut wire.entropy) {
-            Ok(Received::Payload { from, data, .. } | Received::Confirmed { from, held: Some(data), .. }) => {
-                self.read(to, from, &data);
-            }
+            Ok(
+                Received::Payload { from: node, proven, data, .. }
+                | Received::Confirmed { from: node, proven, held: Some(data), .. },
+            ) => self.read(to, SealedBy { node, proven }, &data),
             Ok(Received::Reply { datagram, .. }) => self.carry(to, from, datagram),
             Ok(Received::Confirmed { held: None, .. } | Received::Held) | Err(_) => {}
         }
     }
 
-    fn read(&mut self, to: usize, from: NodeId, payload: &[u8]) {
+    fn read(&mut self, to: usize, sealed_by: SealedBy, payload: &[u8]) {
         let (role, versions) = (self.truth.nodes[to].role, self.versions(to));
         let Some(wire) = &mut self.nodes[to].wire else { return };
-        match gossip::decode(payload, from, role, versions, wire.datagrams.counters_mut()) {
+        match gossip::decode(payload, sealed_by, role, versions, wire.datagrams.counters_mut()) {
             Ok(Heard::Member(datagram)) => self.datagram(to, datagram),
             Ok(Heard::Cross(message, _)) => self.cross_message(to, message),
             Err(error) => self.judges.object(PROMISE, self.kernel.now(), Some(to), error.to_string()),
@@ -191,7 +193,28 @@ impl World {
         }
         let from = message.from.peer.node;
         match stream::from_message(stream::to_message(&message), from) {
-            Ok(read) if read == message => Some(read),
+            Ok(Heard::Member(read)) if read == message => Some(read),
+            other => {
+                let what = format!("{message:?} is read as {other:?}");
+                self.judges.object(PROMISE, self.kernel.now(), Some(to), what);
+                None
+            }
+        }
+    }
+
+    /// A message between clusters on a stream, likewise.
+    pub(super) fn reread_cross(
+        &mut self,
+        from: usize,
+        to: usize,
+        message: CrossMessage,
+    ) -> Option<CrossMessage> {
+        if self.sealing.is_none() {
+            return Some(message);
+        }
+        let written = stream::cross_to_message(&message, self.truth.nodes[from].role);
+        match stream::from_message(written, message.from.node) {
+            Ok(Heard::Cross(read, _)) if read == message => Some(read),
             other => {
                 let what = format!("{message:?} is read as {other:?}");
                 self.judges.object(PROMISE, self.kernel.now(), Some(to), what);

@@ -166,12 +166,12 @@ pub enum FederationAction {
         to: SocketAddr,
         /// Its id, if known.
         node: Option<NodeId>,
-        /// What.
+        /// A probe, or the answer to one.
         message: CrossMessage,
     },
     /// Give the timer back at that time.
     SetTimer {
-        /// When.
+        /// A time of the clock that the core is called with.
         at: Now,
         /// What to give back.
         timer: FederationTimer,
@@ -189,26 +189,26 @@ pub struct FederationTimer(pub u32);
 pub enum FederationEvent {
     /// A cluster answers again, or for the first time.
     Reachable {
-        /// Which.
+        /// The cluster that is watched.
         cluster: ClusterName,
     },
     /// A cluster has not answered in time.
     Suspected {
-        /// Which.
+        /// The cluster that is watched.
         cluster: ClusterName,
         /// For how long.
         silent: Duration,
     },
     /// A cluster has been silent for too long.
     Unreachable {
-        /// Which.
+        /// The cluster that is watched.
         cluster: ClusterName,
         /// For how long.
         silent: Duration,
     },
     /// A cluster says something new about itself.
     AggregateChanged {
-        /// Which.
+        /// The cluster that is watched.
         cluster: ClusterName,
         /// What it says now.
         aggregate: Arc<Aggregate>,

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fastrand::Rng;
 use hyperscale_types::{NodeId, Now};
 
-pub use myself::Identity;
+pub use myself::LocalNode;
 pub use view::{MemberView, Sizes};
 
 use crate::alarm::Alarm;
@@ -64,8 +64,6 @@ pub struct Swim {
     alarms: Alarms,
     audit: AuditRing,
     counters: Counters,
-    /// For drawing members without allocating.
-    picks: Vec<Slot>,
 }
 
 /// What this node is probing.
@@ -89,6 +87,8 @@ struct Prober {
     /// Those given up as never reached.
     astray: Astray,
     relays: Relays,
+    /// For drawing members without allocating.
+    picks: Vec<Slot>,
 }
 
 /// One pending timer per kind.
@@ -120,7 +120,7 @@ impl Turn<'_> {
 
 impl Swim {
     /// A node that knows nobody yet. Until it is told to join it hears nobody and says nothing.
-    pub fn new(config: Config, identity: Identity, seed: u64) -> Result<Self, ConfigError> {
+    pub fn new(config: Config, identity: LocalNode, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let (member_updates, worker_updates) = config.updates_max();
         let prober = Prober {
@@ -135,6 +135,7 @@ impl Swim {
             met: None,
             astray: Astray::default(),
             relays: Relays::default(),
+            picks: Vec::new(),
         };
         Ok(Self {
             rng: Rng::with_seed(seed),
@@ -151,7 +152,6 @@ impl Swim {
             alarms: Alarms::default(),
             audit: AuditRing::new(config.limits.audit),
             counters: Counters::default(),
-            picks: Vec::new(),
             config,
         })
     }

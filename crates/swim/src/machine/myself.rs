@@ -10,9 +10,9 @@ use crate::embedded::{Embedded, EmbeddedState, Phase};
 use crate::io::{Event, Timer};
 use crate::message::{MemberUpdate, Peer, Sender};
 
-/// Who a core is.
+/// The node that a core runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct LocalNode {
     /// Where and what it is.
     pub peer: Peer,
     /// Its life; must be larger than that of any earlier one.
@@ -34,7 +34,7 @@ enum Lifecycle {
 
 #[derive(Clone, Debug)]
 pub(super) struct Myself {
-    identity: Identity,
+    identity: LocalNode,
     incarnation: Incarnation,
     lifecycle: Lifecycle,
     /// As the host set it.
@@ -49,7 +49,7 @@ pub(super) struct Myself {
 }
 
 impl Myself {
-    pub(super) fn new(identity: Identity) -> Self {
+    pub(super) fn new(identity: LocalNode) -> Self {
         Self {
             identity,
             incarnation: Incarnation::default(),

@@ -215,12 +215,12 @@ impl Swim {
         let healing = self.config.probe.period * REVIVAL_PERIODS;
         let revived = self.prober.revived.is_some_and(|at| turn.now.since(at) < healing);
         let count = if revived { RECALLS_AFTER_REVIVAL } else { RECALLS };
-        let mut picks = std::mem::take(&mut self.picks);
+        let mut picks = std::mem::take(&mut self.prober.picks);
         sample(&mut self.rng, self.members.dead(), count, |_| true, &mut picks);
         for slot in picks.drain(..) {
             let (to, accusation, seq) = (self.destination(slot), self.update_about(slot), self.next_seq());
             self.send(turn, to, Message::Probe { seq, target: to.node }, Some(accusation));
         }
-        self.picks = picks;
+        self.prober.picks = picks;
     }
 }

@@ -27,13 +27,13 @@ impl Swim {
         }
         let fanout = usize::from(self.config.gossip.fanout.get());
         if self.has_own_news() || !self.queue.is_empty() {
-            let mut picks = std::mem::take(&mut self.picks);
+            let mut picks = std::mem::take(&mut self.prober.picks);
             sample(&mut self.rng, self.members.live(), fanout, |_| true, &mut picks);
             self.gossip_to(turn, &mut picks);
         }
         if self.has_worker_news() {
             // Worker news concern managers only: among a thousand members chance would rarely meet one.
-            let mut picks = std::mem::take(&mut self.picks);
+            let mut picks = std::mem::take(&mut self.prober.picks);
             sample(&mut self.rng, self.members.managers(), fanout, |_| true, &mut picks);
             self.gossip_to(turn, &mut picks);
         }
@@ -67,7 +67,7 @@ impl Swim {
                 self.dispatch(turn, self.destination(slot), datagram);
             }
         }
-        self.picks = std::mem::take(picks);
+        self.prober.picks = std::mem::take(picks);
     }
 
     fn dispatch(&mut self, turn: &mut Turn<'_>, to: Destination, datagram: Datagram) {

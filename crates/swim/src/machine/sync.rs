@@ -38,7 +38,7 @@ impl Swim {
     }
 
     fn sync_with_somebody(&mut self, turn: &mut Turn<'_>) {
-        let mut picks = std::mem::take(&mut self.picks);
+        let mut picks = std::mem::take(&mut self.prober.picks);
         let members = &self.members;
         sample(&mut self.rng, members.live(), 1, |slot| members.get(slot).confirmed, &mut picks);
         if self.me.peer().role == Role::Manager {
@@ -48,7 +48,7 @@ impl Swim {
         for slot in picks.drain(..) {
             self.send_digest(turn, slot);
         }
-        self.picks = picks;
+        self.prober.picks = picks;
     }
 
     pub(super) fn send_digest(&mut self, turn: &mut Turn<'_>, slot: Slot) {

@@ -18,11 +18,11 @@ use crate::workers::{WorkerMembership, WorkerStanding, WorkerUpdate, WorkerView}
 /// A member in this node's view.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberView<'a> {
-    /// Who.
+    /// Its id, the same over all its lives.
     pub node: NodeId,
-    /// Where.
+    /// Where it said last that it is reached.
     pub addr: SocketAddr,
-    /// What.
+    /// Whether it is a worker, a manager or a gate.
     pub role: Role,
     /// Which life and incarnation, and how it is.
     pub claim: Claim,

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use fastrand::Rng;
-use hyperscale_swim::{Action, Command, Config, Event, Identity, Input, Peer, Status, Swim, Timer};
+use hyperscale_swim::{Action, Command, Config, Event, Input, LocalNode, Peer, Status, Swim, Timer};
 use hyperscale_types::{BootEpoch, NodeId, Now, Role};
 
 /// The side of nodes that hear everybody.
@@ -139,7 +139,7 @@ impl Net {
 
     fn core(&mut self, index: usize, role: Role, boot: u64) -> Swim {
         let peer = Peer { node: node_id(index), addr: addr(index), role };
-        let identity = Identity { peer, boot: BootEpoch(boot) };
+        let identity = LocalNode { peer, boot: BootEpoch(boot) };
         Swim::new(self.config.clone(), identity, self.rng.u64(..)).expect("tests use a good configuration")
     }
 

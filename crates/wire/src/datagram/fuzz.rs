@@ -2,7 +2,7 @@
 
 use hyperscale_types::{NodeId, Now};
 
-use super::header::Kind;
+use super::header::DatagramKind;
 use super::{BootId, DATAGRAM_PAYLOAD_MAX, DatagramError, Datagrams, Received};
 use crate::domain::Domain;
 use crate::entropy::SeededEntropy;
@@ -16,14 +16,14 @@ fn node(id: u64, boot: [u8; 16]) -> Datagrams {
 }
 
 /// What node 2, which has challenged node 1, makes of such a datagram of it; and the sizes of its tables after that.
-fn said_to_node_2(kind: Kind, payload: &[u8]) -> (Result<Received, DatagramError>, (usize, usize)) {
+fn said_to_node_2(kind: DatagramKind, payload: &[u8]) -> (Result<Received, DatagramError>, (usize, usize)) {
     let (mut sender, mut receiver) = (node(1, [1; 16]), node(2, BOOT));
     let mut open = |kind, payload: &[u8]| {
         let mut datagram = Vec::new();
         sender.put(kind, Some(receiver.me), SecretChoice::Current, payload, &mut datagram);
         receiver.open(Now::ZERO, &datagram, &mut SeededEntropy::new(1))
     };
-    let challenge = open(Kind::Data, b"first");
+    let challenge = open(DatagramKind::Data, b"first");
     assert!(matches!(challenge, Ok(Received::Reply { .. })));
     let outcome = open(kind, payload);
     (outcome, receiver.table_sizes())
@@ -39,13 +39,13 @@ fn fuzz_sealed_datagrams() {
                 Some((_, boot)) if boot != BOOT => Some(DatagramError::MisdirectedChallenge),
                 Some(_) => None,
             };
-            let (outcome, tables) = said_to_node_2(Kind::Challenge, &challenge);
+            let (outcome, tables) = said_to_node_2(DatagramKind::Challenge, &challenge);
             assert!(expected.is_some() || matches!(outcome, Ok(Received::Reply { .. })));
             assert_eq!((outcome.err(), tables), (expected, (0, 1)));
         }
-        let (answered, tables) = said_to_node_2(Kind::Answer, bytes);
+        let (answered, tables) = said_to_node_2(DatagramKind::Answer, bytes);
         assert_eq!((answered, tables), (Err(DatagramError::UnexpectedAnswer), (0, 1)), "it is not the nonce");
-        let (held, tables) = said_to_node_2(Kind::Data, bytes);
+        let (held, tables) = said_to_node_2(DatagramKind::Data, bytes);
         assert_eq!((held, tables), (Ok(Received::Held), (0, 1)));
     });
 }

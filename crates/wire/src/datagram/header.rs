@@ -21,7 +21,7 @@ pub const DATAGRAM_PAYLOAD_MAX: usize = DATAGRAM_MAX - DATAGRAM_OVERHEAD;
 
 /// What a datagram is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DatagramKind {
     Data,
     Challenge,
     Answer,
@@ -30,7 +30,7 @@ pub(super) enum Kind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    pub(super) kind: Kind,
+    pub(super) kind: DatagramKind,
     pub(super) sender: NodeId,
     pub(super) boot: BootId,
     pub(super) counter: u64,
@@ -41,10 +41,10 @@ impl Header {
         let mut bytes = [0; HEADER];
         bytes[0] = VERSION;
         bytes[1] = match self.kind {
-            Kind::Data => 1,
-            Kind::Challenge => 2,
-            Kind::Answer => 3,
-            Kind::Hail => 4,
+            DatagramKind::Data => 1,
+            DatagramKind::Challenge => 2,
+            DatagramKind::Answer => 3,
+            DatagramKind::Hail => 4,
         };
         bytes[2..10].copy_from_slice(&self.sender.get().to_be_bytes());
         bytes[10..26].copy_from_slice(&self.boot.0);
@@ -60,10 +60,10 @@ impl Header {
         let (header, sealed) = datagram.split_first_chunk::<HEADER>().ok_or(DatagramError::Malformed)?;
         let [version, kind, rest @ ..] = header;
         let kind = match kind {
-            1 => Kind::Data,
-            2 => Kind::Challenge,
-            3 => Kind::Answer,
-            4 => Kind::Hail,
+            1 => DatagramKind::Data,
+            2 => DatagramKind::Challenge,
+            3 => DatagramKind::Answer,
+            4 => DatagramKind::Hail,
             _ => return Err(DatagramError::Malformed),
         };
         let number = |from: usize| {

@@ -22,10 +22,13 @@
 //! | any | challenge for our boot | answered |
 //! | any | anything that does not open | refused |
 //!
+//! With certificates, what managers and gates seal is sealed for one pair of nodes: see `pairs`.
+//!
 //! All tables are bounded: a sender that is forgotten to make room has to answer a challenge again.
 
 mod header;
 mod node;
+mod pairs;
 mod replay;
 
 #[cfg(test)]
@@ -33,7 +36,7 @@ mod fuzz;
 #[cfg(test)]
 mod tests;
 
-use hyperscale_types::NodeId;
+use hyperscale_types::{NodeId, Role};
 
 pub use self::header::{DATAGRAM_OVERHEAD, DATAGRAM_PAYLOAD_MAX};
 pub use self::node::Datagrams;
@@ -106,17 +109,21 @@ pub enum Received {
         boot: BootId,
         /// Under which secret; the previous one is counted, and worth a line in the host's log.
         secret: SecretChoice,
-        /// What.
+        /// The role that its certificate proves; `None` without certificates.
+        proven: Option<Role>,
+        /// Its payload.
         data: Vec<u8>,
     },
     /// A new boot answered its challenge.
     Confirmed {
-        /// Who.
+        /// The node that answered.
         from: NodeId,
         /// In which life.
         boot: BootId,
         /// Under which secret it answered; the previous one is counted as with payloads.
         secret: SecretChoice,
+        /// The role that its certificate proves; `None` without certificates.
+        proven: Option<Role>,
         /// Its newest datagram from before, which counts now.
         held: Option<Vec<u8>>,
     },
@@ -124,7 +131,7 @@ pub enum Received {
     Reply {
         /// For whom it is sealed.
         to: NodeId,
-        /// What.
+        /// The sealed bytes.
         datagram: Vec<u8>,
     },
     /// Held back until an earlier challenge is answered.

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use aws_lc_rs::aead;
-use hyperscale_types::{NodeId, Now};
+use hyperscale_types::{NodeId, Now, Role};
 
-use super::header::{DATAGRAM_PAYLOAD_MAX, HEADER, Header, Kind, TAG};
+use super::header::{DATAGRAM_PAYLOAD_MAX, DatagramKind, HEADER, Header, TAG};
+use super::pairs::Pairs;
 use super::replay::ReplayWindow;
 use super::{BootId, DatagramError, PayloadTooLarge, Received};
 use crate::counters::{Counters, Refusal};
@@ -13,7 +14,7 @@ use crate::domain::Domain;
 use crate::entropy::{Entropy, draw};
 use crate::limits::{CHALLENGE_REPEAT, CHALLENGE_TTL, CHALLENGES_MAX, DATAGRAM_PEERS_MAX, UNHEARD_MAX};
 use crate::noise::crypto::{aes_key, nonce};
-use crate::secret::{SecretChoice, Secrets};
+use crate::secret::{Secret, SecretChoice, Secrets};
 use crate::table::BoundedMap;
 
 /// One node's end of all its datagrams.
@@ -29,6 +30,8 @@ pub struct Datagrams {
     challenged: BoundedMap<(NodeId, BootId), Challenged>,
     /// While keys rotate: the secret to try next with nodes that have not spoken yet.
     guesses: BoundedMap<NodeId, SecretChoice>,
+    /// Where there are certificates.
+    pairs: Option<Pairs>,
     counters: Counters,
 }
 
@@ -106,8 +109,33 @@ impl Datagrams {
             peers: BoundedMap::new(DATAGRAM_PEERS_MAX),
             challenged: BoundedMap::new(CHALLENGES_MAX),
             guesses: BoundedMap::new(DATAGRAM_PEERS_MAX),
+            pairs: None,
             counters: Counters::default(),
         }
+    }
+
+    /// The same where nodes have certificates, for a node with this role: nobody is heard as a manager or a gate who has not
+    /// proven it to this node, see [`Datagrams::pair_with`].
+    #[must_use]
+    pub fn with_certificates(mut self, own: Role) -> Self {
+        self.pairs = Some(Pairs::new(own));
+        self
+    }
+
+    /// A node was met over TLS. Its certificate proves `role`, and `exported` is what both ends exported from the connection.
+    /// To be called on both ends, with every new connection. Without certificates it has no effect.
+    pub fn pair_with(&mut self, node: NodeId, role: Role, exported: Secret) {
+        let sealing = key_of(&exported, &self.domain, self.me, self.boot);
+        if let Some(pairs) = &mut self.pairs {
+            pairs.meet(node, role, exported, sealing);
+            // What it was known by before is worth nothing any more.
+            self.peers.remove(&node);
+            self.forget_challenges(node);
+        }
+    }
+
+    fn proven(&self, node: NodeId) -> Option<Role> {
+        self.pairs.as_ref().map(|pairs| pairs.proven(node))
     }
 
     /// What was refused so far.
@@ -131,7 +159,7 @@ impl Datagrams {
             return Err(PayloadTooLarge(payload.len()));
         }
         let choice = self.secret_of(to).unwrap_or_else(|| self.guess(to));
-        self.put(Kind::Data, Some(to), choice, payload, out);
+        self.put(DatagramKind::Data, Some(to), choice, payload, out);
         Ok(())
     }
 
@@ -160,7 +188,7 @@ impl Datagrams {
     /// Appends a datagram for whoever is at an address: it makes that node send a challenge, whose answer makes us known
     /// to it and which tells who it is.
     pub fn hail(&mut self, choice: SecretChoice, out: &mut Vec<u8>) {
-        self.put(Kind::Hail, None, choice, &[], out);
+        self.put(DatagramKind::Hail, None, choice, &[], out);
     }
 
     /// Takes a datagram. The caller sends a [`Received::Reply`] back to where it came from.
@@ -193,10 +221,10 @@ impl Datagrams {
         entropy: &mut dyn Entropy,
     ) -> Result<Received, DatagramError> {
         match open.header.kind {
-            Kind::Data => self.data(now, open, entropy),
-            Kind::Challenge => self.answer(&open),
-            Kind::Answer => self.confirm(now, open),
-            Kind::Hail => Ok(self.challenge(now, open, entropy)),
+            DatagramKind::Data => self.data(now, open, entropy),
+            DatagramKind::Challenge => self.answer(&open),
+            DatagramKind::Answer => self.confirm(now, open),
+            DatagramKind::Hail => Ok(self.challenge(now, open, entropy)),
         }
     }
 
@@ -207,7 +235,7 @@ impl Datagrams {
         }
         let Open { header: Header { sender, boot, counter, .. }, data, standing, secret } = open;
         self.hear(sender, counter, standing, secret)?;
-        Ok(Received::Payload { from: sender, boot, secret, data })
+        Ok(Received::Payload { from: sender, boot, secret, proven: self.proven(sender), data })
     }
 
     /// A known boot said something new. From now on it is spoken to under the secret it uses now.
@@ -241,7 +269,7 @@ impl Datagrams {
             repeated: now,
             held: None,
         });
-        if header.kind == Kind::Data
+        if header.kind == DatagramKind::Data
             && pending.held.as_ref().is_none_or(|(counter, _)| *counter < header.counter)
         {
             pending.held = Some((header.counter, data));
@@ -255,7 +283,7 @@ impl Datagrams {
         if evicted {
             self.counters.refuse(Refusal::ChallengesFull);
         }
-        self.reply(Kind::Challenge, header.sender, secret, &payload)
+        self.reply(DatagramKind::Challenge, header.sender, secret, &payload)
     }
 
     /// Answers a challenge, which proves that this boot is alive now.
@@ -264,7 +292,7 @@ impl Datagrams {
         if boot != self.boot.0 {
             return Err(DatagramError::MisdirectedChallenge);
         }
-        Ok(self.reply(Kind::Answer, open.header.sender, open.secret, nonce))
+        Ok(self.reply(DatagramKind::Answer, open.header.sender, open.secret, nonce))
     }
 
     /// Takes the answer to a challenge. An answer that somebody kept back proves nothing: the boot may have ended since.
@@ -282,7 +310,7 @@ impl Datagrams {
         self.forget_challenges(sender);
         self.guesses.remove(&sender);
         let held = new.and_then(|peer| self.meet(sender, peer, pending.held));
-        Ok(Received::Confirmed { from: sender, boot, secret, held })
+        Ok(Received::Confirmed { from: sender, boot, secret, proven: self.proven(sender), held })
     }
 
     /// Remembers a boot that was not known, and gives what was held of it. That one may be a repetition, once: nothing
@@ -305,7 +333,7 @@ impl Datagrams {
         self.challenged.remove_range(every_boot);
     }
 
-    fn reply(&mut self, kind: Kind, to: NodeId, choice: SecretChoice, payload: &[u8]) -> Received {
+    fn reply(&mut self, kind: DatagramKind, to: NodeId, choice: SecretChoice, payload: &[u8]) -> Received {
         let mut datagram = Vec::new();
         self.put(kind, Some(to), choice, payload, &mut datagram);
         Received::Reply { to, datagram }
@@ -313,7 +341,7 @@ impl Datagrams {
 
     pub(super) fn put(
         &mut self,
-        kind: Kind,
+        kind: DatagramKind,
         to: Option<NodeId>,
         choice: SecretChoice,
         payload: &[u8],
@@ -321,10 +349,11 @@ impl Datagrams {
     ) {
         self.counter += 1;
         let header = Header { kind, sender: self.me, boot: self.boot, counter: self.counter }.encode();
-        let key = match choice {
+        let shared = match choice {
             SecretChoice::Previous => self.previous.as_ref().unwrap_or(&self.current),
             SecretChoice::Current => &self.current,
         };
+        let key = self.pairs.as_ref().and_then(|pairs| pairs.sealing(to)).unwrap_or(shared);
         out.extend_from_slice(&header);
         let begin = out.len();
         out.extend_from_slice(payload);
@@ -339,7 +368,7 @@ impl Datagrams {
         if header.sender == self.me {
             return Err(DatagramError::Forged);
         }
-        let to = (header.kind != Kind::Hail).then_some(self.me);
+        let to = (header.kind != DatagramKind::Hail).then_some(self.me);
         let try_open = |key: &aead::LessSafeKey| {
             let (body, tag) = sealed.split_at(sealed.len() - TAG);
             let mut data = vec![0; body.len()];
@@ -358,13 +387,22 @@ impl Datagrams {
             if known.is_some_and(|peer| peer.choice == secret) {
                 continue;
             }
-            let key = sender_key(&self.secrets, secret, &self.domain, header.sender, header.boot);
+            let key = self.opening_key(secret, &header);
             if let Some((key, data)) = key.and_then(|key| try_open(&key).map(|data| (key, data))) {
                 let standing = if known.is_some() { Standing::Changed(key) } else { Standing::New(key) };
                 return Ok(Open { header, data, standing, secret });
             }
         }
         Err(DatagramError::Forged)
+    }
+
+    /// The key that a sender has by this secret. One that proved to be a manager or a gate has that of the pair and no other.
+    fn opening_key(&self, secret: SecretChoice, header: &Header) -> Option<aead::LessSafeKey> {
+        match self.pairs.as_ref().and_then(|pairs| pairs.opening(header.sender)) {
+            Some(_) if secret == SecretChoice::Previous => None,
+            Some(pair) => Some(key_of(pair, &self.domain, header.sender, header.boot)),
+            None => sender_key(&self.secrets, secret, &self.domain, header.sender, header.boot),
+        }
     }
 }
 
@@ -375,9 +413,13 @@ fn sender_key(
     sender: NodeId,
     boot: BootId,
 ) -> Option<aead::LessSafeKey> {
+    Some(key_of(secrets.get(choice)?, domain, sender, boot))
+}
+
+fn key_of(secret: &Secret, domain: &Domain, sender: NodeId, boot: BootId) -> aead::LessSafeKey {
     let parts: [&[u8]; 4] =
         [domain.cluster().as_bytes(), domain.environment().as_bytes(), &sender.get().to_be_bytes(), &boot.0];
-    Some(aes_key(&secrets.get(choice)?.derive("datagram", &parts)))
+    aes_key(&secret.derive("datagram", &parts))
 }
 
 /// Header and receiver; zero stands for whoever receives it.

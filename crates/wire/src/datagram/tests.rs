@@ -58,7 +58,8 @@ fn introduce(a: &mut Datagrams, b: &mut Datagrams) -> Received {
 
 fn payload(data: &[u8], from: u64, boot: u8) -> Received {
     let secret = SecretChoice::Current;
-    Received::Payload { from: id(from), boot: BootId([boot; 16]), secret, data: data.to_vec() }
+    let (boot, data) = (BootId([boot; 16]), data.to_vec());
+    Received::Payload { from: id(from), boot, secret, proven: None, data }
 }
 
 #[test]
@@ -66,7 +67,8 @@ fn a_new_boot_answers_a_challenge_and_its_first_datagram_is_not_lost() {
     let (mut a, mut b) = (node(1, 1), node(2, 2));
     let confirmed = introduce(&mut a, &mut b);
     let (secret, held) = (SecretChoice::Current, Some(b"first".to_vec()));
-    assert_eq!(confirmed, Received::Confirmed { from: id(1), boot: BootId([1; 16]), secret, held });
+    let boot = BootId([1; 16]);
+    assert_eq!(confirmed, Received::Confirmed { from: id(1), boot, secret, proven: None, held });
     assert_eq!(open(&mut b, &sealed(&mut a, 2, b"second")), Ok(payload(b"second", 1, 1)));
     assert_eq!(b.counters().refused(Refusal::DatagramUnconfirmed), 1);
 }
@@ -429,4 +431,56 @@ fn known_sender_that_was_not_heard_for_the_longest_time_makes_room_and_is_challe
     assert_eq!((b.table_sizes(), b.counters().refused(Refusal::PeersFull)), ((DATAGRAM_PEERS_MAX, 0), 1));
     assert_eq!(open(&mut b, &sealed(&mut busy, 2, b"x")), Ok(payload(b"x", 1_000, 1)));
     reply(open(&mut b, &sealed(&mut silent, 2, b"x")));
+}
+
+fn proven(received: Result<Received, DatagramError>) -> Result<Option<Role>, DatagramError> {
+    match received? {
+        Received::Payload { proven, .. } | Received::Confirmed { proven, .. } => Ok(proven),
+        other => panic!("nothing was delivered: {other:?}"),
+    }
+}
+
+/// Two nodes meet over TLS.
+fn met(a: &mut Datagrams, role_a: Role, b: &mut Datagrams, role_b: Role) {
+    let exported = || Secret::exported([9; 32]);
+    a.pair_with(b.me, role_b, exported());
+    b.pair_with(a.me, role_a, exported());
+}
+
+#[test]
+fn worker_with_the_shared_secret_cannot_seal_as_a_manager_that_proved_itself() {
+    let mut manager = node(1, 1).with_certificates(Role::Manager);
+    let mut other = node(2, 2).with_certificates(Role::Manager);
+    met(&mut manager, Role::Manager, &mut other, Role::Manager);
+    assert_eq!(proven(Ok(introduce(&mut manager, &mut other))), Ok(Some(Role::Manager)));
+    // A worker knows the shared secret, the manager's id and, from any datagram, its boot.
+    let mut worker = node(1, 1);
+    let forged = sealed(&mut worker, 2, b"I lead");
+    assert_eq!(open(&mut other, &forged), Err(DatagramError::Forged));
+    let second = sealed(&mut manager, 2, b"second");
+    assert_eq!(proven(open(&mut other, &second)), Ok(Some(Role::Manager)));
+}
+
+#[test]
+fn whoever_has_proven_nothing_to_this_node_is_heard_as_a_worker_at_most() {
+    let mut receiver = node(2, 2).with_certificates(Role::Manager);
+    let mut claims = node(1, 1).with_certificates(Role::Manager);
+    assert_eq!(proven(Ok(introduce(&mut claims, &mut receiver))), Ok(Some(Role::Worker)));
+    // Once they have met it is heard as what it is, and no more by the shared secret.
+    met(&mut claims, Role::Manager, &mut receiver, Role::Manager);
+    assert_eq!(proven(Ok(introduce(&mut claims, &mut receiver))), Ok(Some(Role::Manager)));
+    assert_eq!(open(&mut receiver, &sealed(&mut node(1, 1), 2, b"again")), Err(DatagramError::Forged));
+}
+
+#[test]
+fn workers_with_certificates_hear_each_other_and_their_manager() {
+    let [mut one, mut two] = [1, 2].map(|number| node(number, number as u8).with_certificates(Role::Worker));
+    assert_eq!(proven(Ok(introduce(&mut one, &mut two))), Ok(Some(Role::Worker)), "without a connection");
+    let mut manager = node(3, 3).with_certificates(Role::Manager);
+    met(&mut one, Role::Worker, &mut manager, Role::Manager);
+    assert_eq!(proven(Ok(introduce(&mut one, &mut manager))), Ok(Some(Role::Worker)));
+    assert_eq!(proven(Ok(introduce(&mut manager, &mut one))), Ok(Some(Role::Manager)));
+    // The secret of that pair is worth nothing to others.
+    let forged = sealed(&mut node(3, 3), 1, b"I lead");
+    assert_eq!(open(&mut one, &forged), Err(DatagramError::Forged));
 }

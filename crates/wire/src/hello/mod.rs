@@ -45,7 +45,7 @@ pub struct Local {
 /// The other side, after its hello fitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Who.
+    /// The node at the other end.
     pub node: NodeId,
     /// In which life.
     pub boot: BootEpoch,

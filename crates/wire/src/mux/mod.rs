@@ -108,7 +108,7 @@ pub enum Event {
     },
     /// The peer wants no more of one of our messages or transfers.
     Stopped {
-        /// Which.
+        /// The number that it was given when it was begun.
         sending: Sending,
     },
 }

@@ -162,6 +162,11 @@ impl Secrets {
 }
 
 impl Secret {
+    /// Keying material that both ends of a TLS connection exported (RFC 5705).
+    pub fn exported(bytes: [u8; 32]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
     /// Reads a secret as a person wrote it. `cluster` salts passphrases.
     pub fn parse(text: &str, cluster: &str) -> Result<Self, SecretError> {
         let text = text.trim_end_matches(['\r', '\n']);

@@ -5,7 +5,7 @@ use hyperscale_wire::messages as wire;
 
 use super::{Read, blob_in, blob_out, id_out, job_in, text_in};
 use crate::register::command::{Accept, CommandError, Origin};
-use crate::register::options::JobOptions;
+use crate::register::options::{JobOptions, Routing};
 use crate::register::words::{word_in, word_out};
 
 pub(super) fn accept_out(accept: &Accept) -> wire::JobAccept {
@@ -58,12 +58,12 @@ fn options_out(options: &JobOptions) -> wire::JobOptions {
         max_retries: options.max_retries,
         retry_budget: options.retry_budget,
         spread: options.spread,
-        datacenters: options.datacenters.clone(),
-        datacenter_count: options.datacenter_count,
-        prefer: options.prefer.clone(),
-        fallback: options.fallback,
-        datacenter_retries: options.datacenter_retries,
-        split: word_out(options.split),
+        datacenters: options.routing.datacenters.clone(),
+        datacenter_count: options.routing.datacenter_count,
+        prefer: options.routing.prefer.clone(),
+        fallback: options.routing.fallback,
+        datacenter_retries: options.routing.datacenter_retries,
+        split: word_out(options.routing.split),
         callback: options.callback.clone(),
         priority: options.priority.clone(),
         retain_ms: options.retain_ms,
@@ -80,12 +80,14 @@ fn options_in(options: wire::JobOptions) -> Read<JobOptions> {
         max_retries: options.max_retries,
         retry_budget: options.retry_budget,
         spread: options.spread,
-        datacenters: options.datacenters,
-        datacenter_count: options.datacenter_count,
-        prefer: options.prefer,
-        fallback: options.fallback,
-        datacenter_retries: options.datacenter_retries,
-        split: word_in(options.split)?,
+        routing: Routing {
+            datacenters: options.datacenters,
+            datacenter_count: options.datacenter_count,
+            prefer: options.prefer,
+            fallback: options.fallback,
+            datacenter_retries: options.datacenter_retries,
+            split: word_in(options.split)?,
+        },
         callback: options.callback,
         priority: options.priority,
         retain_ms: options.retain_ms,

@@ -7,7 +7,7 @@ use prost::Message;
 
 use crate::register::command::JobId;
 use crate::register::limits::Limit;
-use crate::register::outcome::{Outcome, Refusal};
+use crate::register::outcome::{CommandRefusal, Outcome};
 use crate::replica::WireOutcome;
 
 impl WireOutcome for Outcome {
@@ -28,7 +28,12 @@ impl WireOutcome for Outcome {
             Self::Repeated => said(Status::Repeated),
             Self::Refused(refusal) => {
                 let (name, number) = refusal_out(refusal);
-                wire::ApplyOutcome { number, refusal: name.to_owned(), ..said(Status::Refused) }
+                let message = match refusal {
+                    CommandRefusal::Unreadable { reason } => reason.clone(),
+                    CommandRefusal::Newer { message } => message.clone(),
+                    refusal => refusal.to_string(),
+                };
+                wire::ApplyOutcome { number, refusal: name.to_owned(), message, ..said(Status::Refused) }
             }
         };
         message.encode_to_vec().into()
@@ -47,7 +52,10 @@ impl WireOutcome for Outcome {
             },
             Status::Controlled => Self::Controlled { index: message.number, is_repeat: message.is_repeat },
             Status::Repeated => Self::Repeated,
-            Status::Refused => Self::Refused(refusal_in(&message.refusal, message.number)?),
+            Status::Refused => {
+                let known = refusal_in(&message.refusal, message.number, &message.message);
+                Self::Refused(known.unwrap_or(CommandRefusal::Newer { message: message.message }))
+            }
         })
     }
 }
@@ -73,87 +81,89 @@ const LIMITS: [(&str, Limit); 16] = [
 ];
 
 /// Its name on the wire, and the number it names.
-fn refusal_out(refusal: &Refusal) -> (&'static str, u64) {
+fn refusal_out(refusal: &CommandRefusal) -> (&'static str, u64) {
     match refusal {
-        Refusal::Unreadable => ("unreadable", 0),
-        Refusal::WrongGroup => ("wrong_group", 0),
-        Refusal::NotInForce { needed } => ("not_in_force", u64::from(*needed)),
-        Refusal::UnknownJob => ("unknown_job", 0),
-        Refusal::JobKnown => ("job_known", 0),
-        Refusal::KeyConflict => ("key_conflict", 0),
-        Refusal::StaleGateToken { current } => ("stale_gate_token", current.0),
-        Refusal::StalePart { current } => ("stale_part", current.0),
-        Refusal::NotLed => ("not_led", 0),
-        Refusal::UnknownToken { current } => ("unknown_token", current.0),
-        Refusal::StaleToken { current } => ("stale_token", current.0),
-        Refusal::AlreadyEnded => ("already_ended", 0),
-        Refusal::NotEnded => ("not_ended", 0),
-        Refusal::Cancelled => ("cancelled", 0),
-        Refusal::Running => ("running", 0),
-        Refusal::StaleGrant { current } => ("stale_grant", current.map_or(0, |token| token.0)),
-        Refusal::OldBoot => ("old_boot", 0),
-        Refusal::CoresNotFree { free } => ("cores_not_free", u64::from(*free)),
-        Refusal::WrongAttempt { next } => ("wrong_attempt", u64::from(*next)),
-        Refusal::Superseded => ("superseded", 0),
-        Refusal::StaleContext { next } => ("stale_context", *next),
-        Refusal::TooLarge => ("too_large", 0),
-        Refusal::Paused => ("paused", 0),
-        Refusal::NotPaused => ("not_paused", 0),
-        Refusal::RequestConflict => ("request_conflict", 0),
-        Refusal::NotLost => ("not_lost", 0),
-        Refusal::EmptyBatch => ("empty_batch", 0),
-        Refusal::Overtakes { claim } => ("overtakes", *claim),
-        Refusal::GroupCores { cores } => ("group_cores", u64::from(*cores)),
-        Refusal::WrongKind => ("wrong_kind", 0),
-        Refusal::NotSetUp => ("not_set_up", 0),
-        Refusal::StaleOwner { current } => ("stale_owner", current.0),
-        Refusal::Limit(limit) => {
+        CommandRefusal::Unreadable { .. } => ("unreadable", 0),
+        CommandRefusal::Newer { .. } => ("newer", 0),
+        CommandRefusal::WrongGroup => ("wrong_group", 0),
+        CommandRefusal::NotInForce { needed } => ("not_in_force", u64::from(*needed)),
+        CommandRefusal::UnknownJob => ("unknown_job", 0),
+        CommandRefusal::JobKnown => ("job_known", 0),
+        CommandRefusal::KeyConflict => ("key_conflict", 0),
+        CommandRefusal::StaleGateToken { current } => ("stale_gate_token", current.0),
+        CommandRefusal::StalePart { current } => ("stale_part", current.0),
+        CommandRefusal::NotLed => ("not_led", 0),
+        CommandRefusal::UnknownToken { current } => ("unknown_token", current.0),
+        CommandRefusal::StaleToken { current } => ("stale_token", current.0),
+        CommandRefusal::AlreadyEnded => ("already_ended", 0),
+        CommandRefusal::NotEnded => ("not_ended", 0),
+        CommandRefusal::Cancelled => ("cancelled", 0),
+        CommandRefusal::Running => ("running", 0),
+        CommandRefusal::StaleGrant { current } => ("stale_grant", current.map_or(0, |token| token.0)),
+        CommandRefusal::OldBoot => ("old_boot", 0),
+        CommandRefusal::CoresNotFree { free } => ("cores_not_free", u64::from(*free)),
+        CommandRefusal::WrongAttempt { next } => ("wrong_attempt", u64::from(*next)),
+        CommandRefusal::Superseded => ("superseded", 0),
+        CommandRefusal::StaleContext { next } => ("stale_context", *next),
+        CommandRefusal::TooLarge => ("too_large", 0),
+        CommandRefusal::Paused => ("paused", 0),
+        CommandRefusal::NotPaused => ("not_paused", 0),
+        CommandRefusal::RequestConflict => ("request_conflict", 0),
+        CommandRefusal::NotLost => ("not_lost", 0),
+        CommandRefusal::EmptyBatch => ("empty_batch", 0),
+        CommandRefusal::Overtakes { claim } => ("overtakes", *claim),
+        CommandRefusal::GroupCores { cores } => ("group_cores", u64::from(*cores)),
+        CommandRefusal::WrongKind => ("wrong_kind", 0),
+        CommandRefusal::NotSetUp => ("not_set_up", 0),
+        CommandRefusal::StaleOwner { current } => ("stale_owner", current.0),
+        CommandRefusal::Limit(limit) => {
             (LIMITS.iter().find(|(_, it)| it == limit).map_or("limit", |(name, _)| *name), 0)
         }
-        Refusal::OldVersion { current } => ("old_version", u64::from(*current)),
+        CommandRefusal::OldVersion { current } => ("old_version", u64::from(*current)),
     }
 }
 
-fn refusal_in(name: &str, number: u64) -> Option<Refusal> {
+/// `None`: a reason of a newer build.
+fn refusal_in(name: &str, number: u64, message: &str) -> Option<CommandRefusal> {
     let token = Token(number);
     let small = || u32::try_from(number).ok();
     if let Some((_, limit)) = LIMITS.iter().find(|(known, _)| *known == name) {
-        return Some(Refusal::Limit(*limit));
+        return Some(CommandRefusal::Limit(*limit));
     }
     Some(match name {
-        "unreadable" => Refusal::Unreadable,
-        "wrong_group" => Refusal::WrongGroup,
-        "not_in_force" => Refusal::NotInForce { needed: small()? },
-        "unknown_job" => Refusal::UnknownJob,
-        "job_known" => Refusal::JobKnown,
-        "key_conflict" => Refusal::KeyConflict,
-        "stale_gate_token" => Refusal::StaleGateToken { current: token },
-        "stale_part" => Refusal::StalePart { current: token },
-        "not_led" => Refusal::NotLed,
-        "unknown_token" => Refusal::UnknownToken { current: token },
-        "stale_token" => Refusal::StaleToken { current: token },
-        "already_ended" => Refusal::AlreadyEnded,
-        "not_ended" => Refusal::NotEnded,
-        "cancelled" => Refusal::Cancelled,
-        "running" => Refusal::Running,
-        "stale_grant" => Refusal::StaleGrant { current: (number > 0).then_some(token) },
-        "old_boot" => Refusal::OldBoot,
-        "cores_not_free" => Refusal::CoresNotFree { free: small()? },
-        "wrong_attempt" => Refusal::WrongAttempt { next: small()? },
-        "superseded" => Refusal::Superseded,
-        "stale_context" => Refusal::StaleContext { next: number },
-        "too_large" => Refusal::TooLarge,
-        "paused" => Refusal::Paused,
-        "not_paused" => Refusal::NotPaused,
-        "request_conflict" => Refusal::RequestConflict,
-        "not_lost" => Refusal::NotLost,
-        "empty_batch" => Refusal::EmptyBatch,
-        "overtakes" => Refusal::Overtakes { claim: number },
-        "group_cores" => Refusal::GroupCores { cores: small()? },
-        "wrong_kind" => Refusal::WrongKind,
-        "not_set_up" => Refusal::NotSetUp,
-        "stale_owner" => Refusal::StaleOwner { current: token },
-        "old_version" => Refusal::OldVersion { current: small()? },
+        "unreadable" => CommandRefusal::Unreadable { reason: message.to_owned() },
+        "wrong_group" => CommandRefusal::WrongGroup,
+        "not_in_force" => CommandRefusal::NotInForce { needed: small()? },
+        "unknown_job" => CommandRefusal::UnknownJob,
+        "job_known" => CommandRefusal::JobKnown,
+        "key_conflict" => CommandRefusal::KeyConflict,
+        "stale_gate_token" => CommandRefusal::StaleGateToken { current: token },
+        "stale_part" => CommandRefusal::StalePart { current: token },
+        "not_led" => CommandRefusal::NotLed,
+        "unknown_token" => CommandRefusal::UnknownToken { current: token },
+        "stale_token" => CommandRefusal::StaleToken { current: token },
+        "already_ended" => CommandRefusal::AlreadyEnded,
+        "not_ended" => CommandRefusal::NotEnded,
+        "cancelled" => CommandRefusal::Cancelled,
+        "running" => CommandRefusal::Running,
+        "stale_grant" => CommandRefusal::StaleGrant { current: (number > 0).then_some(token) },
+        "old_boot" => CommandRefusal::OldBoot,
+        "cores_not_free" => CommandRefusal::CoresNotFree { free: small()? },
+        "wrong_attempt" => CommandRefusal::WrongAttempt { next: small()? },
+        "superseded" => CommandRefusal::Superseded,
+        "stale_context" => CommandRefusal::StaleContext { next: number },
+        "too_large" => CommandRefusal::TooLarge,
+        "paused" => CommandRefusal::Paused,
+        "not_paused" => CommandRefusal::NotPaused,
+        "request_conflict" => CommandRefusal::RequestConflict,
+        "not_lost" => CommandRefusal::NotLost,
+        "empty_batch" => CommandRefusal::EmptyBatch,
+        "overtakes" => CommandRefusal::Overtakes { claim: number },
+        "group_cores" => CommandRefusal::GroupCores { cores: small()? },
+        "wrong_kind" => CommandRefusal::WrongKind,
+        "not_set_up" => CommandRefusal::NotSetUp,
+        "stale_owner" => CommandRefusal::StaleOwner { current: token },
+        "old_version" => CommandRefusal::OldVersion { current: small()? },
         _ => return None,
     })
 }
@@ -166,42 +176,43 @@ mod tests {
     fn outcomes_survive_the_wire() {
         let token = Token(77);
         let refusals = [
-            Refusal::Unreadable,
-            Refusal::WrongGroup,
-            Refusal::NotInForce { needed: 2 },
-            Refusal::UnknownJob,
-            Refusal::JobKnown,
-            Refusal::KeyConflict,
-            Refusal::StaleGateToken { current: token },
-            Refusal::StalePart { current: token },
-            Refusal::NotLed,
-            Refusal::UnknownToken { current: token },
-            Refusal::StaleToken { current: token },
-            Refusal::AlreadyEnded,
-            Refusal::NotEnded,
-            Refusal::Cancelled,
-            Refusal::Running,
-            Refusal::StaleGrant { current: Some(token) },
-            Refusal::StaleGrant { current: None },
-            Refusal::OldBoot,
-            Refusal::CoresNotFree { free: 3 },
-            Refusal::WrongAttempt { next: 4 },
-            Refusal::Superseded,
-            Refusal::StaleContext { next: 5 },
-            Refusal::TooLarge,
-            Refusal::Paused,
-            Refusal::NotPaused,
-            Refusal::RequestConflict,
-            Refusal::NotLost,
-            Refusal::EmptyBatch,
-            Refusal::Overtakes { claim: 6 },
-            Refusal::GroupCores { cores: 7 },
-            Refusal::WrongKind,
-            Refusal::NotSetUp,
-            Refusal::StaleOwner { current: token },
-            Refusal::OldVersion { current: 1 },
+            CommandRefusal::Unreadable { reason: "no body".to_owned() },
+            CommandRefusal::Newer { message: "out of fashion".to_owned() },
+            CommandRefusal::WrongGroup,
+            CommandRefusal::NotInForce { needed: 2 },
+            CommandRefusal::UnknownJob,
+            CommandRefusal::JobKnown,
+            CommandRefusal::KeyConflict,
+            CommandRefusal::StaleGateToken { current: token },
+            CommandRefusal::StalePart { current: token },
+            CommandRefusal::NotLed,
+            CommandRefusal::UnknownToken { current: token },
+            CommandRefusal::StaleToken { current: token },
+            CommandRefusal::AlreadyEnded,
+            CommandRefusal::NotEnded,
+            CommandRefusal::Cancelled,
+            CommandRefusal::Running,
+            CommandRefusal::StaleGrant { current: Some(token) },
+            CommandRefusal::StaleGrant { current: None },
+            CommandRefusal::OldBoot,
+            CommandRefusal::CoresNotFree { free: 3 },
+            CommandRefusal::WrongAttempt { next: 4 },
+            CommandRefusal::Superseded,
+            CommandRefusal::StaleContext { next: 5 },
+            CommandRefusal::TooLarge,
+            CommandRefusal::Paused,
+            CommandRefusal::NotPaused,
+            CommandRefusal::RequestConflict,
+            CommandRefusal::NotLost,
+            CommandRefusal::EmptyBatch,
+            CommandRefusal::Overtakes { claim: 6 },
+            CommandRefusal::GroupCores { cores: 7 },
+            CommandRefusal::WrongKind,
+            CommandRefusal::NotSetUp,
+            CommandRefusal::StaleOwner { current: token },
+            CommandRefusal::OldVersion { current: 1 },
         ];
-        let limits = LIMITS.map(|(_, limit)| Refusal::Limit(limit));
+        let limits = LIMITS.map(|(_, limit)| CommandRefusal::Limit(limit));
         let job = JobId([7; 16]);
         let others = [
             Outcome::Done,
@@ -216,13 +227,16 @@ mod tests {
     }
 
     #[test]
-    fn outcome_of_a_newer_build_is_read_as_none() {
+    fn reason_of_a_newer_build_reaches_the_caller_and_another_outcome_is_read_as_none() {
         let newer = wire::ApplyOutcome {
             status: wire::ApplyStatus::Refused.into(),
             refusal: "out_of_fashion".to_owned(),
+            message: "went out of fashion".to_owned(),
             ..Default::default()
         };
-        assert_eq!(Outcome::from_bytes(&newer.encode_to_vec().into()), None);
+        let read = Outcome::from_bytes(&newer.encode_to_vec().into());
+        let message = "went out of fashion".to_owned();
+        assert_eq!(read, Some(Outcome::Refused(CommandRefusal::Newer { message })));
         assert_eq!(Outcome::from_bytes(&Bytes::new()), None);
     }
 }

@@ -6,8 +6,10 @@
 
 mod primitive;
 
+use std::collections::BTreeMap;
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use hyperscale_types::{BootEpoch, Priority, Token};
+use hyperscale_types::{BootEpoch, NodeId, Priority, Token};
 
 use super::Register;
 use super::attempt::{Attempt, AttemptState};
@@ -19,7 +21,8 @@ use super::datacenter::Datacenter;
 use super::end::{End, EndError, EndStatus};
 use super::ended::{Chunk, Ended};
 use super::job::{Job, JobEnd};
-use super::options::{JobOptions, OnIsolation, OnWorkerLoss, Split};
+use super::jobs::Jobs;
+use super::options::{JobOptions, OnIsolation, OnWorkerLoss, Routing, Split};
 use super::part::{Part, PartState};
 use super::weight::Tally;
 use super::worker::{FormerGrant, Promises, Worker};
@@ -29,18 +32,45 @@ use crate::blob::BlobId;
 
 const FORMAT: u8 = 1;
 
-pub(super) fn write(register: &Register) -> Bytes {
-    let mut out = BytesMut::new();
-    FORMAT.put(&mut out);
-    register.group.put(&mut out);
-    register.jobs.put(&mut out);
-    register.workers.put(&mut out);
-    register.former.put(&mut out);
-    register.datacenters.put(&mut out);
-    register.claims.by_job.put(&mut out);
-    register.ended.chunks().put(&mut out);
-    register.version.put(&mut out);
-    out.freeze()
+/// What a snapshot holds, as it was when the view was made. Jobs are shared with the register, the rest is small.
+pub(super) struct View {
+    group: Group,
+    jobs: Jobs,
+    workers: BTreeMap<NodeId, Worker>,
+    former: BTreeMap<(NodeId, Token), FormerGrant>,
+    datacenters: BTreeMap<String, Datacenter>,
+    claims: BTreeMap<JobId, Claim>,
+    chunks: BTreeMap<u64, Chunk>,
+    version: u32,
+}
+
+impl View {
+    pub(super) fn of(register: &Register) -> Self {
+        Self {
+            group: register.group,
+            jobs: register.jobs.clone(),
+            workers: register.workers.clone(),
+            former: register.former.clone(),
+            datacenters: register.datacenters.clone(),
+            claims: register.claims.by_job.clone(),
+            chunks: register.ended.chunks().clone(),
+            version: register.version,
+        }
+    }
+
+    pub(super) fn write(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        FORMAT.put(&mut out);
+        self.group.put(&mut out);
+        self.jobs.put(&mut out);
+        self.workers.put(&mut out);
+        self.former.put(&mut out);
+        self.datacenters.put(&mut out);
+        self.claims.put(&mut out);
+        self.chunks.put(&mut out);
+        self.version.put(&mut out);
+        out.freeze()
+    }
 }
 
 /// Empty bytes are an empty register.
@@ -142,9 +172,10 @@ macro_rules! fields {
 
 fields! {
     JobOptions {
-        on_isolation, on_worker_loss, timeout_ms, queue_timeout_ms, max_retries, retry_budget, spread, datacenters,
-        datacenter_count, prefer, fallback, datacenter_retries, split, callback, priority, retain_ms, share_ppm,
+        on_isolation, on_worker_loss, timeout_ms, queue_timeout_ms, max_retries, retry_budget, spread, routing,
+        callback, priority, retain_ms, share_ppm,
     }
+    Routing { datacenters, datacenter_count, prefer, fallback, datacenter_retries, split }
     Origin { datacenter, part, gate_token }
     JobEnd { how, index }
     End { status, result, error }
@@ -177,7 +208,7 @@ macro_rules! wrappers {
     )+};
 }
 
-wrappers! { JobId RequestId Token BootEpoch }
+wrappers! { JobId RequestId Token BootEpoch Jobs }
 
 /// A word is its number.
 macro_rules! words {

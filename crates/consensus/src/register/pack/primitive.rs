@@ -1,6 +1,7 @@
 //! Numbers, texts and collections as bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use hyperscale_types::NodeId;
@@ -137,6 +138,16 @@ impl<T: Pack + Ord> Pack for BTreeSet<T> {
     }
     fn take(bytes: &mut Bytes) -> Option<Self> {
         (0..u32::take(bytes)?).map(|_| T::take(bytes)).collect()
+    }
+}
+
+/// Something shared is what it is.
+impl<T: Pack> Pack for Arc<T> {
+    fn put(&self, out: &mut impl Sink) {
+        self.as_ref().put(out);
+    }
+    fn take(bytes: &mut Bytes) -> Option<Self> {
+        T::take(bytes).map(Self::new)
     }
 }
 

@@ -38,7 +38,7 @@ fn lower_gate_token_is_refused_with_the_current_one_and_a_higher_one_is_in_force
     assert_eq!(log.apply(Token(0), part(1, 30, 50)), again(1));
     assert_eq!(gate_token(&log), Some(Token(50)));
     for token in [40, 49] {
-        let refused = Outcome::Refused(Refusal::StaleGateToken { current: Token(50) });
+        let refused = Outcome::Refused(CommandRefusal::StaleGateToken { current: Token(50) });
         assert_eq!(log.apply(Token(0), part(1, 30, token)), refused);
         assert_eq!(log.apply(Token(0), part(1, 60, token)), refused, "for a newer part too");
     }
@@ -50,17 +50,17 @@ fn part_is_accepted_once_per_token_and_a_stale_one_is_refused() {
     let mut log = Log::new();
     log.apply(Token(0), part(1, 30, 40));
     let token = log.lead(1, Token(0), 1);
-    let stale = Outcome::Refused(Refusal::StalePart { current: Token(30) });
+    let stale = Outcome::Refused(CommandRefusal::StalePart { current: Token(30) });
     assert_eq!(log.apply(Token(0), part(1, 29, 41)), stale);
     assert_eq!(gate_token(&log), Some(Token(40)), "what is refused changes nothing");
-    let open = Outcome::Refused(Refusal::NotEnded);
+    let open = Outcome::Refused(CommandRefusal::NotEnded);
     assert_eq!(log.apply(Token(0), part(1, 35, 41)), open, "the older try has to end first");
     log.apply(token, job_end(EndStatus::Failed));
     assert_eq!(log.apply(Token(0), part(1, 30, 40)), again(1), "an ended part stays ended");
     assert_eq!(log.apply(Token(0), part(1, 35, 41)), first(1));
     let job = log.register().job(job(1)).unwrap();
     assert_eq!((job.end.is_some(), job.token()), (false, Token(0)), "it begins anew");
-    let stale = Outcome::Refused(Refusal::StalePart { current: Token(35) });
+    let stale = Outcome::Refused(CommandRefusal::StalePart { current: Token(35) });
     assert_eq!(log.apply(Token(0), part(1, 30, 41)), stale);
     assert_eq!(log.register().jobs().len(), 1);
 }
@@ -69,7 +69,7 @@ fn part_is_accepted_once_per_token_and_a_stale_one_is_refused() {
 fn key_that_comes_again_with_another_job_of_the_gates_takes_the_place_of_the_ended_one() {
     let mut log = Log::new();
     log.apply(Token(0), part(1, 30, 40));
-    let conflict = Outcome::Refused(Refusal::KeyConflict);
+    let conflict = Outcome::Refused(CommandRefusal::KeyConflict);
     assert_eq!(log.apply(Token(0), part(2, 30, 40)), conflict, "a part is of one job");
     let token = log.lead(1, Token(0), 1);
     log.apply(token, job_end(EndStatus::Completed));
@@ -80,7 +80,7 @@ fn key_that_comes_again_with_another_job_of_the_gates_takes_the_place_of_the_end
 
 #[test]
 fn key_is_not_used_with_gates_and_without_or_for_two_datacenters() {
-    let conflict = Outcome::Refused(Refusal::KeyConflict);
+    let conflict = Outcome::Refused(CommandRefusal::KeyConflict);
     let mut log = Log::new();
     log.apply(Token(0), accept(1, "key", b"plan"));
     assert_eq!(log.apply(Token(0), part(1, 30, 40)), conflict);
@@ -95,7 +95,7 @@ fn key_is_not_used_with_gates_and_without_or_for_two_datacenters() {
 #[test]
 fn gates_do_not_accept_parts() {
     let mut log = Log::of(Group::Gates);
-    assert_eq!(log.apply(Token(0), part(1, 30, 40)), Outcome::Refused(Refusal::WrongGroup));
+    assert_eq!(log.apply(Token(0), part(1, 30, 40)), Outcome::Refused(CommandRefusal::WrongGroup));
 }
 
 #[test]

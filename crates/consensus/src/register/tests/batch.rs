@@ -45,15 +45,18 @@ fn batch_is_assigned_as_a_whole_or_not_at_all() {
     let segments =
         || vec![one(0, 1, first, 4), on(8, second, one(1, 1, first, 3)), of("b", one(0, 1, first, 1))];
     let before = log.register().clone();
-    assert_eq!(log.apply(token, batch(segments())), Outcome::Refused(Refusal::CoresNotFree { free: 0 }));
+    assert_eq!(
+        log.apply(token, batch(segments())),
+        Outcome::Refused(CommandRefusal::CoresNotFree { free: 0 })
+    );
     assert_eq!(log.register(), &before, "the two that fit were not assigned either");
     let fits = segments().into_iter().map(|it| if it.workflow == "b" { on(8, second, it) } else { it });
     assert_eq!(log.apply(token, batch(fits)), Outcome::Done);
     let free = [9, 8].map(|worker| log.register().worker(node(worker)).unwrap().free());
     assert_eq!(free, [0, 0]);
-    assert_eq!(log.apply(token, batch([])), Outcome::Refused(Refusal::EmptyBatch));
+    assert_eq!(log.apply(token, batch([])), Outcome::Refused(CommandRefusal::EmptyBatch));
     let twice = [of("c", one(0, 1, first, 1)), of("c", one(0, 1, first, 1))];
-    assert_eq!(log.apply(token, batch(twice)), Outcome::Refused(Refusal::CoresNotFree { free: 0 }));
+    assert_eq!(log.apply(token, batch(twice)), Outcome::Refused(CommandRefusal::CoresNotFree { free: 0 }));
 }
 
 #[test]
@@ -63,7 +66,7 @@ fn segment_is_assigned_once_in_a_batch() {
     let grant = log.grant(9, 1);
     assert_eq!(
         log.apply(token, batch([one(0, 1, grant, 1), one(0, 1, grant, 1)])),
-        Outcome::Refused(Refusal::Running)
+        Outcome::Refused(CommandRefusal::Running)
     );
 }
 
@@ -76,7 +79,7 @@ fn core_group_has_its_cores_once_until_its_last_segment_has_ended() {
     let both = [shared(7, of("a", one(0, 1, grant, 3))), shared(7, of("b", one(0, 1, grant, 3)))];
     assert_eq!(log.apply(token, batch(both)), Outcome::Done);
     assert_eq!(free(&log), 1);
-    let other_cores = Outcome::Refused(Refusal::GroupCores { cores: 3 });
+    let other_cores = Outcome::Refused(CommandRefusal::GroupCores { cores: 3 });
     assert_eq!(log.apply(token, batch([shared(7, of("c", one(0, 1, grant, 2)))])), other_cores);
     assert_eq!(
         log.apply(token, batch([shared(7, of("c", one(0, 1, grant, 3)))])),
@@ -103,7 +106,7 @@ fn core_groups_never_span_jobs() {
         Body::Assign(Assign { job: job(number), segments })
     };
     assert_eq!(log.apply(one_token, grouped(1)), Outcome::Done);
-    let full = Outcome::Refused(Refusal::CoresNotFree { free: 1 });
+    let full = Outcome::Refused(CommandRefusal::CoresNotFree { free: 1 });
     assert_eq!(log.apply(other_token, grouped(2)), full, "the same number is another group");
 }
 
@@ -113,7 +116,7 @@ fn workflow_does_not_begin_before_an_older_high_claim() {
     assert_eq!(log.apply(first, ready(1, &["load"], Priority::High)), Outcome::Done);
     let claim = log.index;
     assert_eq!(log.apply(second, ready(2, &["load"], Priority::Exclusive)), Outcome::Done);
-    let overtakes = Outcome::Refused(Refusal::Overtakes { claim });
+    let overtakes = Outcome::Refused(CommandRefusal::Overtakes { claim });
     assert_eq!(log.apply(second, begin(2, grant)), overtakes, "whatever its priority");
     assert_eq!(log.apply(third, begin(3, grant)), overtakes, "it does not even wait");
     assert_eq!(log.apply(first, begin(1, grant)), Outcome::Done, "the oldest is held up by nobody");
@@ -154,8 +157,14 @@ fn claim_keeps_its_place_and_goes_with_its_workflows() {
     log.apply(first, batch([of("c", one(0, 1, grant, 1))]));
     let left: Vec<_> = log.register().claim(job(1)).unwrap().workflows.iter().cloned().collect();
     assert_eq!(left, ["d"]);
-    assert_eq!(log.apply(first, ready(1, &["a"], Priority::High)), Outcome::Refused(Refusal::Cancelled));
-    assert_eq!(log.apply(first, ready(1, &["c"], Priority::High)), Outcome::Refused(Refusal::AlreadyEnded));
+    assert_eq!(
+        log.apply(first, ready(1, &["a"], Priority::High)),
+        Outcome::Refused(CommandRefusal::Cancelled)
+    );
+    assert_eq!(
+        log.apply(first, ready(1, &["c"], Priority::High)),
+        Outcome::Refused(CommandRefusal::AlreadyEnded)
+    );
     assert_eq!(log.apply(first, ready(1, &[], Priority::High)), Outcome::Done, "it gives up");
     assert_eq!(log.apply(first, ready(1, &[], Priority::High)), Outcome::Repeated);
     assert_eq!(log.apply(second, begin(2, grant)), Outcome::Done);

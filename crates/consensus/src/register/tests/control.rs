@@ -44,13 +44,13 @@ fn pause_and_resume_take_turns() {
     let token = log.led(1);
     let mut request = 0;
     for (change, refusal) in [
-        (LoadChange::Resume, Some(Refusal::NotPaused)),
+        (LoadChange::Resume, Some(CommandRefusal::NotPaused)),
         (LoadChange::Pause, None),
-        (LoadChange::Pause, Some(Refusal::Paused)),
+        (LoadChange::Pause, Some(CommandRefusal::Paused)),
         (LoadChange::Vus(3), None),
-        (LoadChange::Pause, Some(Refusal::Paused)),
+        (LoadChange::Pause, Some(CommandRefusal::Paused)),
         (LoadChange::Resume, None),
-        (LoadChange::Resume, Some(Refusal::NotPaused)),
+        (LoadChange::Resume, Some(CommandRefusal::NotPaused)),
         (LoadChange::Pause, None),
     ] {
         request += 1;
@@ -74,7 +74,7 @@ fn repeated_request_changes_nothing_and_names_the_first_entry() {
     }
     assert!(!log.register().job(job(1)).unwrap().steering("load").is_paused);
     let other = log.apply(token, control("load", LoadChange::Vus(1), 1));
-    assert_eq!(other, Outcome::Refused(Refusal::RequestConflict));
+    assert_eq!(other, Outcome::Refused(CommandRefusal::RequestConflict));
     let same_for_another = log.apply(token, control("other", LoadChange::Pause, 1));
     assert_eq!(same_for_another, first(log.index), "one request may change several workflows");
 }
@@ -84,7 +84,7 @@ fn load_is_changed_by_the_leader_of_the_job_only() {
     let mut log = Log::new();
     let old = log.led(1);
     let current = log.lead(1, old, 2);
-    let stale = Outcome::Refused(Refusal::StaleToken { current });
+    let stale = Outcome::Refused(CommandRefusal::StaleToken { current });
     assert_eq!(log.apply(old, control("load", LoadChange::Vus(1), 1)), stale);
     assert_eq!(log.apply(current, control("load", LoadChange::Vus(1), 1)), first(log.index));
 }
@@ -96,17 +96,17 @@ fn what_was_cancelled_or_has_ended_is_not_changed_any_more() {
     let change = |workflow| control(workflow, LoadChange::Vus(1), 1);
     log.apply(Token(0), cancel(&["cancelled"], 9));
     log.apply(token, workflow_end("ended", EndStatus::Completed));
-    assert_eq!(log.apply(token, change("cancelled")), Outcome::Refused(Refusal::Cancelled));
-    assert_eq!(log.apply(token, change("ended")), Outcome::Refused(Refusal::AlreadyEnded));
+    assert_eq!(log.apply(token, change("cancelled")), Outcome::Refused(CommandRefusal::Cancelled));
+    assert_eq!(log.apply(token, change("ended")), Outcome::Refused(CommandRefusal::AlreadyEnded));
     let unknown = Body::Control {
         job: job(7),
         workflow: "load".to_owned(),
         change: LoadChange::Pause,
         request: RequestId([1; 16]),
     };
-    assert_eq!(log.apply(token, unknown), Outcome::Refused(Refusal::UnknownJob));
+    assert_eq!(log.apply(token, unknown), Outcome::Refused(CommandRefusal::UnknownJob));
     log.apply(token, job_end(EndStatus::Completed));
-    assert_eq!(log.apply(token, change("load")), Outcome::Refused(Refusal::AlreadyEnded));
+    assert_eq!(log.apply(token, change("load")), Outcome::Refused(CommandRefusal::AlreadyEnded));
 }
 
 #[test]
@@ -122,7 +122,10 @@ fn load_is_changed_so_often_and_no_more() {
     for number in 0..CONTROLS_MAX {
         assert_eq!(log.apply(token, change(number)), first(log.index));
     }
-    assert_eq!(log.apply(token, change(CONTROLS_MAX)), Outcome::Refused(Refusal::Limit(Limit::Controls)));
+    assert_eq!(
+        log.apply(token, change(CONTROLS_MAX)),
+        Outcome::Refused(CommandRefusal::Limit(Limit::Controls))
+    );
     let repeat = log.apply(token, change(0));
     assert!(matches!(repeat, Outcome::Controlled { is_repeat: true, .. }), "known ones are still known");
 }

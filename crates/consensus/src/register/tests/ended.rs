@@ -44,12 +44,12 @@ fn ended_jobs_are_sealed_and_everything_about_them_is_still_known() {
     assert!(log.register().blobs().is_superset(&first.blobs()), "nobody collects what it refers to");
     assert_eq!(submit(&mut log, 0), Outcome::Accepted { job: id(0), is_repeat: true }, "its key is known");
     let other_plan = Accept { plan: BlobId::of(b"other"), ..accept_of(0) };
-    let conflict = Outcome::Refused(Refusal::KeyConflict);
+    let conflict = Outcome::Refused(CommandRefusal::KeyConflict);
     assert_eq!(log.apply(Token(0), Body::JobAccept(Box::new(other_plan))), conflict);
     let other_key = Accept { key: "new".to_owned(), ..accept_of(0) };
-    let known = Outcome::Refused(Refusal::JobKnown);
+    let known = Outcome::Refused(CommandRefusal::JobKnown);
     assert_eq!(log.apply(Token(0), Body::JobAccept(Box::new(other_key))), known);
-    let ended = Outcome::Refused(Refusal::AlreadyEnded);
+    let ended = Outcome::Refused(CommandRefusal::AlreadyEnded);
     let cancel = Body::Cancel {
         job: id(0),
         workflows: Vec::new(),
@@ -113,7 +113,7 @@ fn full_store_refuses_new_jobs_and_forgets_nothing_before_its_time() {
         log.apply(Token(log.index), Body::JobEnd { job: id(number), end });
         number += 1;
     };
-    assert_eq!(refusal, Outcome::Refused(Refusal::Limit(Limit::LogicalBytes)));
+    assert_eq!(refusal, Outcome::Refused(CommandRefusal::Limit(Limit::LogicalBytes)));
     assert!(number > 50, "{number}");
     for known in 0..number {
         assert_eq!(log.register().job_of_key(&format!("key {known}")), Some(id(known)));
@@ -167,7 +167,7 @@ fn next_part_takes_the_key_of_a_sealed_one() {
         run(&mut log, number);
     }
     assert!(log.register().sealed(id(0)).is_some());
-    let stale = Outcome::Refused(Refusal::StalePart { current: Token(5) });
+    let stale = Outcome::Refused(CommandRefusal::StalePart { current: Token(5) });
     assert_eq!(log.apply(Token(0), Body::JobAccept(Box::new(accept(4)))), stale);
     let next = Outcome::Accepted { job: id(0), is_repeat: false };
     assert_eq!(log.apply(Token(0), Body::JobAccept(Box::new(accept(6)))), next);

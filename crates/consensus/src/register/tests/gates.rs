@@ -65,13 +65,13 @@ fn each_group_refuses_the_commands_of_the_other() {
         job_end(EndStatus::Cancelled),
         Body::JobForget { first: 5, last: 5 },
     ];
-    let wrong = Outcome::Refused(Refusal::WrongGroup);
+    let wrong = Outcome::Refused(CommandRefusal::WrongGroup);
     for (group, own, foreign) in
         [(Group::Managers, &of_managers[..], &of_gates[..]), (Group::Gates, &of_gates, &of_managers)]
     {
         let mut log = Log::of(group);
         for body in foreign {
-            assert_eq!(log.register().may_propose(body), Err(Refusal::WrongGroup));
+            assert_eq!(log.register().may_propose(body), Err(CommandRefusal::WrongGroup));
             assert_eq!(log.apply(Token(9), body.clone()), wrong, "{body:?}");
         }
         assert_eq!(log.register(), &Register::new(group), "they change nothing");
@@ -90,7 +90,7 @@ fn part_is_known_by_the_index_of_its_assignment_and_a_new_owner_goes_on_with_it(
     assert_eq!(token, Token(log.index));
     let new = log.lead(1, old, 2);
     assert_eq!(log.apply(new, dc_assign("a", 1)), Outcome::Granted(token), "the same one");
-    let stale = Outcome::Refused(Refusal::StaleToken { current: new });
+    let stale = Outcome::Refused(CommandRefusal::StaleToken { current: new });
     assert_eq!(log.apply(old, dc_assign("b", 1)), stale);
     assert_eq!(log.apply(old, dc_end("a", token, EndStatus::Completed)), stale);
     assert_eq!(log.apply(new, dc_end("a", token, EndStatus::Completed)), Outcome::Done);
@@ -102,16 +102,16 @@ fn another_try_follows_a_failure_of_the_datacenter_only_and_has_another_token() 
         (EndStatus::Failed, None),
         (EndStatus::Lost, None),
         (EndStatus::Refused, None),
-        (EndStatus::Completed, Some(Refusal::AlreadyEnded)),
-        (EndStatus::Partial, Some(Refusal::AlreadyEnded)),
-        (EndStatus::Cancelled, Some(Refusal::AlreadyEnded)),
-        (EndStatus::TimedOut, Some(Refusal::AlreadyEnded)),
-        (EndStatus::Skipped, Some(Refusal::AlreadyEnded)),
+        (EndStatus::Completed, Some(CommandRefusal::AlreadyEnded)),
+        (EndStatus::Partial, Some(CommandRefusal::AlreadyEnded)),
+        (EndStatus::Cancelled, Some(CommandRefusal::AlreadyEnded)),
+        (EndStatus::TimedOut, Some(CommandRefusal::AlreadyEnded)),
+        (EndStatus::Skipped, Some(CommandRefusal::AlreadyEnded)),
     ] {
         let mut log = gates();
         let token = log.led(1);
         let first = part(&mut log, token, "a", 1);
-        assert_eq!(log.apply(token, dc_assign("a", 2)), Outcome::Refused(Refusal::Running));
+        assert_eq!(log.apply(token, dc_assign("a", 2)), Outcome::Refused(CommandRefusal::Running));
         log.apply(token, dc_end("a", first, status));
         if let Some(refusal) = refusal {
             assert_eq!(log.apply(token, dc_assign("a", 2)), Outcome::Refused(refusal), "{status:?}");
@@ -119,7 +119,7 @@ fn another_try_follows_a_failure_of_the_datacenter_only_and_has_another_token() 
         }
         for wrong in [0, 1, 3] {
             let outcome = log.apply(token, dc_assign("a", wrong));
-            assert_eq!(outcome, Outcome::Refused(Refusal::WrongAttempt { next: 2 }), "{status:?}");
+            assert_eq!(outcome, Outcome::Refused(CommandRefusal::WrongAttempt { next: 2 }), "{status:?}");
         }
         let second = part(&mut log, token, "a", 2);
         assert!(second > first);
@@ -131,7 +131,7 @@ fn another_try_follows_a_failure_of_the_datacenter_only_and_has_another_token() 
 fn part_ends_once_and_under_its_own_token() {
     let mut log = gates();
     let token = log.led(1);
-    let superseded = Outcome::Refused(Refusal::Superseded);
+    let superseded = Outcome::Refused(CommandRefusal::Superseded);
     assert_eq!(log.apply(token, dc_end("a", Token(1), EndStatus::Completed)), superseded);
     let first = part(&mut log, token, "a", 1);
     assert_eq!(log.apply(token, dc_end("b", first, EndStatus::Completed)), superseded);
@@ -140,12 +140,12 @@ fn part_ends_once_and_under_its_own_token() {
     assert_eq!(log.apply(token, dc_end("a", first, EndStatus::Failed)), Outcome::Repeated);
     for status in [EndStatus::Completed, EndStatus::Lost] {
         let outcome = log.apply(token, dc_end("a", first, status));
-        assert_eq!(outcome, Outcome::Refused(Refusal::AlreadyEnded), "{status:?}");
+        assert_eq!(outcome, Outcome::Refused(CommandRefusal::AlreadyEnded), "{status:?}");
     }
     let second = part(&mut log, token, "a", 2);
     assert_eq!(
         log.apply(token, dc_end("a", first, EndStatus::Completed)),
-        Outcome::Refused(Refusal::AlreadyEnded)
+        Outcome::Refused(CommandRefusal::AlreadyEnded)
     );
     assert_eq!(state(&log, "a"), PartState::Running, "the end of an older try does not end the newer one");
     assert_eq!(log.apply(token, dc_end("a", second, EndStatus::Completed)), Outcome::Done);
@@ -156,21 +156,25 @@ fn late_result_of_a_lost_part_is_kept_beside_it_even_after_the_job() {
     let mut log = gates();
     let token = log.led(1);
     let first = part(&mut log, token, "a", 1);
-    let not_lost = Outcome::Refused(Refusal::NotLost);
+    let not_lost = Outcome::Refused(CommandRefusal::NotLost);
     assert_eq!(log.apply(token, late("a", first, EndStatus::Completed)), not_lost);
     log.apply(token, dc_end("a", first, EndStatus::Lost));
     assert_eq!(log.apply(token, dc_end("a", first, EndStatus::Lost)), Outcome::Repeated);
     let again = log.apply(token, dc_end("a", first, EndStatus::Completed));
-    assert_eq!(again, Outcome::Refused(Refusal::AlreadyEnded), "what was given up does not count any more");
+    assert_eq!(
+        again,
+        Outcome::Refused(CommandRefusal::AlreadyEnded),
+        "what was given up does not count any more"
+    );
     log.apply(token, job_end(EndStatus::Failed));
     let new = Token(token.0 - 1);
-    let stale = Outcome::Refused(Refusal::StaleToken { current: token });
+    let stale = Outcome::Refused(CommandRefusal::StaleToken { current: token });
     assert_eq!(log.apply(new, late("a", first, EndStatus::Completed)), stale);
     assert_eq!(log.apply(token, late("a", first, EndStatus::Completed)), Outcome::Done);
     assert_eq!(log.apply(token, late("a", first, EndStatus::Completed)), Outcome::Repeated);
     assert_eq!(
         log.apply(token, late("a", first, EndStatus::Failed)),
-        Outcome::Refused(Refusal::AlreadyEnded)
+        Outcome::Refused(CommandRefusal::AlreadyEnded)
     );
     let end = End::new(EndStatus::Completed, None);
     assert_eq!(state(&log, "a"), PartState::Lost { late: Some(end) });
@@ -184,12 +188,12 @@ fn cancelled_job_gets_no_further_part_and_does_not_end_while_one_runs() {
     log.apply(Token(0), cancel(&["load"], 1));
     let second = part(&mut log, token, "b", 1);
     log.apply(Token(0), cancel(&[], 2));
-    assert_eq!(log.apply(token, dc_assign("c", 1)), Outcome::Refused(Refusal::Cancelled));
+    assert_eq!(log.apply(token, dc_assign("c", 1)), Outcome::Refused(CommandRefusal::Cancelled));
     log.apply(token, dc_end("a", first, EndStatus::Cancelled));
-    assert_eq!(log.apply(token, job_end(EndStatus::Cancelled)), Outcome::Refused(Refusal::Running));
+    assert_eq!(log.apply(token, job_end(EndStatus::Cancelled)), Outcome::Refused(CommandRefusal::Running));
     log.apply(token, dc_end("b", second, EndStatus::Lost));
     assert_eq!(log.apply(token, job_end(EndStatus::Cancelled)), Outcome::Done);
-    assert_eq!(log.apply(token, dc_assign("c", 1)), Outcome::Refused(Refusal::AlreadyEnded));
+    assert_eq!(log.apply(token, dc_assign("c", 1)), Outcome::Refused(CommandRefusal::AlreadyEnded));
 }
 
 #[test]
@@ -214,7 +218,7 @@ fn datacenters_are_bounded() {
         log.apply(Token(0), dc_state(&format!("dc{number}"), DatacenterClass::Busy));
     }
     let more = log.apply(Token(0), dc_state("more", DatacenterClass::Busy));
-    assert_eq!(more, Outcome::Refused(Refusal::Limit(Limit::Datacenters)));
+    assert_eq!(more, Outcome::Refused(CommandRefusal::Limit(Limit::Datacenters)));
     assert_eq!(log.apply(Token(0), dc_state("dc7", DatacenterClass::Healthy)), Outcome::Done);
     assert_eq!(log.register().datacenters().len(), DATACENTERS_MAX);
 }
@@ -228,6 +232,6 @@ fn parts_and_their_results_are_forgotten_with_their_job() {
     log.apply(token, job_end(EndStatus::Completed));
     log.apply(Token(0), Body::JobForget { first: log.index, last: log.index });
     assert_eq!(log.register(), &Register::new(Group::Gates));
-    let unknown = Outcome::Refused(Refusal::UnknownJob);
+    let unknown = Outcome::Refused(CommandRefusal::UnknownJob);
     assert_eq!(log.apply(token, late("a", first, EndStatus::Completed)), unknown);
 }

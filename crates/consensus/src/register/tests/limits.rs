@@ -12,7 +12,7 @@ pub(super) fn bound(register: &Register) -> usize {
 }
 
 fn refused(limit: Limit) -> Outcome {
-    Outcome::Refused(Refusal::Limit(limit))
+    Outcome::Refused(CommandRefusal::Limit(limit))
 }
 
 fn long() -> String {

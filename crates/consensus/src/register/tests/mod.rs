@@ -194,8 +194,11 @@ fn known_key_returns_the_same_job_and_never_makes_a_second() {
         log.apply(Token(0), accept(2, "key", b"plan")),
         Outcome::Accepted { job: job(1), is_repeat: true }
     );
-    assert_eq!(log.apply(Token(0), accept(3, "key", b"other")), Outcome::Refused(Refusal::KeyConflict));
-    assert_eq!(log.apply(Token(0), accept(1, "new", b"plan")), Outcome::Refused(Refusal::JobKnown));
+    assert_eq!(
+        log.apply(Token(0), accept(3, "key", b"other")),
+        Outcome::Refused(CommandRefusal::KeyConflict)
+    );
+    assert_eq!(log.apply(Token(0), accept(1, "new", b"plan")), Outcome::Refused(CommandRefusal::JobKnown));
     assert_eq!(log.register().jobs().len(), 1);
 }
 
@@ -215,7 +218,7 @@ fn everything_about_a_job_is_refused_under_a_lower_token() {
     let old = log.led(1);
     let worker = log.grant(9, 1);
     let current = log.lead(1, old, 2);
-    let stale = Outcome::Refused(Refusal::StaleToken { current });
+    let stale = Outcome::Refused(CommandRefusal::StaleToken { current });
     for body in [
         job_leader(1, 3),
         assign(0, 1, worker, 1),
@@ -237,11 +240,11 @@ fn assign_reserves_cores_and_changes_nothing_when_they_are_not_free() {
     assert_eq!(log.apply(token, assign(0, 1, worker, 3)), Outcome::Done);
     assert_eq!(
         log.apply(token, assign(1, 1, worker, 2)),
-        Outcome::Refused(Refusal::CoresNotFree { free: 1 })
+        Outcome::Refused(CommandRefusal::CoresNotFree { free: 1 })
     );
     assert_eq!(
         log.apply(token, assign(1, 1, worker, 0)),
-        Outcome::Refused(Refusal::CoresNotFree { free: 1 })
+        Outcome::Refused(CommandRefusal::CoresNotFree { free: 1 })
     );
     assert_eq!(log.apply(token, assign(1, 1, worker, 1)), Outcome::Done);
     assert_eq!(log.register().worker(node(9)).unwrap().free(), 0);
@@ -253,21 +256,21 @@ fn assign_reserves_cores_and_changes_nothing_when_they_are_not_free() {
 fn assign_wants_the_grant_in_force_and_the_next_attempt() {
     let mut log = Log::new();
     let token = log.led(1);
-    let none = Outcome::Refused(Refusal::StaleGrant { current: None });
+    let none = Outcome::Refused(CommandRefusal::StaleGrant { current: None });
     assert_eq!(log.apply(token, assign(0, 1, Token(7), 1)), none);
     let worker = log.grant(9, 1);
-    let stale = Outcome::Refused(Refusal::StaleGrant { current: Some(worker) });
+    let stale = Outcome::Refused(CommandRefusal::StaleGrant { current: Some(worker) });
     assert_eq!(log.apply(token, assign(0, 1, Token(1), 1)), stale);
     assert_eq!(
         log.apply(token, assign(0, 2, worker, 1)),
-        Outcome::Refused(Refusal::WrongAttempt { next: 1 })
+        Outcome::Refused(CommandRefusal::WrongAttempt { next: 1 })
     );
     log.apply(token, assign(0, 1, worker, 1));
-    assert_eq!(log.apply(token, assign(0, 2, worker, 1)), Outcome::Refused(Refusal::Running));
+    assert_eq!(log.apply(token, assign(0, 2, worker, 1)), Outcome::Refused(CommandRefusal::Running));
     log.apply(token, attempt_end(0, 1));
     assert_eq!(
         log.apply(token, assign(0, 1, worker, 1)),
-        Outcome::Refused(Refusal::WrongAttempt { next: 2 })
+        Outcome::Refused(CommandRefusal::WrongAttempt { next: 2 })
     );
     assert_eq!(log.apply(token, assign(0, 2, worker, 1)), Outcome::Done);
 }
@@ -280,7 +283,7 @@ fn cancelled_workflow_never_runs_again_whoever_leads() {
     assert_eq!(log.apply(Token(0), cancel(&["load"], 1)), Outcome::Done, "not fenced");
     assert_eq!(log.apply(Token(0), cancel(&["load"], 1)), Outcome::Repeated);
     for leader in 2..5 {
-        assert_eq!(log.apply(token, assign(0, 1, worker, 1)), Outcome::Refused(Refusal::Cancelled));
+        assert_eq!(log.apply(token, assign(0, 1, worker, 1)), Outcome::Refused(CommandRefusal::Cancelled));
         token = log.lead(1, token, leader);
     }
     let body = batch([AssignSegment { workflow: "other".to_owned(), ..one(0, 1, worker, 1) }]);
@@ -318,18 +321,18 @@ fn gone_worker_loses_its_attempts_and_their_ends_count_no_more() {
     let token = log.led(1);
     let worker = log.grant(9, 1);
     log.apply(token, assign(0, 1, worker, 2));
-    let stale = Outcome::Refused(Refusal::StaleGrant { current: Some(worker) });
+    let stale = Outcome::Refused(CommandRefusal::StaleGrant { current: Some(worker) });
     assert_eq!(log.apply(Token(0), worker_gone(9, Token(1))), stale);
     log.apply(Token(0), worker_gone(9, worker));
     assert_eq!(
         log.register().job(job(1)).unwrap().attempt("load", 0).unwrap().state,
         AttemptState::Lost { windows: None }
     );
-    assert_eq!(log.apply(token, attempt_end(0, 1)), Outcome::Refused(Refusal::Superseded));
+    assert_eq!(log.apply(token, attempt_end(0, 1)), Outcome::Refused(CommandRefusal::Superseded));
     let again = log.grant(9, 1);
     assert!(again > worker, "it returns only with a new grant");
     assert_eq!(log.apply(token, assign(0, 2, again, 2)), Outcome::Done);
-    assert_eq!(log.apply(token, attempt_end(0, 1)), Outcome::Refused(Refusal::Superseded));
+    assert_eq!(log.apply(token, attempt_end(0, 1)), Outcome::Refused(CommandRefusal::Superseded));
     assert_eq!(log.apply(token, attempt_end(0, 2)), Outcome::Done);
     assert_eq!(log.apply(token, attempt_end(0, 2)), Outcome::Repeated);
 }
@@ -340,13 +343,13 @@ fn job_reaches_exactly_one_terminal_state() {
     let token = log.led(1);
     let worker = log.grant(9, 1);
     log.apply(token, assign(0, 1, worker, 1));
-    assert_eq!(log.apply(token, job_end(EndStatus::Completed)), Outcome::Refused(Refusal::Running));
+    assert_eq!(log.apply(token, job_end(EndStatus::Completed)), Outcome::Refused(CommandRefusal::Running));
     log.apply(token, attempt_end(0, 1));
     assert_eq!(log.apply(token, job_end(EndStatus::Completed)), Outcome::Done);
     assert_eq!(log.apply(token, job_end(EndStatus::Completed)), Outcome::Repeated);
-    assert_eq!(log.apply(token, job_end(EndStatus::Failed)), Outcome::Refused(Refusal::AlreadyEnded));
-    assert_eq!(log.apply(token, assign(1, 1, worker, 1)), Outcome::Refused(Refusal::AlreadyEnded));
-    assert_eq!(log.apply(Token(0), cancel(&[], 1)), Outcome::Refused(Refusal::AlreadyEnded));
+    assert_eq!(log.apply(token, job_end(EndStatus::Failed)), Outcome::Refused(CommandRefusal::AlreadyEnded));
+    assert_eq!(log.apply(token, assign(1, 1, worker, 1)), Outcome::Refused(CommandRefusal::AlreadyEnded));
+    assert_eq!(log.apply(Token(0), cancel(&[], 1)), Outcome::Refused(CommandRefusal::AlreadyEnded));
     assert_eq!(log.register().job(job(1)).unwrap().end.as_ref().unwrap().how.status, EndStatus::Completed);
 }
 
@@ -357,12 +360,12 @@ fn ended_workflow_does_not_begin_again() {
     let worker = log.grant(9, 1);
     let end = |status| workflow_end("load", status);
     log.apply(token, assign(0, 1, worker, 1));
-    assert_eq!(log.apply(token, end(EndStatus::Failed)), Outcome::Refused(Refusal::Running));
+    assert_eq!(log.apply(token, end(EndStatus::Failed)), Outcome::Refused(CommandRefusal::Running));
     log.apply(token, attempt_end(0, 1));
     assert_eq!(log.apply(token, end(EndStatus::Failed)), Outcome::Done);
     assert_eq!(log.apply(token, end(EndStatus::Failed)), Outcome::Repeated);
-    assert_eq!(log.apply(token, end(EndStatus::Completed)), Outcome::Refused(Refusal::AlreadyEnded));
-    assert_eq!(log.apply(token, assign(0, 2, worker, 1)), Outcome::Refused(Refusal::AlreadyEnded));
+    assert_eq!(log.apply(token, end(EndStatus::Completed)), Outcome::Refused(CommandRefusal::AlreadyEnded));
+    assert_eq!(log.apply(token, assign(0, 2, worker, 1)), Outcome::Refused(CommandRefusal::AlreadyEnded));
 }
 
 #[test]
@@ -370,12 +373,12 @@ fn context_versions_follow_each_other_and_large_ones_are_blobs() {
     let mut log = Log::new();
     let token = log.led(1);
     let large = Values::Inline(vec![0; 64 * 1024 + 1].into());
-    assert_eq!(log.apply(token, context(1, large)), Outcome::Refused(Refusal::TooLarge));
+    assert_eq!(log.apply(token, context(1, large)), Outcome::Refused(CommandRefusal::TooLarge));
     assert_eq!(log.apply(token, context(1, Values::Inline(Bytes::from_static(b"v")))), Outcome::Done);
     let blob = Values::Blob(BlobId::of(b"large"));
     assert_eq!(
         log.apply(token, context(1, blob.clone())),
-        Outcome::Refused(Refusal::StaleContext { next: 2 })
+        Outcome::Refused(CommandRefusal::StaleContext { next: 2 })
     );
     assert_eq!(log.apply(token, context(2, blob.clone())), Outcome::Done);
     assert_eq!(log.register().job(job(1)).unwrap().context("setup"), Some(&(2, blob)));
@@ -386,7 +389,7 @@ fn cluster_version_only_rises() {
     let mut log = Log::new();
     assert_eq!(log.apply(Token(0), Body::ClusterVersion { version: 2 }), Outcome::Done);
     for version in [1, 2] {
-        let refused = Outcome::Refused(Refusal::OldVersion { current: 2 });
+        let refused = Outcome::Refused(CommandRefusal::OldVersion { current: 2 });
         assert_eq!(log.apply(Token(0), Body::ClusterVersion { version }), refused);
     }
 }
@@ -449,10 +452,10 @@ fn new_leader_counts_retain_anew() {
 #[test]
 fn unreadable_bytes_change_nothing_and_say_so() {
     let mut log = Log::new();
-    for bytes in [&b"\xff\xff\xff"[..], b"\x08\x01"] {
+    for (bytes, reason) in [(&b"\xff\xff\xff"[..], "not a message"), (b"\x08\x01", "no body")] {
         log.index += 1;
         let outcome = log.applier.command(log.index, &Bytes::copy_from_slice(bytes));
-        assert_eq!(outcome, Outcome::Refused(Refusal::Unreadable));
+        assert_eq!(outcome, Outcome::Refused(CommandRefusal::Unreadable { reason: reason.to_owned() }));
     }
     assert_eq!(log.register(), &Register::default());
 }

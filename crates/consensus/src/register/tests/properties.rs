@@ -177,7 +177,7 @@ proptest! {
         let (mut straight, mut cutting) = (Log::small(group), Log::small(group));
         for (place, command) in commands.into_iter().enumerate() {
             if place == cut {
-                let state = cutting.applier.snapshot();
+                let state = cutting.applier.view().encode();
                 let chunks = std::mem::take(&mut cutting.chunks);
                 cutting.applier = Applier::new(Register::new(group).with_sizes(SMALL));
                 cutting.applier.restore(cutting.index, state).unwrap();
@@ -205,7 +205,7 @@ proptest! {
             prop_assert!(register.snapshot().len() <= bytes, "{bytes} for {}", register.snapshot().len());
         }
         let mut counted = log.register().clone();
-        for job in counted.jobs.values_mut() {
+        for job in counted.jobs.0.values_mut().map(std::sync::Arc::make_mut) {
             job.workflows.values_mut().for_each(Workflow::recount);
             job.tally = Tally::of(job);
         }

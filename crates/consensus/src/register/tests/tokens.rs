@@ -32,7 +32,7 @@ fn nothing_is_decided_about_a_job_that_nobody_leads() {
         log.apply(Token(0), accept(1, "key", b"plan"));
         log.apply(Token(0), grant(9, 1));
         for token in [Token(0), Token(1), Token(u64::MAX)] {
-            assert_eq!(log.apply(token, body.clone()), Outcome::Refused(Refusal::NotLed), "{body:?}");
+            assert_eq!(log.apply(token, body.clone()), Outcome::Refused(CommandRefusal::NotLed), "{body:?}");
         }
     }
 }
@@ -43,7 +43,7 @@ fn token_that_was_never_granted_is_refused() {
         let mut log = Log::of(group);
         let current = log.led(1);
         log.apply(Token(0), grant(9, 1));
-        let unknown = Outcome::Refused(Refusal::UnknownToken { current });
+        let unknown = Outcome::Refused(CommandRefusal::UnknownToken { current });
         assert_eq!(log.apply(Token(current.0 + 1), body.clone()), unknown, "{body:?}");
     }
 }
@@ -53,15 +53,15 @@ fn leader_is_replaced_only_by_naming_the_token_in_force() {
     let mut log = Log::new();
     let lead = || job_leader(1, 2);
     log.apply(Token(0), accept(1, "key", b"plan"));
-    let unknown = Outcome::Refused(Refusal::UnknownToken { current: Token(0) });
+    let unknown = Outcome::Refused(CommandRefusal::UnknownToken { current: Token(0) });
     assert_eq!(log.apply(Token(9), lead()), unknown, "nobody leads, so zero is replaced");
     let first = log.lead(1, Token(0), 1);
     for (token, refusal) in [
-        (Token(0), Refusal::StaleToken { current: first }),
-        (Token(first.0 + 1), Refusal::UnknownToken { current: first }),
+        (Token(0), CommandRefusal::StaleToken { current: first }),
+        (Token(first.0 + 1), CommandRefusal::UnknownToken { current: first }),
     ] {
         assert_eq!(log.apply(token, lead()), Outcome::Refused(refusal));
     }
     let second = log.lead(1, first, 2);
-    assert_eq!(log.apply(first, lead()), Outcome::Refused(Refusal::StaleToken { current: second }));
+    assert_eq!(log.apply(first, lead()), Outcome::Refused(CommandRefusal::StaleToken { current: second }));
 }

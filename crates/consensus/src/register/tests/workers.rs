@@ -34,15 +34,15 @@ fn worker_of_a_dead_manager_is_owned_by_another_and_keeps_grant_and_attempts() {
 #[test]
 fn owner_names_the_grant_and_the_token_that_it_replaces() {
     let mut log = Log::new();
-    let none = Outcome::Refused(Refusal::StaleGrant { current: None });
+    let none = Outcome::Refused(CommandRefusal::StaleGrant { current: None });
     assert_eq!(log.apply(Token(0), owner(9, Token(1), 1, Token(0))), none);
     let grant = log.grant(9, 1);
-    let stale = Outcome::Refused(Refusal::StaleGrant { current: Some(grant) });
+    let stale = Outcome::Refused(CommandRefusal::StaleGrant { current: Some(grant) });
     assert_eq!(log.apply(Token(0), owner(9, Token(99), 1, Token(0))), stale);
     log.apply(Token(0), owner(9, grant, 1, Token(0)));
     let current = Token(log.index);
     for replaces in [Token(0), grant] {
-        let refused = Outcome::Refused(Refusal::StaleOwner { current });
+        let refused = Outcome::Refused(CommandRefusal::StaleOwner { current });
         assert_eq!(log.apply(Token(0), owner(9, grant, 2, replaces)), refused, "{replaces}");
     }
     let second = log.grant(9, 2);
@@ -61,13 +61,13 @@ fn restarted_worker_is_granted_at_once_and_what_its_former_process_runs_ends_wit
     assert_eq!(log.register().worker(node(9)).unwrap().free(), 1, "cores of the former process stay taken");
     assert_eq!(state(&log), AttemptState::Running);
     let again = batch([AssignSegment { boot: BootEpoch(2), ..one(0, 2, second, 1) }]);
-    assert_eq!(log.apply(token, again.clone()), Outcome::Refused(Refusal::Running));
+    assert_eq!(log.apply(token, again.clone()), Outcome::Refused(CommandRefusal::Running));
     assert_eq!(log.apply(Token(0), gone(first)), Outcome::Done);
     assert_eq!((state(&log), log.register().worker(node(9)).unwrap().free()), (LOST, 4));
     assert_eq!(log.apply(token, again), Outcome::Done);
-    let stale = Outcome::Refused(Refusal::StaleGrant { current: Some(second) });
+    let stale = Outcome::Refused(CommandRefusal::StaleGrant { current: Some(second) });
     assert_eq!(log.apply(Token(0), gone(first)), stale, "it ended once");
-    assert_eq!(log.apply(Token(0), grant(9, 1)), Outcome::Refused(Refusal::OldBoot));
+    assert_eq!(log.apply(Token(0), grant(9, 1)), Outcome::Refused(CommandRefusal::OldBoot));
 }
 
 #[test]

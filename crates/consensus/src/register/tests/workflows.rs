@@ -32,11 +32,14 @@ fn load_follows_a_set_up_that_completed_and_tear_down_follows_the_load() {
     let (set_up, load, tear_down) = (SegmentKind::SetUp, SegmentKind::Load, SegmentKind::TearDown);
     assert_eq!(log.apply(token, of_kind(set_up, one(7, 1, grant, 1))), Outcome::Done);
     assert_eq!((workflow(&log).phase(), workflow(&log).started), (Phase::SetUp, Some(log.index)));
-    let not_set_up = Outcome::Refused(Refusal::NotSetUp);
+    let not_set_up = Outcome::Refused(CommandRefusal::NotSetUp);
     assert_eq!(log.apply(token, of_kind(load, one(0, 1, grant, 1))), not_set_up);
     log.apply(token, ended(7, 1, EndStatus::Refused));
     assert_eq!(log.apply(token, of_kind(load, one(0, 1, grant, 1))), not_set_up, "it was refused");
-    assert_eq!(log.apply(token, of_kind(load, one(7, 2, grant, 1))), Outcome::Refused(Refusal::NotSetUp));
+    assert_eq!(
+        log.apply(token, of_kind(load, one(7, 2, grant, 1))),
+        Outcome::Refused(CommandRefusal::NotSetUp)
+    );
     assert_eq!(
         log.apply(token, of_kind(set_up, one(7, 2, grant, 1))),
         Outcome::Done,
@@ -45,9 +48,9 @@ fn load_follows_a_set_up_that_completed_and_tear_down_follows_the_load() {
     log.apply(token, ended(7, 2, EndStatus::Completed));
     assert_eq!(log.apply(token, of_kind(load, one(0, 1, grant, 1))), Outcome::Done);
     assert_eq!(workflow(&log).phase(), Phase::Load);
-    let wrong = Outcome::Refused(Refusal::WrongKind);
+    let wrong = Outcome::Refused(CommandRefusal::WrongKind);
     assert_eq!(log.apply(token, of_kind(set_up, one(8, 1, grant, 1))), wrong, "load was assigned");
-    let runs = Outcome::Refused(Refusal::Running);
+    let runs = Outcome::Refused(CommandRefusal::Running);
     assert_eq!(log.apply(token, of_kind(tear_down, one(9, 1, grant, 1))), runs);
     log.apply(token, ended(0, 1, EndStatus::Completed));
     assert_eq!(log.apply(token, of_kind(tear_down, one(0, 2, grant, 1))), wrong, "that segment is load");
@@ -68,12 +71,12 @@ fn tear_down_runs_after_a_cancel_of_what_had_begun() {
     };
     log.apply(token, assign(0, 1, grant, 1));
     log.apply(Token(0), cancel(&[], 1));
-    assert_eq!(log.apply(token, tear_down("load")), Outcome::Refused(Refusal::Running));
+    assert_eq!(log.apply(token, tear_down("load")), Outcome::Refused(CommandRefusal::Running));
     log.apply(token, ended(0, 1, EndStatus::Cancelled));
-    assert_eq!(log.apply(token, assign(1, 1, grant, 1)), Outcome::Refused(Refusal::Cancelled));
-    assert_eq!(log.apply(token, tear_down("never begun")), Outcome::Refused(Refusal::Cancelled));
+    assert_eq!(log.apply(token, assign(1, 1, grant, 1)), Outcome::Refused(CommandRefusal::Cancelled));
+    assert_eq!(log.apply(token, tear_down("never begun")), Outcome::Refused(CommandRefusal::Cancelled));
     assert_eq!(log.apply(token, tear_down("load")), Outcome::Done);
-    assert_eq!(log.apply(token, job_end(EndStatus::Cancelled)), Outcome::Refused(Refusal::Running));
+    assert_eq!(log.apply(token, job_end(EndStatus::Cancelled)), Outcome::Refused(CommandRefusal::Running));
     log.apply(token, ended(9, 1, EndStatus::Completed));
     assert_eq!(log.apply(token, job_end(EndStatus::Cancelled)), Outcome::Done);
 }
@@ -103,17 +106,17 @@ fn history_of_a_segment_names_who_is_excluded_and_counts_losses_and_refusals_apa
 fn windows_of_a_lost_attempt_are_kept_once_and_of_no_other() {
     let (mut log, token, grant) = begin();
     log.apply(token, assign(0, 1, grant, 1));
-    assert_eq!(log.apply(token, windows(0, 1, b"w")), Outcome::Refused(Refusal::NotLost));
+    assert_eq!(log.apply(token, windows(0, 1, b"w")), Outcome::Refused(CommandRefusal::NotLost));
     log.apply(Token(0), worker_gone(9, grant));
     let again = log.grant(9, 1);
     log.apply(token, assign(0, 2, again, 1));
     assert_eq!(log.apply(token, windows(0, 1, b"w")), Outcome::Done, "though the next attempt runs");
     assert_eq!(log.apply(token, windows(0, 1, b"w")), Outcome::Repeated);
-    assert_eq!(log.apply(token, windows(0, 1, b"other")), Outcome::Refused(Refusal::AlreadyEnded));
-    assert_eq!(log.apply(token, windows(0, 9, b"w")), Outcome::Refused(Refusal::Superseded));
+    assert_eq!(log.apply(token, windows(0, 1, b"other")), Outcome::Refused(CommandRefusal::AlreadyEnded));
+    assert_eq!(log.apply(token, windows(0, 9, b"w")), Outcome::Refused(CommandRefusal::Superseded));
     assert_eq!(
         log.apply(Token(1), windows(0, 1, b"w")),
-        Outcome::Refused(Refusal::StaleToken { current: token })
+        Outcome::Refused(CommandRefusal::StaleToken { current: token })
     );
     let job = log.register().job(job(1)).unwrap();
     let lost = &job.segment("load", 0).unwrap().attempts()[0];

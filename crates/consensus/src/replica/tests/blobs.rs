@@ -48,11 +48,30 @@ fn member_that_joins_fetches_what_the_state_names() {
     let mut net = Net::founded(3);
     let leader = net.leader().unwrap();
     let blob = named_blob(&mut net, leader, b"plan1");
-    let change = Change::Add { node: node(4), directory: directory(4) };
+    let change = add(4);
     net.reply(leader, 1, Request::Change(change));
     net.start(4, 4);
     net.input(4, Input::PeerReached(node(leader)));
     net.run_until(|net| holders(net, blob).contains(&4));
+}
+
+#[test]
+fn learner_is_not_made_a_voter_before_it_holds_what_the_state_names() {
+    let mut net = Net::founded(3);
+    let leader = net.leader().unwrap();
+    let blob = named_blob(&mut net, leader, b"plan1");
+    net.is_stalled = true;
+    net.reply(leader, 1, Request::Change(add(4)));
+    net.start(4, 4);
+    net.input(4, Input::PeerReached(node(leader)));
+    let since = net.now;
+    net.run_until(|net| net.now.since(since) > Duration::from_secs(25));
+    let voters = |net: &Net| net.replicas[&leader].0.group().unwrap().configuration().voters.len();
+    let applied = |number: u64| net.replicas[&number].0.group().unwrap().applied();
+    assert_eq!((applied(4), voters(&net)), (applied(leader), 3), "it has the log and lacks the blob");
+    net.blobs.insert((4, blob), Bytes::from_static(b"plan1"));
+    net.input(4, Input::BlobStored(blob));
+    net.run_until(|net| voters(net) == 4);
 }
 
 #[test]

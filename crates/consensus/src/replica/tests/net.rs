@@ -15,6 +15,9 @@ pub(super) struct Net {
     pub(super) is_cut: Option<u64>,
     /// Blobs that are written take longer than the test.
     pub(super) is_stalled: bool,
+    /// Snapshots that are to be made are kept here.
+    pub(super) holds_snapshots: bool,
+    pub(super) snapshots: Vec<(u64, SnapshotJob)>,
 }
 
 impl Net {
@@ -29,6 +32,8 @@ impl Net {
             blobs: BTreeMap::new(),
             is_cut: None,
             is_stalled: false,
+            holds_snapshots: false,
+            snapshots: Vec::new(),
         };
         for number in 1..=count {
             net.start(number, count as usize);
@@ -81,6 +86,8 @@ impl Net {
                 Output::Timer(at) => *timer = Some(at),
                 Output::Reply { call, reply } => self.replies.push((number, call, reply)),
                 Output::Event(event) => self.events.push((number, event)),
+                Output::MakeSnapshot(job) if self.holds_snapshots => self.snapshots.push((number, job)),
+                Output::MakeSnapshot(job) => self.input(number, Input::SnapshotMade(job.run())),
                 Output::PutBlob { .. } if self.is_stalled => {}
                 Output::PutBlob { blob, bytes } => {
                     self.blobs.insert((number, blob), bytes);
@@ -93,7 +100,7 @@ impl Net {
                 Output::RemoveBlob(blob) => {
                     self.blobs.remove(&(number, blob));
                 }
-                Output::Applied(_) | Output::Opened(_) => {}
+                Output::Applied(_) | Output::Opened(_) | Output::Waiting { .. } => {}
                 Output::Failed(error) => panic!("{number}: {error}"),
             }
         }

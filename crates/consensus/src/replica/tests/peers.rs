@@ -1,12 +1,15 @@
 //! Members that join, are cut off, restart or close their connections.
 
 use super::*;
+use crate::bootstrap::{PeerState, Report};
+use crate::check::MessageRefusal;
+use crate::message::{Member, Message, MessageKind, Snapshot};
 
 #[test]
 fn member_that_joins_is_answered_before_the_log_names_those_it_answers() {
     let mut net = Net::founded(3);
     let leader = net.leader().unwrap();
-    let change = Change::Add { node: node(4), directory: directory(4) };
+    let change = add(4);
     assert!(matches!(net.reply(leader, 1, Request::Change(change)), Reply::Applied { outcome: None, .. }));
     net.start(4, 4);
     net.input(4, Input::PeerReached(node(leader)));
@@ -19,24 +22,82 @@ fn member_that_joins_is_answered_before_the_log_names_those_it_answers() {
 }
 
 #[test]
-fn undelivered_snapshot_is_sent_again_at_once() {
+fn replica_asks_the_members_it_knows_who_a_newer_sender_is_and_refuses_it_until_one_vouches() {
+    let mut net = Net::founded(3);
+    let (leader, follower) = (net.leader().unwrap(), net.follower());
+    let term = net.replicas[&leader].0.group().unwrap().term();
+    let vote = |from: u64| {
+        let [from, to] = [from, follower].map(|number| RaftId::new(number).unwrap());
+        let snapshot = Message::of_snapshot(from, to, term + 1, Snapshot::default());
+        let message =
+            Message { kind: MessageKind::Vote, index: 1000, log_term: term, snapshot: None, ..snapshot };
+        ReplicaMessage::Raft(Box::new(message))
+    };
+    let refused = |net: &Net| {
+        let refused = net.replicas[&follower].0.group().unwrap().refused();
+        refused.get(&MessageRefusal::NeverMember).copied().unwrap_or(0)
+    };
+    net.input(follower, Input::Message { from: node(9), message: vote(9) });
+    assert_eq!(refused(&net), 1);
+    let asked = |it: &(u64, NodeId, ReplicaMessage)| matches!(it.2, ReplicaMessage::BootstrapQuery { .. });
+    assert_eq!(net.in_flight.iter().filter(|it| asked(it)).count(), 2, "both other members");
+    net.input(follower, Input::Message { from: node(9), message: vote(9) });
+    assert_eq!(net.in_flight.iter().filter(|it| asked(it)).count(), 2, "not with every message");
+    // What a stranger says about itself is worth nothing.
+    let (raft_id, addresses) = (RaftId::new(9).unwrap(), Addresses::example(9));
+    let members = vec![Member { raft_id, node: node(9), directory: directory(9), addresses }];
+    let state = PeerState::Running { members, learners: Vec::new() };
+    let report =
+        |from| Report { node: node(from), directory: directory(from), addresses, state: state.clone() };
+    let told =
+        |from| Input::Message { from: node(from), message: ReplicaMessage::BootstrapReport(report(from)) };
+    net.input(follower, told(9));
+    net.input(follower, Input::Message { from: node(9), message: vote(9) });
+    assert_eq!(refused(&net), 3);
+    assert_eq!(net.replicas[&follower].0.group().unwrap().term(), term);
+    net.input(follower, told(leader));
+    net.input(follower, Input::Message { from: node(8), message: vote(9) });
+    assert_eq!(net.replicas[&follower].0.group().unwrap().refused()[&MessageRefusal::Impersonated], 1);
+    net.input(follower, Input::Message { from: node(9), message: vote(9) });
+    assert_eq!(refused(&net), 3, "a member vouches for it");
+}
+
+#[test]
+fn snapshot_on_its_way_to_a_peer_that_is_gone_is_sent_again_at_once() {
+    let (mut net, leader, follower) = with_lost_snapshot();
+    let (before, lost) = (snapshots(&net, leader, follower), net.now);
+    net.input(leader, Input::PeerGone(node(follower)));
+    net.run_until(|net| snapshots(net, leader, follower) > before);
+    assert!(net.now.since(lost) < Duration::from_secs(1), "not only after the time of a lost one");
+}
+
+fn snapshots(net: &Net, leader: u64, follower: u64) -> usize {
+    net.sent.iter().filter(|sent| **sent == (leader, follower, Lane::Bulk)).count()
+}
+
+/// Three replicas; the snapshot that the leader sent to a follower got lost.
+fn with_lost_snapshot() -> (Net, u64, u64) {
     let mut net = Net::founded(3);
     let (leader, follower) = (net.leader().unwrap(), net.follower());
     net.is_cut = Some(follower);
     for number in 0..80 {
         net.reply(leader, number, command());
     }
-    let snapshots =
-        |net: &Net| net.sent.iter().filter(|sent| **sent == (leader, follower, Lane::Bulk)).count();
     // Heard of again, it is too far behind for the entries that are kept; the snapshot itself is lost.
     net.is_cut = None;
-    while snapshots(&net) == 0 {
+    while snapshots(&net, leader, follower) == 0 {
         net.step();
     }
     net.in_flight.retain(|(_, _, message)| message.lane() == Lane::Control);
-    let (before, lost) = (snapshots(&net), net.now);
+    (net, leader, follower)
+}
+
+#[test]
+fn undelivered_snapshot_is_sent_again_at_once() {
+    let (mut net, leader, follower) = with_lost_snapshot();
+    let (before, lost) = (snapshots(&net, leader, follower), net.now);
     net.input(leader, Input::Undelivered { to: node(follower), lane: Lane::Bulk });
-    net.run_until(|net| snapshots(net) > before);
+    net.run_until(|net| snapshots(net, leader, follower) > before);
     assert!(net.now.since(lost) < Duration::from_secs(1), "not only after the time of a lost one");
 }
 

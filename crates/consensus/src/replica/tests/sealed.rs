@@ -62,7 +62,7 @@ fn member_that_joins_gets_sealed_parts_from_whoever_has_them() {
     for call in 0..60 {
         net.reply(leader, call, command());
     }
-    net.reply(leader, 901, Request::Change(Change::Add { node: node(4), directory: directory(4) }));
+    net.reply(leader, 901, Request::Change(add(4)));
     net.start(4, 4);
     net.input(4, Input::PeerReached(node(leader)));
     let reads_all = |net: &Net| net.replicas[&4].0.group().is_some_and(|it| it.machine().2.unread.is_empty());

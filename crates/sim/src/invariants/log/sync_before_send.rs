@@ -18,8 +18,12 @@ impl Invariant for SyncBeforeSend {
         let What::Log(Logged::Sends { message, durable }) = &seen.what else { return Ok(()) };
         let is_kept = match message.kind {
             MessageKind::Vote => has_vote(durable, message.term, message.from.get()),
-            MessageKind::VoteResponse if !message.reject => has_vote(durable, message.term, message.to.get()),
-            MessageKind::AppendResponse if !message.reject => last_index(durable) >= message.index,
+            MessageKind::VoteResponse if message.rejection.is_none() => {
+                has_vote(durable, message.term, message.to.get())
+            }
+            MessageKind::AppendResponse if message.rejection.is_none() => {
+                last_index(durable) >= message.index
+            }
             _ => true,
         };
         if is_kept { Ok(()) } else { Err(describe(message, durable)) }

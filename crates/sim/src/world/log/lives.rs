@@ -12,7 +12,7 @@ use crate::log::journal::NEWER;
 use crate::log::{Host, Journal, Stage};
 use crate::process::{Crash, Version};
 use crate::world::Fact;
-use crate::world::node::id_of;
+use crate::world::node::{addresses_of, id_of};
 
 /// How long blobs are kept that nothing names: short, so that it ends within a seed, and longer than anybody takes to name one.
 const BLOB_GRACE: Duration = Duration::from_secs(30);
@@ -57,6 +57,7 @@ impl World {
         let options = Options {
             node: id_of(index),
             directory: host.directory,
+            addresses: addresses_of(index),
             peers: founders.len() + usize::from(!founders.contains(&index)),
             first_number: boot.0 << 32,
             version: log_version(process.version),

@@ -10,7 +10,7 @@ use hyperscale_consensus::{Change, Member};
 use hyperscale_types::NodeId;
 
 use super::{Happening, World};
-use crate::world::node::{id_of, index_of};
+use crate::world::node::{addresses_of, id_of, index_of};
 
 /// How often the operator looks.
 pub(in crate::world) const ROUND: Duration = Duration::from_secs(1);
@@ -51,6 +51,10 @@ impl World {
             let is_member = group.roster().bound_to(host.directory).is_some();
             !is_member && !is_gone(id_of(*index))
         });
-        newcomer.map(|(index, host)| Change::Add { node: id_of(index), directory: host.directory })
+        newcomer.map(|(index, host)| Change::Add {
+            node: id_of(index),
+            directory: host.directory,
+            addresses: addresses_of(index),
+        })
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hyperscale_consensus::register::{Body, Command, Outcome};
 use hyperscale_consensus::replica::{CallId, Input, Output, ReplicaMessage, Reply, Request, StartError};
-use hyperscale_consensus::{Applied, BlobId, Configuration, Event, Halt, OpenError, RaftId, ReadId, Role};
+use hyperscale_consensus::{
+    Applied, BlobId, Configuration, Event, Halt, OpenError, RaftId, RaftRole, ReadId, Snapshot, SnapshotJob,
+};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::lives::DUTY;
@@ -103,6 +105,13 @@ impl World {
         self.at_work(index, |manager, now, _| manager.input(now, Input::BlobStored(blob)));
     }
 
+    /// A snapshot has been encoded.
+    pub(in crate::world) fn snapshot_made(&mut self, index: usize, boot: BootEpoch, snapshot: Snapshot) {
+        if self.is_life(index, boot) {
+            self.at_work(index, |manager, now, _| manager.input(now, Input::SnapshotMade(snapshot)));
+        }
+    }
+
     /// What SWIM says to the layers above.
     pub(in crate::world) fn gossip(&mut self, index: usize, event: &hyperscale_swim::Event) {
         use hyperscale_swim::Event as Swim;
@@ -186,6 +195,7 @@ impl World {
                             manager.input(now, Input::Undelivered { to, lane });
                         }
                     }
+                    Output::MakeSnapshot(job) => self.make_snapshot(index, disk, job),
                     Output::PutBlob { blob, bytes } => self.put_blob(index, disk, blob, bytes),
                     Output::ReadBlob { blob, to } => {
                         let bytes = blobs.get(&blob).cloned();
@@ -205,6 +215,15 @@ impl World {
             self.kernel.trace.mix(&[applied, hash.0]);
             self.show_log(index, Logged::State { index: applied, hash });
         }
+    }
+
+    /// Encoding takes a while, in which the replica goes on; as long as a write does, for want of a better guess.
+    fn make_snapshot(&mut self, index: usize, disk: &Disk, job: SnapshotJob) {
+        let (now, boot) = (self.kernel.now(), self.truth.nodes[index].process.boot);
+        let Some(log) = &mut self.log else { return };
+        let after = disk.delay(now, &mut log.rng);
+        let snapshot = Box::new(job.run());
+        self.kernel.after(after, Happening::SnapshotMade { node: index, boot, snapshot });
     }
 
     fn put_blob(&mut self, index: usize, disk: &Disk, blob: BlobId, bytes: Bytes) {
@@ -268,6 +287,8 @@ impl World {
                 self.judges.object("log_opens", self.kernel.now(), Some(index), what);
             }
             Output::Send { .. }
+            | Output::MakeSnapshot(_)
+            | Output::Waiting { .. }
             | Output::Reply { .. }
             | Output::PutBlob { .. }
             | Output::ReadBlob { .. }
@@ -302,12 +323,12 @@ impl World {
     fn show_event(&mut self, index: usize, manager: &ManagerDriver, event: &Event) {
         self.recorder.note(self.kernel.now(), index, || format!("► {event:?}"));
         match event {
-            Event::LeaderChanged { term, role: Role::Leader, .. } => {
+            Event::LeaderChanged { term, role: RaftRole::Leader, .. } => {
                 self.show_log(index, Logged::Leads { term: *term, id: manager.group().id() });
             }
             Event::Promoting { id, index: entry } => {
                 let (entry, last) = (*entry, self.last_on_disk(index, manager, *id));
-                let allowed = self.log.as_ref().map_or(0, |log| log.setup.config.learner_lag_max);
+                let allowed = self.log.as_ref().map_or(0, |log| log.setup.config.promotion.lag_max);
                 self.show_log(index, Logged::Promotes { id: *id, entry, last, allowed });
             }
             // Nothing is wrong with a build that stops because it is too old.

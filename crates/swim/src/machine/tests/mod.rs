@@ -76,7 +76,7 @@ impl Rig {
     }
 
     fn idle(config: Config, number: u64) -> Self {
-        let identity = Identity { peer: peer(number), boot: BootEpoch(1) };
+        let identity = LocalNode { peer: peer(number), boot: BootEpoch(1) };
         let swim = Swim::new(config, identity, 42).unwrap();
         let now = Now::after_start(secs(1.0));
         Self { swim, now, timers: BTreeMap::new(), timers_set: 0, well: BTreeSet::new() }

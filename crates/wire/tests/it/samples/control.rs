@@ -136,8 +136,8 @@ pub(super) fn consensus() -> Vec<control::Body> {
             directory_id: bytes("directory"),
         }),
         Body::BootstrapAnswer(BootstrapAnswer {
-            empty: true,
-            peers: texts(&["10.0.0.1:7101"]),
+            state: BootstrapState::Running.into(),
+            node: Some(node(3, Role::Manager)),
             directory_id: bytes("directory"),
             cluster: "default".into(),
             members: vec![super::log::member()],

@@ -151,6 +151,8 @@ pub(super) fn membership() -> Vec<Membership> {
         Body::WorkerAnnounce(worker_update()),
         Body::WorkerListRequest(WorkerListRequest {}),
         Body::WorkerList(WorkerList { workers: workers(), last: true }),
+        Body::Xprobe(XProbe { sequence: 7, cluster: "eu-west-1".into(), target: 8 }),
+        Body::Xack(XAck { sequence: 7, cluster: "eu-west-1".into(), aggregate: None }),
     ];
     bodies.map(|body| Membership { from: Some(sender()), body: Some(body) }).to_vec()
 }

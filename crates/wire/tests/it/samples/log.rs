@@ -61,6 +61,7 @@ pub(super) fn outcome() -> Bytes {
         job_id: bytes(JOB),
         is_repeat: true,
         refusal: "stale_token".into(),
+        message: "only 3 cores are free".into(),
     };
     outcome.encode_to_vec().into()
 }
@@ -222,12 +223,12 @@ pub(crate) fn raft_message() -> RaftMessage {
             data: bytes("state"),
             blob: Some(blob()),
         }),
-        request_snapshot: 70,
         reject: true,
         reject_hint: 60,
         context: bytes("read"),
         priority: -1,
         proof: Some(StateProof { index: 75, hash: 0xfeed }),
+        lacks_blobs: true,
     }
 }
 
