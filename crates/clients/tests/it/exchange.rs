@@ -290,6 +290,6 @@ async fn a_stream_that_is_answered_before_its_upload_has_ended_is_a_request() {
         (outcome.status, outcome.error, client.progress.requests())
     };
     let run = LocalSet::new();
-    let (outcome, ()) = run.run_until(async { tokio::join!(calls, serve) }).await;
+    let (outcome, ()) = Box::pin(run.run_until(async { tokio::join!(calls, serve) })).await;
     assert_eq!(outcome, (Some(200), None, 1));
 }

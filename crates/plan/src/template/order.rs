@@ -129,7 +129,7 @@ struct Writer<'s> {
     pieces: Peekable<IntoIter<Piece<'s>>>,
 }
 
-impl<'s> Writer<'s> {
+impl Writer<'_> {
     /// Everything up to the bracket that closes what was opened, or to the end.
     fn list(&mut self) -> String {
         let (mut out, mut chain) = (String::new(), Chain::default());
@@ -178,10 +178,11 @@ impl Chain<'_> {
         for (at, ((left, role, op), right)) in self.done.iter().zip(rights).enumerate() {
             let (left, right) = (left.trim(), right.trim());
             out.push_str(if at > 0 { " and " } else { "" });
-            out.push_str(&match role {
-                Role::Order => format!("{FUNCTION}({left}, '{op}', {right})"),
-                _ => format!("({left} {op} {right})"),
-            });
+            let parts = match role {
+                Role::Order => [FUNCTION, "(", left, ", '", op, "', ", right, ")"],
+                _ => ["", "(", left, " ", op, " ", right, ")"],
+            };
+            out.extend(parts);
         }
         out.push_str(") ");
     }

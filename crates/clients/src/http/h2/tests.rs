@@ -167,7 +167,7 @@ fn streams_that_are_served_in_turn_do_not_stall() {
                 kept.body.len()
             });
         }
-        let all = tokio::time::timeout(std::time::Duration::from_secs(60), tasks.join_all()).await;
+        let all = tokio::time::timeout(Duration::from_mins(1), tasks.join_all()).await;
         assert_eq!(all.expect("no stream stalls"), vec![BYTES; STREAMS]);
     });
 }
@@ -178,7 +178,7 @@ fn no_stream_is_refused_before_the_peer_has_said_how_many_it_takes() {
         let (client, peer) = duplex(PIPE_BYTES);
         spawn_local(async move {
             // The client has written by now what it writes without having heard anything.
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
             echo(
                 server::Builder::new().max_concurrent_streams(2).handshake(peer).await.expect("a handshake"),
             )
