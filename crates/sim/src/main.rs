@@ -140,7 +140,7 @@ fn hunt(arguments: &Arguments) -> Result<()> {
         let caught = teeth::hunt(*bug);
         match &caught {
             Some(it) => eprintln!("{bug}: caught by seed {} ({})", it.seed, it.invariant),
-            None => eprintln!("{bug}: NOT CAUGHT within {} seeds", teeth::SEEDS_MAX),
+            None => eprintln!("{bug}: NOT CAUGHT within {} seeds", teeth::seeds_max(*bug)),
         }
         caught
     });
