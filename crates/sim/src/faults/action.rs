@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::network::Partition;
 use crate::process::Crash;
+use crate::world::Absent;
 
 /// Something that breaks or heals. Nodes are named by their place: whoever took the place of one that ended for ever is hit
 /// in its stead.
@@ -122,8 +123,11 @@ pub enum Fault {
     },
     /// The shared secret changes by one stage, for whoever starts from then on.
     Rotate,
-    /// All trouble ends, and everybody who may come back does.
-    Heal,
+    /// All trouble ends, and everybody who may come back does, but for those who are named.
+    Heal {
+        /// Those who stay away until the next time.
+        absent: Absent,
+    },
 }
 
 impl Fault {
@@ -144,9 +148,11 @@ impl Fault {
             | Fault::Jump { node, .. }
             | Fault::Stall { node, .. }
             | Fault::Fill { node, .. } => Some(node),
-            Fault::Cut { .. } | Fault::Mend { .. } | Fault::Spike { .. } | Fault::Rotate | Fault::Heal => {
-                None
-            }
+            Fault::Cut { .. }
+            | Fault::Mend { .. }
+            | Fault::Spike { .. }
+            | Fault::Rotate
+            | Fault::Heal { .. } => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyperscale_swim::Command;
 use hyperscale_types::BootEpoch;
 
-use super::{Happening, World};
+use super::{Absence, Absent, Happening, World};
 use crate::faults::Fault;
 use crate::log::Disk;
 use crate::moment::Moment;
@@ -76,7 +76,7 @@ impl World {
             Fault::Stall { node, span } => self.on_disk(node, |disk| disk.stall(now.plus(span))),
             Fault::Fill { node, span } => self.on_disk(node, |disk| disk.fill(now.plus(span))),
             Fault::Rotate => self.rotate(),
-            Fault::Heal => self.heal(),
+            Fault::Heal { absent } => self.heal(&absent),
         }
     }
 
@@ -107,14 +107,22 @@ impl World {
         }
     }
 
-    fn heal(&mut self) {
+    fn heal(&mut self, absent: &Absent) {
         let now = self.kernel.now();
         self.network.heal();
         self.registry.is_silent = true;
         (self.truth.calm_from, self.truth.still_from) = (now, now);
+        self.truth.absent = absent.nodes.iter().copied().collect();
+        if absent.how == Absence::CutOff {
+            self.network.cut_off(&absent.nodes);
+        }
         for node in 0..self.nodes.len() {
             self.on_disk(node, Disk::heal);
-            self.start(node);
+            if absent.how == Absence::Dead && self.truth.absent.contains(&node) {
+                self.crash(node, Crash::Machine);
+            } else {
+                self.start(node);
+            }
         }
     }
 }

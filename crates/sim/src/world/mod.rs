@@ -25,7 +25,7 @@ use hyperscale_types::Role;
 
 pub use cross::cluster_name;
 pub use happening::{Happening, Thread};
-pub use log::LogSetup;
+pub use log::{Absence, Absent, LogSetup};
 pub use node::{Node, id_of, index_of};
 pub use shape::{Shape, Size};
 pub use truth::{Fact, Truth};

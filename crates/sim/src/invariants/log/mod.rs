@@ -5,6 +5,7 @@ mod committed_is_durable;
 mod committed_prefix;
 mod cores_promised_once;
 mod fresh_reads;
+mod jobs_complete;
 mod leader_per_term;
 mod learners_caught_up;
 mod lease_not_outlived;
@@ -30,6 +31,7 @@ use super::Invariant;
 use crate::log::Written;
 use crate::moment::Moment;
 
+pub use jobs_complete::jobs_incomplete;
 pub use log_settles::{blobs_differ, jobs_open, replicas_differ};
 
 /// What happened in the log's world, at one node.
