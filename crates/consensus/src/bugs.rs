@@ -20,6 +20,9 @@ pub enum Bug {
     PromoteLearnerByTimeout,
     /// Group: replicas with an odd id leave out every 37th command.
     NonDeterministicApply,
+    /// Group: the commit index is written only when it changes together with something else, so that a replica that starts
+    /// again falls back behind several changes of the configuration.
+    CommitWrittenLazily,
     /// Group: proposals and reads are taken however many wait.
     TakeWithoutLimit,
     /// Register: a job's next leader gets the token of the one before.
@@ -50,7 +53,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 20] = [
+    pub const ALL: [Bug; 21] = [
         Bug::SkipSyncBeforeVote,
         Bug::DropHardStateOnRestart,
         Bug::CommitWithoutOwnDisk,
@@ -58,6 +61,7 @@ impl Bug {
         Bug::ReadWithoutReadIndex,
         Bug::PromoteLearnerByTimeout,
         Bug::NonDeterministicApply,
+        Bug::CommitWrittenLazily,
         Bug::TakeWithoutLimit,
         Bug::ReuseToken,
         Bug::AcceptStaleAttempt,

@@ -191,7 +191,8 @@ pub struct Member {
     pub directory: DirectoryId,
 }
 
-/// What must survive a restart beside the log. The commit index may be lost: the leader says it again.
+/// What must survive a restart beside the log. The commit index is written with the next entries:
+/// what was committed since is said again by the leader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HardState {
     /// The highest term seen.

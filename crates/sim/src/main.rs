@@ -18,6 +18,9 @@ use serde_json::json;
 
 use search::Search;
 
+/// Seeds from which on a batch must have taken every rare path.
+const PATHS_FROM: u64 = 200;
+
 /// Simulate whole clusters under faults and check every promise after every event.
 #[derive(Debug, Parser)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
@@ -128,8 +131,22 @@ fn search(arguments: &Arguments, options: Options) -> Result<()> {
             report::failure(*seed, options)
         );
     }
+    check_paths(&found)?;
     if found.seeds < arguments.least {
         bail!("only {} seeds in the time given, {} are the least", found.seeds, arguments.least);
+    }
+    Ok(())
+}
+
+/// Shows the rare paths of a batch; one that no seed took fails it.
+fn check_paths(found: &search::Found) -> Result<()> {
+    if found.seeds < PATHS_FROM {
+        return Ok(());
+    }
+    eprintln!("{}", found.paths.to_text());
+    let untaken = found.paths.untaken();
+    if !untaken.is_empty() {
+        bail!("{} seeds never took these paths: {untaken:?}", found.seeds);
     }
     Ok(())
 }

@@ -65,7 +65,7 @@ impl Disk {
     }
 }
 
-/// What was loaded, if it can be. The commit index is written lazily, so a snapshot may be ahead of it.
+/// What was loaded, if it can be. The commit index is written with entries only, so a snapshot may be ahead of it.
 pub(super) fn checked(mut loaded: Loaded) -> Result<Loaded, StorageError> {
     let index = loaded.snapshot.index;
     let follows = |first: u64| first <= index + 1;

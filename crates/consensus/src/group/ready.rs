@@ -87,7 +87,13 @@ impl<M: Machine> RaftGroup<M> {
             log.install(snapshot.clone());
         }
         log.append(&entries);
-        let hard_state = ready.hs().map(convert::hard_state_out);
+        // Always with the commit index, though its change alone is no reason to write: a replica that starts again applies no
+        // further than it, and asks for votes by the configuration it has then. With every entry the changes before it are
+        // known to be committed, so nobody falls back behind the last one.
+        let mut hard_state = Some(convert::hard_state_out(&self.raft.raft.hard_state()));
+        if bug!(self.config.bugs, CommitWrittenLazily) {
+            hard_state = ready.hs().map(convert::hard_state_out);
+        }
         let index = installed.as_ref().map(|snapshot| snapshot.index);
         let held = Held { number: Some(number), messages, installed: index, ..Held::default() };
         out.push(Action::Persist(Batch {

@@ -224,3 +224,24 @@ fn single_voter_grows_to_three() {
     cluster.stop(leader);
     cluster.elect_other(Some(leader));
 }
+
+#[test]
+fn restarted_voter_does_not_fall_back_behind_the_last_change() {
+    let (mut cluster, leader) = with_learner();
+    cluster.run_seconds(14);
+    let mut others = [1, 2, 3].map(id).into_iter().filter(|id| *id != leader);
+    let (removed, behind) = (others.next().unwrap(), others.next().unwrap());
+    remove(&mut cluster, leader, removed).unwrap();
+    cluster.run_seconds(2);
+    cluster.propose(leader, "last").unwrap();
+    cluster.run_seconds(1);
+    cluster.stop(behind);
+    // Nobody tells it anything: what it asks for votes by is what its disk knows.
+    cluster.start(behind);
+    cluster.work(behind);
+    let configuration = cluster.group(behind).configuration();
+    assert!(
+        !configuration.is_voter(removed),
+        "with its vote {configuration:?} elects a leader without 'last'"
+    );
+}

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::{LeaderMoment, LeaderTrouble};
+use crate::moment::Moment;
 use crate::network::Partition;
 use crate::process::Crash;
 use crate::world::Absent;
@@ -121,6 +123,17 @@ pub enum Fault {
         /// For how long.
         span: Duration,
     },
+    /// Whoever leads a group is hit.
+    HitLeader {
+        /// The group.
+        cluster: u8,
+        /// At which moment of its leadership.
+        when: LeaderMoment,
+        /// How.
+        trouble: LeaderTrouble,
+        /// When all trouble ends.
+        until: Moment,
+    },
     /// The shared secret changes by one stage, for whoever starts from then on.
     Rotate,
     /// All trouble ends, and everybody who may come back does, but for those who are named.
@@ -148,7 +161,8 @@ impl Fault {
             | Fault::Jump { node, .. }
             | Fault::Stall { node, .. }
             | Fault::Fill { node, .. } => Some(node),
-            Fault::Cut { .. }
+            Fault::HitLeader { .. }
+            | Fault::Cut { .. }
             | Fault::Mend { .. }
             | Fault::Spike { .. }
             | Fault::Rotate

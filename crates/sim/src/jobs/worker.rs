@@ -125,6 +125,11 @@ impl Worker {
         self.lease.as_ref().is_some_and(|lease| lease.is_usable(now))
     }
 
+    /// Whether it runs an attempt.
+    pub fn has_load(&self) -> bool {
+        self.tried.values().any(|it| matches!(it.state, State::Running { .. }))
+    }
+
     /// What is to be done from time to time, load included. `managers` are those it knows of.
     pub fn duty(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) {
         if managers.is_empty() {

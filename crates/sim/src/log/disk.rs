@@ -139,6 +139,11 @@ impl Disk {
         now < self.stalled_until.max(self.full_until)
     }
 
+    /// Whether it refused a batch a moment ago, and is tried again later.
+    pub fn is_refusing(&self, now: Moment) -> bool {
+        now < self.retry_at
+    }
+
     /// Syncs do not return until then.
     pub fn stall(&mut self, until: Moment) {
         self.stalled_until = self.stalled_until.max(until);

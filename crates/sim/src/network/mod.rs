@@ -166,6 +166,11 @@ impl Network {
         self.places.iter().rposition(|it| *it == place).expect("every place has had somebody")
     }
 
+    /// The place of a node, which it may have taken over from others.
+    pub fn place_of(&self, node: usize) -> usize {
+        self.places[node]
+    }
+
     /// Whether anything from one node reaches the other now.
     pub fn reaches(&self, now: Moment, from: usize, to: usize) -> bool {
         let (from, to) = (self.places[from], self.places[to]);

@@ -18,6 +18,7 @@ use crate::bug::Bug;
 use crate::faults::{FaultKind, FaultKinds, FaultPlan};
 use crate::invariants::{Judges, Violation};
 use crate::moment::Moment;
+use crate::paths::Paths;
 use crate::recorder::Recorder;
 use crate::world::{Shape, Size, World};
 
@@ -58,6 +59,8 @@ pub struct Outcome {
     pub converged: Option<Duration>,
     /// The first broken promise.
     pub violation: Option<Violation>,
+    /// Rare paths that it took.
+    pub paths: Paths,
     /// The world as it was at the end.
     pub world: World,
 }
@@ -88,6 +91,7 @@ pub fn run(seed: u64, options: Options) -> Outcome {
         shape,
         converged,
         violation: world.judges.violation().cloned(),
+        paths: world.paths.clone(),
         world,
     }
 }

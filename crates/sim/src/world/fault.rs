@@ -5,6 +5,7 @@ use std::time::Duration;
 use hyperscale_swim::Command;
 use hyperscale_types::BootEpoch;
 
+use super::log::ArmedFault;
 use super::{Absence, Absent, Happening, World};
 use crate::faults::Fault;
 use crate::log::Disk;
@@ -75,6 +76,9 @@ impl World {
             }
             Fault::Stall { node, span } => self.on_disk(node, |disk| disk.stall(now.plus(span))),
             Fault::Fill { node, span } => self.on_disk(node, |disk| disk.fill(now.plus(span))),
+            Fault::HitLeader { cluster, when, trouble, until } => {
+                self.hit_leader(ArmedFault { cluster, when, trouble, until });
+            }
             Fault::Rotate => self.rotate(),
             Fault::Heal { absent } => self.heal(&absent),
         }
@@ -82,7 +86,8 @@ impl World {
 
     /// Starts a node again. One that is still on its way starts when it is there.
     fn restart(&mut self, node: usize) {
-        if self.truth.nodes[node].process.boot > BootEpoch(0) {
+        let stays_away = self.truth.absent.contains(&node);
+        if self.truth.nodes[node].process.boot > BootEpoch(0) && !stays_away {
             self.start(node);
         }
     }
@@ -113,6 +118,7 @@ impl World {
         self.registry.is_silent = true;
         (self.truth.calm_from, self.truth.still_from) = (now, now);
         self.truth.absent = absent.nodes.iter().copied().collect();
+        self.note_absence(absent);
         if absent.how == Absence::CutOff {
             self.network.cut_off(&absent.nodes);
         }

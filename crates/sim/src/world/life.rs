@@ -11,6 +11,7 @@ use super::{Fact, Happening, World};
 use crate::clock::Clock;
 use crate::cpu::Cpu;
 use crate::invariants::What;
+use crate::paths::Path;
 use crate::process::{Crash, Life, Process, Version};
 
 /// Peers a node is configured with.
@@ -86,6 +87,9 @@ impl World {
     pub(super) fn start_beside(&mut self, index: usize) {
         let first = self.truth.nodes[index].process.boot;
         let Some(worker) = self.nodes[index].worker.take() else { return };
+        if worker.has_load() {
+            self.paths.take(Path::TwoLives);
+        }
         self.crash(index, Crash::Machine);
         self.nodes[index].outlived = Some((first, worker));
         self.start(index);

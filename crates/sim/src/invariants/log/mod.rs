@@ -24,11 +24,12 @@ use std::time::Duration;
 
 use hyperscale_consensus::register::{JobEnd, JobId, Outcome, Segment};
 use hyperscale_consensus::storage::{Batch, Loaded};
-use hyperscale_consensus::{Backlog, Configuration, Halt, Message, RaftId, ReadId, StateHash};
+use hyperscale_consensus::{Backlog, Halt, Message, RaftId, ReadId, StateHash};
 use hyperscale_types::Token;
 
 use super::Invariant;
 use crate::log::Written;
+use crate::log::elections::Standing;
 use crate::moment::Moment;
 
 pub use jobs_complete::jobs_incomplete;
@@ -71,10 +72,8 @@ pub enum Logged<'a> {
     Committed {
         /// Its place.
         index: u64,
-        /// Whose disk holds it.
-        holders: &'a [RaftId],
-        /// Who votes, before what was applied now and after it.
-        configurations: [&'a Configuration; 2],
+        /// All replicas that have their disks: whether they hold it, and what elections depend on.
+        replicas: &'a [Standing],
     },
     /// A command was applied for the first time.
     Decided(&'a Written),

@@ -3,11 +3,13 @@
 //! Members that are gone for ever, and those whose disk was lost, count as away already: until the operator has replaced them
 //! the group needs a majority of *its* voters among those who are left. No one is taken from a group that is not founded yet
 //! (founding needs all founders), or that has a change of its members on its way, whose outcome decides what a majority is. Later changes keep what is left a majority: the operator removes only who is away, and adds who is there.
-
-use std::collections::BTreeSet;
+//!
+//! A majority is not always enough: raft-rs counts votes by the configuration that the candidate has *applied*. A voter that has
+//! the entry which made another one a voter, and does not know yet that it is committed, still asks the voters before. So
+//! somebody among those who are left must be able to win an election as things are ([`crate::log::elections`]).
 
 use fastrand::Rng;
-use hyperscale_consensus::{Configuration, EntryBody, RaftId};
+use hyperscale_consensus::EntryBody;
 use hyperscale_types::Role;
 
 use super::World;
@@ -45,7 +47,10 @@ impl World {
             let (mut voters, most) = self.dispensable(cluster);
             rng.shuffle(&mut voters);
             voters.truncate(if most > 0 { rng.usize(1..=most) } else { 0 });
-            nodes.extend(voters);
+            let left = self.standings_without(cluster, &voters);
+            if left.iter().any(|candidate| candidate.can_be_elected(&left)) {
+                nodes.extend(voters);
+            }
             let mut workers: Vec<usize> = self.workers_for_good(cluster);
             rng.shuffle(&mut workers);
             workers.truncate(rng.usize(0..=(workers.len() as f64 * WORKERS_AWAY) as usize));
@@ -84,15 +89,9 @@ impl World {
                 voters.push(index);
             }
         }
-        let most = can_miss(configuration, voters.len());
+        let most = voters.len().saturating_sub(configuration.quorum());
         (voters, most)
     }
-}
-
-/// How many of the voters that are there may stay away with the rest still a majority of all.
-fn can_miss(configuration: &Configuration, present: usize) -> usize {
-    let voters: BTreeSet<RaftId> = configuration.voters.iter().copied().collect();
-    present.saturating_sub(voters.len() / 2 + 1)
 }
 
 /// Up to where a log may hold a change of the members, whether it is on disk or on its way there: what a snapshot took in is

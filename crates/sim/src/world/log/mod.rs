@@ -4,16 +4,22 @@
 //! | ---------- | ------------------------------------------------------------------- |
 //! | `lives`    | replicas start, found or join their group, crash and come back      |
 //! | `work`     | does what a replica asks for, in the order it asks                  |
+//! | `leader_faults` | faults that wait for a moment in the life of a leader          |
+//! | `rare`     | recognises rare paths                                               |
+//! | `standing` | what elections of a group depend on                                 |
 //! | `letters`  | letters leave and arrive                                            |
 //! | `minority` | who may stay away while the rest still decides                      |
 //! | `operator` | removes members that are gone or lost their disk, adds those that wait |
 //! | `crowd`    | workers and clients                                                 |
 
 mod crowd;
+mod leader_faults;
 mod letters;
 mod lives;
 mod minority;
 mod operator;
+mod rare;
+mod standing;
 mod work;
 
 use std::collections::BTreeMap;
@@ -30,6 +36,7 @@ use crate::log::Host;
 use crate::log::disk::Frailty;
 use crate::moment::Moment;
 
+pub(super) use leader_faults::ArmedFault;
 pub(super) use letters::connection_of;
 pub use minority::{Absence, Absent};
 pub(super) use operator::ROUND as OPERATOR_ROUND;
@@ -83,6 +90,10 @@ pub(super) struct LogWorld {
     rng: Rng,
     /// The last entry that was applied anywhere, per group.
     frontier: BTreeMap<u8, u64>,
+    /// Faults that wait for their moment in the life of a leader.
+    armed: Vec<ArmedFault>,
+    /// What recognises rare paths.
+    rare: rare::Memory,
 }
 
 impl LogWorld {
@@ -100,7 +111,13 @@ impl World {
         let mut rng = Rng::with_seed(self.setup.seed ^ 0x10c5_0f00_d000_0001);
         self.order(&mut rng, setup.jobs, setup.ordered, false);
         self.kernel.after(OPERATOR_ROUND, Happening::Operator);
-        self.log = Some(LogWorld { setup, rng, frontier: BTreeMap::new() });
+        self.log = Some(LogWorld {
+            setup,
+            rng,
+            frontier: BTreeMap::new(),
+            armed: Vec::new(),
+            rare: rare::Memory::default(),
+        });
     }
 
     /// Clients of each datacenter order so many jobs from now on, those of the gates a third; all of them must complete.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hyperscale_consensus::register::{Body, Command, Outcome};
 use hyperscale_consensus::replica::{CallId, Input, Output, ReplicaMessage, Reply, Request, StartError};
-use hyperscale_consensus::{Applied, BlobId, Configuration, Event, Halt, OpenError, RaftId, ReadId, Role};
+use hyperscale_consensus::{Applied, BlobId, Event, Halt, OpenError, RaftId, ReadId, Role};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::lives::DUTY;
@@ -14,6 +14,7 @@ use crate::invariants::{Logged, What};
 use crate::jobs::{Answer, ManagerAction, ManagerDriver};
 use crate::log::disk::Progress;
 use crate::log::{Disk, Host, Letter, Stage, Written};
+use crate::paths::Path;
 use crate::process::Version;
 
 impl World {
@@ -77,7 +78,11 @@ impl World {
     fn look_after_disk(&mut self, index: usize, boot: BootEpoch) {
         let now = self.kernel.now();
         let (Some(log), Some(host)) = (&mut self.log, &mut self.nodes[index].host) else { return };
-        if let Progress::Again(after) = host.disk.begin(now, &mut log.rng) {
+        let progress = host.disk.begin(now, &mut log.rng);
+        if host.disk.is_refusing(now) {
+            self.paths.take(Path::DiskFull);
+        }
+        if let Progress::Again(after) = progress {
             self.kernel.after(after, Happening::Disk { node: index, boot });
         }
     }
@@ -146,9 +151,9 @@ impl World {
         let Host { disk, timer, blobs, stage, .. } = &mut *host;
         if let Stage::Running(manager) = stage {
             let now = self.nodes[index].clock.read(self.kernel.now());
-            let (mut orders, before) = (Vec::new(), configuration_of(manager));
+            let mut orders = Vec::new();
             work(manager, now, &mut orders);
-            self.follow_through(index, now, manager, (disk, timer, blobs), orders, before);
+            self.follow_through(index, now, manager, (disk, timer, blobs), orders);
         }
         self.nodes[index].host = Some(host);
         let boot = self.truth.nodes[index].process.boot;
@@ -162,7 +167,6 @@ impl World {
         manager: &mut ManagerDriver,
         (disk, timer, blobs): (&mut Disk, &mut Option<Now>, &mut BTreeMap<BlobId, Bytes>),
         mut orders: Vec<ManagerAction>,
-        mut before: Configuration,
     ) {
         self.show_backlog(index, manager);
         loop {
@@ -176,7 +180,8 @@ impl World {
             let written = manager.replica.group().map(|group| group.machine().take()).unwrap_or_default();
             for output in outputs {
                 let entry = entry_of(&output, &written);
-                self.show_output(index, manager, disk, &before, &output, entry);
+                self.show_output(index, manager, disk, &output, entry);
+                self.note_output(index, manager, disk, &output);
                 manager.output(now, &output, entry, &mut orders);
                 match output {
                     Output::Persist(batch) => disk.take(batch),
@@ -198,7 +203,6 @@ impl World {
                     _ => {}
                 }
             }
-            before = configuration_of(manager);
         }
         if let Some(group) = manager.replica.group() {
             let (applied, hash) = group.applied();
@@ -242,7 +246,6 @@ impl World {
         index: usize,
         manager: &ManagerDriver,
         disk: &Disk,
-        before: &Configuration,
         output: &Output<Outcome>,
         entry: Option<&Written>,
     ) {
@@ -253,7 +256,7 @@ impl World {
             Output::Send { message: ReplicaMessage::Raft(message), .. } => {
                 self.show_log(index, Logged::Sends { message, durable: disk.durable() });
             }
-            Output::Applied(it) => self.show_applied(index, manager, disk, before, it, entry),
+            Output::Applied(it) => self.show_applied(index, manager, disk, it, entry),
             Output::Reply { call, reply: Reply::Readable { .. } } => {
                 let applied = manager.group().applied().0;
                 self.show_log(index, Logged::ReadReady { read: ReadId(call.0), applied });
@@ -281,18 +284,15 @@ impl World {
         index: usize,
         manager: &ManagerDriver,
         disk: &Disk,
-        before: &Configuration,
         it: &Applied<Outcome>,
         entry: Option<&Written>,
     ) {
-        let group = manager.group();
         let outcome = it.outcome.as_ref();
         self.show_log(index, Logged::Applied { index: it.index, term: it.term, outcome });
         if self.is_news(index, it.index) {
-            let holders = self.holders(index, group.id(), disk, it.index, it.term);
-            let configurations = [before, group.configuration()];
-            let news = Logged::Committed { index: it.index, holders: &holders, configurations };
-            self.show_log(index, news);
+            let replicas = self.standings(index, manager, disk, (it.index, it.term));
+            self.show_log(index, Logged::Committed { index: it.index, replicas: &replicas });
+            self.note_news(index, manager, disk, it, entry);
             if let Some(entry) = entry {
                 self.show_log(index, Logged::Decided(entry));
             }
@@ -341,21 +341,6 @@ impl World {
         is_news
     }
 
-    /// Whose disks hold an entry or held it when they were lost, whether they run or not. The own one is not in its place
-    /// now.
-    fn holders(&self, index: usize, own: RaftId, disk: &Disk, entry: u64, term: u64) -> Vec<RaftId> {
-        let holds = |disk: &Disk| {
-            let durable = disk.durable();
-            let first = durable.entries.first().map_or(u64::MAX, |first| first.index);
-            let found = entry.checked_sub(first).and_then(|at| durable.entries.get(at as usize));
-            entry <= durable.snapshot.index || found.is_some_and(|found| found.term == term)
-        };
-        let others = self.all_hosts_of(self.truth.nodes[index].cluster).flat_map(|(_, host)| host.disks());
-        let mut holders: Vec<RaftId> = others.filter(|(_, disk)| holds(disk)).map(|(id, _)| id).collect();
-        holders.extend(holds(disk).then_some(own));
-        holders
-    }
-
     pub(super) fn show_log(&mut self, index: usize, what: Logged<'_>) {
         self.show(index, What::Log(what));
     }
@@ -371,9 +356,4 @@ impl World {
 fn entry_of<'a>(output: &Output<Outcome>, written: &'a [Written]) -> Option<&'a Written> {
     let Output::Applied(applied) = output else { return None };
     written.iter().rev().find(|it| it.index == applied.index)
-}
-
-/// The configuration that a manager's replica has applied.
-fn configuration_of(manager: &ManagerDriver) -> Configuration {
-    manager.replica.group().map(|group| group.configuration().clone()).unwrap_or_default()
 }
