@@ -101,6 +101,8 @@ pub struct Bootstrap {
     /// Peers named, this node included.
     peers: usize,
     reports: BTreeMap<NodeId, Report>,
+    #[cfg(feature = "bugs")]
+    bugs: crate::bugs::Bugs,
 }
 
 impl Bootstrap {
@@ -115,7 +117,21 @@ impl Bootstrap {
             return Err(BootstrapError::PeerCount);
         }
         let own = Report { node, directory, members: None, learners: Vec::new() };
-        Ok(Self { own, is_empty: loaded.is_empty(), peers, reports: BTreeMap::new() })
+        Ok(Self {
+            own,
+            is_empty: loaded.is_empty(),
+            peers,
+            reports: BTreeMap::new(),
+            #[cfg(feature = "bugs")]
+            bugs: crate::bugs::Bugs::default(),
+        })
+    }
+
+    /// The same with deliberate bugs.
+    #[cfg(feature = "bugs")]
+    #[must_use]
+    pub fn with_bugs(self, bugs: crate::bugs::Bugs) -> Self {
+        Self { bugs, ..self }
     }
 
     /// A peer answered. A later answer of the same peer replaces the earlier one.
@@ -136,7 +152,7 @@ impl Bootstrap {
             return self.join(founded);
         }
         let missing = self.peers - 1 - self.reports.len();
-        if missing > 0 {
+        if missing > usize::from(bug!(self.bugs, FoundWithoutOne)) {
             return Decision::Ask { missing };
         }
         let all = self.reports.values().chain([&self.own]);
@@ -146,15 +162,21 @@ impl Bootstrap {
     /// Somebody has a log. If it was founded with this very directory, nothing was ever lost here: found the same.
     fn join(&self, founded: &Report) -> Decision {
         let members = founded.members.as_deref().unwrap_or_default();
-        let is_ours =
-            |member: &Member| member.node == self.own.node && member.directory == self.own.directory;
-        let founders: BTreeMap<_, _> = members.iter().map(|member| (member.node, member.directory)).collect();
+        let mut founders: BTreeMap<_, _> =
+            members.iter().map(|member| (member.node, member.directory)).collect();
+        let is_ours = |member: &Member| {
+            let is_same = member.directory == self.own.directory || bug!(self.bugs, FoundAgainWithoutDisk);
+            member.node == self.own.node && is_same
+        };
         // One that was added may look like a founder: members are numbered in the order they come. But it is not among
         // the peers that the others were started with, or it still listens; once it votes it has a log.
         let is_founding = Roster::founding(&founders).members().eq(members.iter())
-            && members.len() == self.peers
-            && founded.learners.is_empty();
+            && (members.len() == self.peers && founded.learners.is_empty()
+                || bug!(self.bugs, FoundWhenAdded));
         if is_founding && members.iter().any(is_ours) {
+            if bug!(self.bugs, FoundAgainWithoutDisk) {
+                founders.insert(self.own.node, self.own.directory);
+            }
             self.found(founders)
         } else {
             Decision::Wait { known_by: founded.node }

@@ -41,6 +41,9 @@ struct Arguments {
     /// With a deliberate bug.
     #[arg(long, value_name = "NAME", value_parser = |text: &str| text.parse::<Bug>().map_err(|error: UnknownBug| error.to_string()))]
     bug: Option<Bug>,
+    /// Without the judges that look inside of cores: messages, disks, queues.
+    #[arg(long)]
+    black_box: bool,
     /// Hunt every deliberate bug anew and write down what catches it.
     #[arg(long)]
     teeth: bool,
@@ -80,7 +83,7 @@ fn main() -> ExitCode {
 
 fn start(arguments: &Arguments) -> Result<()> {
     let size = if arguments.large { Size::Large } else { Size::Small };
-    let options = Options { size, bug: arguments.bug, record: false };
+    let options = Options { size, bug: arguments.bug, black_box: arguments.black_box, record: false };
     if let Some(seed) = arguments.seed {
         return one(seed, options);
     }
@@ -156,7 +159,7 @@ fn hunt(arguments: &Arguments) -> Result<()> {
     let hunted = search::each(arguments.jobs.max(1), &bugs, |bug| {
         let caught = teeth::hunt(*bug);
         match &caught {
-            Some(it) => eprintln!("{bug}: caught by seed {} ({})", it.seed, it.invariant),
+            Some(it) => eprintln!("{}", teeth::line(it)),
             None => eprintln!("{bug}: NOT CAUGHT within {} seeds", teeth::SEEDS_MAX),
         }
         caught

@@ -140,6 +140,9 @@ struct State {
     missing: Vec<BlobId>,
     /// Last entry that was on disk at the start.
     loaded_to: u64,
+    /// The term in which this replica entered a joint configuration.
+    #[cfg(feature = "bugs")]
+    joint_entered: Option<u64>,
     halt: Option<Halt>,
 }
 
@@ -321,6 +324,8 @@ impl State {
             is_ill_reported: false,
             missing: Vec::new(),
             loaded_to,
+            #[cfg(feature = "bugs")]
+            joint_entered: None,
             halt: None,
         }
     }

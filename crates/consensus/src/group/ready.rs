@@ -167,7 +167,9 @@ impl<M: Machine> RaftGroup<M> {
             return Err(Halt::Outdated { index, outdated });
         }
         self.proposals.skip(index, ProposeError::NotLeader { leader: RaftId::new(self.raft.raft.leader_id) });
-        self.adopt(snapshot.configuration.clone());
+        if !bug!(self.config.bugs, SnapshotKeepsConfiguration) {
+            self.adopt(snapshot.configuration.clone());
+        }
         self.state.since_snapshot = (0, 0);
         self.unapplied.clear();
         self.ask_for_missing();

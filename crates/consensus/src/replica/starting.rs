@@ -53,6 +53,8 @@ where
             Ok(bootstrap) => bootstrap,
             Err(error) => return out.push(Output::Failed(error.into())),
         };
+        #[cfg(feature = "bugs")]
+        let bootstrap = bootstrap.with_bugs(self.options.config.bugs.clone());
         let starting = Starting {
             bootstrap,
             reached: BTreeSet::new(),

@@ -208,7 +208,8 @@ impl ManagerDriver {
     ) {
         let renewals = self.leases.forwarded.remove(&batch).unwrap_or_default();
         for (renewal, (worker, answer)) in renewals.iter().zip(answers) {
-            let letter = Letter::Renewed { sent: renewal.sent, answer: *answer, arrived };
+            let letter =
+                Letter::Renewed { grant: renewal.grant, sent: renewal.sent, answer: *answer, arrived };
             out.push(ManagerAction::Send { to: *worker, letter });
         }
     }

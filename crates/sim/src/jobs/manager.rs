@@ -179,7 +179,7 @@ impl ManagerDriver {
                 let lease_ms = LEASE.as_millis() as u64;
                 let capabilities = BTreeSet::new();
                 let body = Body::WorkerGrant { worker: from, boot, cores, lease_ms, capabilities };
-                self.ask(now, Purpose::Grant { worker: from, sent }, Token(0), body);
+                self.ask(now, Purpose::Grant { worker: from, boot, sent }, Token(0), body);
             }
             Letter::Renew { grant, sent } => self.renew(now, from, grant, sent),
             Letter::Renewals { batch, claims } => self.renewals(now, at, from, batch, claims, out),
@@ -343,12 +343,12 @@ impl ManagerDriver {
             (Purpose::Cancel { client_job }, Some((_, outcome))) if outcome != UNKNOWN_JOB => {
                 out.push(ManagerAction::Answer { client_job, answer: Answer::Cancelled });
             }
-            (Purpose::Grant { worker, sent }, Some((index, Outcome::Granted(grant)))) => {
+            (Purpose::Grant { worker, boot, sent }, Some((index, Outcome::Granted(grant)))) => {
                 let lease = (grant.0 == index).then_some(LEASE);
                 self.leases.wants(now, worker, grant);
                 out.push(ManagerAction::Send {
                     to: worker,
-                    letter: Letter::Registered { grant, lease, sent },
+                    letter: Letter::Registered { boot, grant, lease, sent },
                 });
             }
             // A stale token decides nothing: the worker tells the new job leader.

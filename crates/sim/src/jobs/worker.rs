@@ -207,8 +207,10 @@ impl Worker {
     /// A letter from a manager.
     pub fn letter(&mut self, now: Now, from: NodeId, letter: Letter, out: &mut Vec<WorkerAction>) {
         match letter {
-            Letter::Registered { grant, lease, sent } => self.registered(now, from, grant, lease, sent),
-            Letter::Renewed { sent, answer, arrived } => {
+            Letter::Registered { boot, grant, lease, sent } if boot == self.boot => {
+                self.registered(now, from, grant, lease, sent);
+            }
+            Letter::Renewed { grant, sent, answer, arrived } if self.has_grant(grant) => {
                 self.renewed(now, from, (sent, answer, arrived), out);
             }
             Letter::Dispatch(dispatch) => self.dispatch(now, from, dispatch, out),
@@ -218,6 +220,10 @@ impl Worker {
             Letter::Confirmed { segment, attempt } => self.confirmed(&segment, attempt),
             _ => {}
         }
+    }
+
+    fn has_grant(&self, grant: Token) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.token() == grant)
     }
 
     fn registered(&mut self, now: Now, from: NodeId, grant: Token, lease: Option<Duration>, sent: Now) {
@@ -270,7 +276,7 @@ impl Worker {
             return;
         }
         let known = self.tried.get(&it.segment).copied().filter(|known| known.attempt >= it.attempt);
-        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == it.grant);
+        let is_granted = self.has_grant(it.grant);
         if known.is_none() && !is_granted {
             // Of a former process under this id, which may still run it, or of a grant that is on its way here: not this
             // process' to refuse. What it does not take in time ends with its lease.
@@ -311,7 +317,7 @@ impl Worker {
         if !self.obeys(from, segment.job, token, out) {
             return;
         }
-        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == grant);
+        let is_granted = self.has_grant(grant);
         let is_known = self.tried.get(&segment).is_some_and(|tried| tried.attempt >= attempt);
         if !is_granted && !is_known {
             // Another process under this id may run it: only that one, or the end of its lease, stops it.

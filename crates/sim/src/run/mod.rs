@@ -29,6 +29,8 @@ pub struct Options {
     pub size: Size,
     /// With a deliberate bug.
     pub bug: Option<Bug>,
+    /// Without the judges that look inside of cores.
+    pub black_box: bool,
     /// Keep the last events of every node.
     pub record: bool,
 }
@@ -36,7 +38,7 @@ pub struct Options {
 impl Options {
     /// A small seed without a bug.
     pub fn small() -> Self {
-        Self { size: Size::Small, bug: None, record: false }
+        Self { size: Size::Small, bug: None, black_box: false, record: false }
     }
 }
 
@@ -71,11 +73,12 @@ pub fn run(seed: u64, options: Options) -> Outcome {
     let shape = Shape::draw(options.size, &mut rng);
     let safety = setup::safety(options.size);
     let plan = FaultPlan::draw(&mut rng, &shape, safety);
+    let judges = if options.black_box { Judges::black_box() } else { Judges::all() };
     let recorder = if options.record { Recorder::on() } else { Recorder::off() };
-    let mut world = World::new(setup::draw(&mut rng, &shape, &plan, options), Judges::all(), recorder);
+    let mut world = World::new(setup::draw(&mut rng, &shape, &plan, options), judges, recorder);
     // Secrets and versions of the protocol are only looked at where what is said is really written and read.
     if plan.kinds.has(FaultKind::KeyRotation) || plan.kinds.has(FaultKind::Upgrade) {
-        world.seal(seed);
+        world.seal(seed, Bug::wire(options.bug));
     }
     for (at, fault) in plan.schedule {
         world.plan(at, fault);

@@ -25,6 +25,7 @@ use hyperscale_wire::secret::{Secret, SecretChoice, Secrets};
 use super::links::{End, EndKey};
 use super::node::{id_of, index_of};
 use super::{Fact, Happening, World};
+use crate::bug::WireBug;
 use crate::moment::Moment;
 use crate::process::Version;
 
@@ -36,6 +37,7 @@ pub(super) const PROMISE: &str = "wire";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sealing {
     seed: u64,
+    bug: Option<WireBug>,
     stage: Stage,
     /// When that began.
     since: Moment,
@@ -98,8 +100,8 @@ fn versions_of(build: Version) -> Versions {
 
 impl World {
     /// Seals what nodes say from their next start on.
-    pub fn seal(&mut self, seed: u64) {
-        self.sealing = Some(Sealing { seed, stage: Stage::Old, since: self.kernel.now() });
+    pub fn seal(&mut self, seed: u64, bug: Option<WireBug>) {
+        self.sealing = Some(Sealing { seed, bug, stage: Stage::Old, since: self.kernel.now() });
     }
 
     /// The next stage of a change of the secret, for nodes that start from now on. The old one is retired only if
@@ -124,11 +126,14 @@ impl World {
 
     /// The wire of a node that starts now.
     pub(super) fn new_wire(&self, index: usize) -> Option<Box<Wire>> {
-        let Sealing { seed, stage, .. } = self.sealing?;
+        let Sealing { seed, bug, stage, .. } = self.sealing?;
         let old = Secret::development();
         let new = || Secret::parse(NEW_SECRET, "sim").expect("it is a good secret");
         let secrets = match stage {
             Stage::Old => Secrets { current: old, previous: None },
+            Stage::Both if bug == Some(WireBug::OldSecretRefused) => {
+                Secrets { current: new(), previous: None }
+            }
             Stage::Both => Secrets { current: new(), previous: Some(old) },
             Stage::New => Secrets { current: new(), previous: None },
         };
@@ -149,7 +154,11 @@ impl World {
 
     /// What a node reads and writes.
     pub(super) fn versions(&self, index: usize) -> Versions {
-        versions_of(self.truth.nodes[index].process.version)
+        let build = self.truth.nodes[index].process.version;
+        if self.sealing.is_some_and(|sealing| sealing.bug == Some(WireBug::NewestVersionAlways)) {
+            return Versions::new(PROTOCOL_MIN, newest_version(build)).expect("a range of versions");
+        }
+        versions_of(build)
     }
 
     fn carry(&mut self, from: usize, to: usize, bytes: Vec<u8>) {
