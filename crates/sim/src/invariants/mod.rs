@@ -37,7 +37,7 @@ use crate::world::Truth;
 /// What a node did or learned, with what is needed to judge it.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// When.
+    /// True time, which no node knows.
     pub at: Moment,
     /// Which node.
     pub node: usize,
@@ -67,7 +67,7 @@ pub enum What<'a> {
     Ended,
     /// A message arrives; the core has not seen it yet.
     Heard {
-        /// From whom.
+        /// The sender, as the message says.
         from: NodeId,
         /// In which life.
         boot: BootEpoch,
@@ -85,9 +85,9 @@ pub enum What<'a> {
     Listed(&'a [MemberUpdate]),
     /// The core sends a datagram.
     Sent {
-        /// To whom.
+        /// The member that it is sent to.
         to: NodeId,
-        /// What.
+        /// The datagram, before it is encoded.
         datagram: &'a Datagram,
     },
     /// The core tells the layers above.
@@ -136,9 +136,9 @@ pub trait Invariant: std::fmt::Debug {
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// Name of the invariant, as in its file.
     pub invariant: &'static str,
-    /// When.
+    /// True time, which no node knows.
     pub at: Moment,
     /// At which node, if at one.
     pub node: Option<usize>,

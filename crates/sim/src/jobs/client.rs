@@ -62,7 +62,7 @@ pub struct ClientJob {
 /// Which jobs to draw.
 #[derive(Clone, Copy, Debug)]
 pub struct Orders {
-    /// Where.
+    /// The datacenter, or the gates.
     pub cluster: u8,
     /// How many.
     pub count: usize,

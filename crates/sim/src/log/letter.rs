@@ -109,7 +109,7 @@ pub enum Letter {
         segment: Segment,
         /// Which attempt.
         attempt: u32,
-        /// How.
+        /// The outcome that the worker reports.
         status: EndStatus,
     },
     /// The end of an attempt is decided, whatever was decided.
@@ -145,7 +145,7 @@ pub struct Dispatch {
 pub struct ClientLetter {
     /// The client's job it is about.
     pub client_job: usize,
-    /// What.
+    /// The request itself.
     pub wish: Wish,
 }
 

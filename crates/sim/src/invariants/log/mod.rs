@@ -47,14 +47,14 @@ pub enum Logged<'a> {
     },
     /// The replica sends a message, with this on its disk.
     Sends {
-        /// What.
+        /// The raft message, before it is encoded.
         message: &'a Message,
         /// What survives whatever happens.
         durable: &'a Loaded,
     },
     /// The replica hands a batch to its disk, which holds this.
     Persists {
-        /// What.
+        /// Entries, term and vote, snapshot.
         batch: &'a Batch,
         /// What survives whatever happens.
         durable: &'a Loaded,
@@ -88,14 +88,14 @@ pub enum Logged<'a> {
     ReadAsked(ReadId),
     /// A read was answered from the state after this entry.
     ReadReady {
-        /// Which.
+        /// The read, as `ReadAsked` named it.
         read: ReadId,
         /// The entry.
         applied: u64,
     },
     /// The leader makes a learner a voter.
     Promotes {
-        /// Whom.
+        /// The learner.
         id: RaftId,
         /// The entry that does it.
         entry: u64,
@@ -149,7 +149,7 @@ pub enum Logged<'a> {
     Told {
         /// The job.
         job: JobId,
-        /// How.
+        /// The terminal state that the client is told.
         end: JobEnd,
     },
 }

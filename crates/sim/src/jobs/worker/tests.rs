@@ -1,5 +1,6 @@
 use super::*;
 use crate::jobs::plan;
+use crate::log::letter::Dispatch;
 
 const TTL: Duration = Duration::from_secs(15);
 

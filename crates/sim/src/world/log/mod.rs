@@ -6,21 +6,23 @@
 //! | `work`     | does what a replica asks for, in the order it asks                  |
 //! | `leader_faults` | faults that wait for a moment in the life of a leader          |
 //! | `rare`     | recognises rare paths                                               |
+//! | `shown`    | shows the judges what replicas do                                   |
 //! | `standing` | what elections of a group depend on                                 |
 //! | `letters`  | letters leave and arrive                                            |
 //! | `minority` | who may stay away while the rest still decides                      |
 //! | `operator` | removes members that are gone or lost their disk, adds those that wait |
-//! | `crowd`    | workers and clients                                                 |
+//! | `workers_and_clients` | those outside of the group                                                |
 
-mod crowd;
 mod leader_faults;
 mod letters;
 mod lives;
 mod minority;
 mod operator;
 mod rare;
+mod shown;
 mod standing;
 mod work;
+mod workers_and_clients;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

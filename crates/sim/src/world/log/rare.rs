@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use hyperscale_consensus::register::{Body, JobId, Outcome, Refusal};
+use hyperscale_consensus::register::{Body, Job, JobId, Outcome, Refusal};
 use hyperscale_consensus::replica::{Output, ReplicaMessage, Reply, StartError};
 use hyperscale_consensus::{
     Applied, BlobId, ConfigurationStep, EntryBody, Event, Halt, Machine, MessageKind, OpenError,
@@ -84,10 +84,10 @@ impl World {
                 }
                 self.leader_moment(index, LeaderMoment::Elected);
             }
-            Event::LeaderChanged { .. } => {
-                if self.log.as_mut().is_some_and(|log| log.rare.leading.remove(&life)) {
-                    self.paths.take(Path::LeaderSteppedDown);
-                }
+            Event::LeaderChanged { .. }
+                if self.log.as_mut().is_some_and(|log| log.rare.leading.remove(&life)) =>
+            {
+                self.paths.take(Path::LeaderSteppedDown);
             }
             Event::ConfigurationChanged(it) if it.is_joint() && manager.group().is_leader() => {
                 self.leader_moment(index, LeaderMoment::JointChange);
@@ -203,7 +203,7 @@ impl World {
                 Path::AttemptRepeated
             }
             (Body::JobLeader { job, .. }, Outcome::Granted(_)) => {
-                let is_cancelled = register.job(*job).is_some_and(|job| job.is_wholly_cancelled());
+                let is_cancelled = register.job(*job).is_some_and(Job::is_wholly_cancelled);
                 if rare.led.insert((cluster, *job)) || !is_cancelled {
                     return;
                 }

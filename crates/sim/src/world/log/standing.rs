@@ -18,10 +18,8 @@ impl World {
         entry: (u64, u64),
     ) -> Vec<Standing> {
         let others = self.all_hosts_of(self.truth.nodes[index].cluster);
-        let mut standings: Vec<Standing> =
-            others.filter_map(|(_, host)| standing(host.disk.durable().raft_id?, host, entry)).collect();
-        let own = |host: &Configuration| host.clone();
-        let applied = manager.replica.group().map(|group| (group.id(), own(group.configuration())));
+        let mut standings: Vec<Standing> = others.filter_map(|(_, host)| standing(host, entry)).collect();
+        let applied = manager.replica.group().map(|group| (group.id(), group.configuration().clone()));
         standings.extend(applied.map(|(id, applied)| of_disk(id, disk, Some(applied), entry)));
         standings
     }
@@ -31,11 +29,12 @@ impl World {
         let hosts = self
             .all_hosts_of(cluster)
             .filter(|(index, _)| !absent.contains(index) && !self.truth.nodes[*index].process.is_gone());
-        hosts.filter_map(|(_, host)| standing(host.disk.durable().raft_id?, host, (0, 0))).collect()
+        hosts.filter_map(|(_, host)| standing(host, (0, 0))).collect()
     }
 }
 
-fn standing(id: RaftId, host: &Host, entry: (u64, u64)) -> Option<Standing> {
+fn standing(host: &Host, entry: (u64, u64)) -> Option<Standing> {
+    let id = host.disk.durable().raft_id?;
     let applied = host.manager().map(|manager| manager.group().configuration().clone());
     Some(of_disk(id, &host.disk, applied, entry))
 }
