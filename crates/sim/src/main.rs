@@ -47,6 +47,9 @@ struct Arguments {
     /// Hunt every deliberate bug anew and write down what catches it.
     #[arg(long)]
     teeth: bool,
+    /// When hunting: also tell how many of the first seeds catch a bug, and whether one does without the judges that look inside.
+    #[arg(long)]
+    thorough: bool,
     /// Run the recorded seed of every deliberate bug, with it and without: each must be caught, and nothing else.
     #[arg(long)]
     replay: bool,
@@ -157,7 +160,7 @@ fn check_paths(found: &search::Found) -> Result<()> {
 fn hunt(arguments: &Arguments) -> Result<()> {
     let bugs: Vec<Bug> = Bug::all().filter(|bug| arguments.bug.is_none_or(|only| only == *bug)).collect();
     let hunted = search::each(arguments.jobs.max(1), &bugs, |bug| {
-        let caught = teeth::hunt(*bug);
+        let caught = if arguments.thorough { teeth::hunt_thoroughly(*bug) } else { teeth::hunt(*bug) };
         match &caught {
             Some(it) => eprintln!("{}", teeth::line(it)),
             None => eprintln!("{bug}: NOT CAUGHT within {} seeds", teeth::SEEDS_MAX),

@@ -5,8 +5,9 @@
 //! A bug that every seed catches shows little: any test would. The hunt tells how many of the first [`SHARE_OF`] seeds catch
 //! each, and also which seed does with the judges away that look inside of cores.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
 
 use crate::bug::Bug;
 use crate::run::{Options, run};
@@ -14,15 +15,13 @@ use crate::run::{Options, run};
 /// Seeds within which a bug must be caught.
 pub const SEEDS_MAX: u64 = 200;
 /// Seeds of which the share that catches a bug is told.
-pub const SHARE_OF: u64 = 10;
-/// Seeds within which a bug is hunted without the judges that look inside.
-pub const BLACK_BOX_SEEDS: u64 = 20;
+pub const SHARE_OF: u64 = 4;
 /// The recorded catches.
 pub const RECORDED: &str = include_str!("../teeth.txt");
 
 const HEAD: &str = "\
-# Deliberate bugs: the first seed that catches each and the invariant that does; how many of the first 10 seeds catch it (one
-# that all of them catch does not count as a tooth); the first of 20 seeds that catches it with the judges away that look
+# Deliberate bugs: the first seed that catches each and the invariant that does; how many of the first 4 seeds catch it (one
+# that all of them catch does not count as a tooth); the first of these seeds that catches it with the judges away that look
 # inside of cores, and the invariant, or '-'.
 # Written by `cargo xtask sim --teeth`, replayed by `cargo xtask test`.
 ";
@@ -36,29 +35,40 @@ pub struct Catch {
     pub seed: u64,
     /// The invariant that was broken.
     pub invariant: String,
-    /// How many of the first [`SHARE_OF`] seeds catch it.
-    pub share: u64,
+    /// How many of the first [`SHARE_OF`] seeds catch it, where that was counted.
+    pub share: Option<u64>,
     /// Seed and invariant without the judges that look inside.
     pub from_outside: Option<(u64, String)>,
 }
 
 impl Catch {
-    /// Whether it takes more than any seed to catch it.
+    /// Whether it is not known that every seed catches it.
     pub fn is_tooth(&self) -> bool {
-        self.share < SHARE_OF
+        self.share.is_none_or(|share| share < SHARE_OF)
     }
 }
 
 /// Looks for the first seed that catches the bug and holds without it.
 pub fn hunt(bug: Bug) -> Option<Catch> {
     let options = Options { bug: Some(bug), ..Options::small() };
-    let first = |options: Options, seeds: u64| {
-        let caught = (0..seeds).filter_map(|seed| Some((seed, broken(seed, options)?)));
-        caught.into_iter().find(|(seed, _)| breach(*seed).is_none())
-    };
-    let (seed, invariant) = first(options, SEEDS_MAX)?;
-    let share = (0..SHARE_OF).filter(|seed| broken(*seed, options).is_some()).count() as u64;
-    let from_outside = first(Options { black_box: true, ..options }, BLACK_BOX_SEEDS);
+    let mut caught = (0..SEEDS_MAX).filter_map(|seed| Some((seed, broken(seed, options)?)));
+    let (seed, invariant) = caught.find(|(seed, _)| breach(*seed).is_none())?;
+    Some(Catch { bug, seed, invariant, share: None, from_outside: None })
+}
+
+/// The same, and how many of the first seeds catch it, and whether one of these does from outside.
+pub fn hunt_thoroughly(bug: Bug) -> Option<Catch> {
+    let options = Options { bug: Some(bug), ..Options::small() };
+    let caught = |seed: u64, options: Options| Some((seed, broken(seed, options)?));
+    let is_clean = |(seed, _): &(u64, String)| breach(*seed).is_none();
+    let early: Vec<_> = (0..SHARE_OF).filter_map(|seed| caught(seed, options)).collect();
+    let share = Some(early.len() as u64);
+    let later = (SHARE_OF..SEEDS_MAX).filter_map(|seed| caught(seed, options));
+    let mut clean = early.into_iter().chain(later).filter(is_clean);
+    let (seed, invariant) = clean.next()?;
+    let outside = Options { black_box: true, ..options };
+    let others = clean.map(|(seed, _)| seed).take_while(|seed| *seed < SHARE_OF);
+    let from_outside = std::iter::once(seed).chain(others).find_map(|seed| caught(seed, outside));
     Some(Catch { bug, seed, invariant, share, from_outside })
 }
 
@@ -68,7 +78,14 @@ fn broken(seed: u64, options: Options) -> Option<String> {
 
 /// What is said if a seed breaks a promise without any deliberate bug.
 pub fn breach(seed: u64) -> Option<String> {
-    let invariant = broken(seed, Options::small())?;
+    static KNOWN: Mutex<BTreeMap<u64, Option<String>>> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = known().get(&seed).cloned();
+    let invariant = found.unwrap_or_else(|| {
+        let invariant = broken(seed, Options::small());
+        known().insert(seed, invariant.clone());
+        invariant
+    })?;
     Some(format!("seed {seed} breaks {invariant} without a deliberate bug"))
 }
 
@@ -106,7 +123,7 @@ pub fn write(catches: &[Catch]) -> String {
 /// One line of it.
 pub fn line(Catch { bug, seed, invariant, share, from_outside }: &Catch) -> String {
     let outside = from_outside.as_ref().map_or("-".to_owned(), |(seed, name)| format!("{seed} {name}"));
-    let name = bug.to_string();
+    let (name, share) = (bug.to_string(), share.map_or("-".to_owned(), |share| share.to_string()));
     format!("{name:<40} {seed:>4} {invariant:<24} {share:>2}/{SHARE_OF} {outside}")
 }
 
@@ -117,7 +134,10 @@ fn read(line: &str) -> Option<Catch> {
         "-" => None,
         seed => Some((seed.parse().ok()?, words.next()?.to_owned())),
     };
-    let share = share.strip_suffix(&format!("/{SHARE_OF}"))?.parse().ok()?;
+    let share = match share.strip_suffix(&format!("/{SHARE_OF}"))? {
+        "-" => None,
+        share => Some(share.parse().ok()?),
+    };
     let (bug, seed, invariant) = (bug.parse().ok()?, seed.parse().ok()?, invariant.to_owned());
     Some(Catch { bug, seed, invariant, share, from_outside })
 }

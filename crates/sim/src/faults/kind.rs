@@ -32,7 +32,7 @@ pub enum FaultKind {
     FullDisk,
     SecondProcess,
     LeaderFaults,
-    FounderDiskLoss,
+    FounderFaults,
 }
 
 impl FaultKind {
@@ -64,14 +64,14 @@ impl FaultKind {
         FaultKind::FullDisk,
         FaultKind::SecondProcess,
         FaultKind::LeaderFaults,
-        FaultKind::FounderDiskLoss,
+        FaultKind::FounderFaults,
     ];
 }
 
 /// Share of the seeds in which leaders are hit, whatever else happens.
 const LEADER_FAULTS: f64 = 0.5;
-/// Share of the seeds in which founders lose their disks.
-const FOUNDER_DISK_LOSS: f64 = 0.2;
+/// Share of the seeds in which founders lose their disks or die while they found.
+const FOUNDER_FAULTS: f64 = 0.2;
 
 /// A subset of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl FaultKinds {
         let share = 0.1 + 0.6 * rng.f64();
         let probability = |kind: FaultKind| match kind {
             FaultKind::LeaderFaults => LEADER_FAULTS,
-            FaultKind::FounderDiskLoss => FOUNDER_DISK_LOSS,
+            FaultKind::FounderFaults => FOUNDER_FAULTS,
             _ => share,
         };
         Self(FaultKind::ALL.into_iter().filter(|kind| rng.f64() < probability(*kind)).collect())

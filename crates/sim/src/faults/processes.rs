@@ -92,7 +92,7 @@ impl Draw<'_> {
     /// of three voters two must have their disks.
     pub(super) fn replacement(&mut self) {
         // Founders that lose their disks are the ones to be replaced then.
-        if self.kinds.has(FaultKind::FounderDiskLoss) {
+        if self.kinds.has(FaultKind::FounderFaults) {
             return;
         }
         for set in self.voter_sets() {
@@ -107,10 +107,18 @@ impl Draw<'_> {
         }
     }
 
-    /// One founder of each voter set loses its disk while the group is founded, or soon after.
-    pub(super) fn founder_disk_loss(&mut self) {
+    /// One founder of each voter set loses its disk while the group is founded, or soon after; or it dies while the others
+    /// found the group with it, and comes back when they have decided something.
+    pub(super) fn founder_faults(&mut self) {
         for set in self.voter_sets() {
             let node = set[self.rng.usize(..set.len())];
+            if self.rng.bool() {
+                let at = Moment::ZERO.plus(self.seconds(1.0, 2.6));
+                self.add(at, Fault::Crash { node, how: Crash::Process });
+                let back = at.plus(self.seconds(4.0, 10.0));
+                self.add(back, Fault::Restart { node });
+                continue;
+            }
             let early = self.rng.bool();
             let at = if early { self.seconds(0.1, 3.5) } else { self.seconds(3.5, 14.0) };
             let after = self.seconds(0.1, 8.0);
