@@ -17,17 +17,15 @@ pub enum Bug {
     Wire(WireBug),
 }
 
-/// A rule of the wire that a host breaks: versions and secrets are handed to wire and codec by whoever hosts them.
+/// A rule of the wire that a host breaks: whoever hosts wire and codec tells them which versions to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireBug {
     /// Gossip is written in the newest version of the build, whatever others read.
     NewestVersionAlways,
-    /// A node that starts with the new secret does not accept the old one.
-    OldSecretRefused,
 }
 
 impl WireBug {
-    const ALL: [WireBug; 2] = [WireBug::NewestVersionAlways, WireBug::OldSecretRefused];
+    const ALL: [WireBug; 1] = [WireBug::NewestVersionAlways];
 }
 
 /// A name that no bug has.

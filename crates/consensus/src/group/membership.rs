@@ -111,7 +111,7 @@ impl<M: Machine> RaftGroup<M> {
             if bug!(self.config.bugs, PromoteLearnerByTimeout) {
                 return Some(Standing { id: *id, lag: Some(0), is_heard: true });
             }
-            let has_state = progress.matched + 1 >= first || bug!(self.config.bugs, EmptyLearnerIsClose);
+            let has_state = progress.matched + 1 >= first;
             let lag = has_state.then(|| last.saturating_sub(progress.matched));
             Some(Standing { id: *id, lag, is_heard })
         });

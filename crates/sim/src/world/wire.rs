@@ -126,14 +126,11 @@ impl World {
 
     /// The wire of a node that starts now.
     pub(super) fn new_wire(&self, index: usize) -> Option<Box<Wire>> {
-        let Sealing { seed, bug, stage, .. } = self.sealing?;
+        let Sealing { seed, stage, .. } = self.sealing?;
         let old = Secret::development();
         let new = || Secret::parse(NEW_SECRET, "sim").expect("it is a good secret");
         let secrets = match stage {
             Stage::Old => Secrets { current: old, previous: None },
-            Stage::Both if bug == Some(WireBug::OldSecretRefused) => {
-                Secrets { current: new(), previous: None }
-            }
             Stage::Both => Secrets { current: new(), previous: Some(old) },
             Stage::New => Secrets { current: new(), previous: None },
         };
