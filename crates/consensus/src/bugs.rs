@@ -33,7 +33,7 @@ pub enum Bug {
     FoundAgainWithoutDisk,
     /// Bootstrap: a member that was added takes itself for a founder.
     FoundWhenAdded,
-    /// Bootstrap: one peer that was not reached is left out.
+    /// Bootstrap: of five peers or more, one that was not reached is left out.
     FoundWithoutOne,
     /// Replica: blobs that are missing here are not asked for.
     NoBlobRepair,

@@ -134,10 +134,12 @@ pub enum Fault {
         /// When all trouble ends.
         until: Moment,
     },
-    /// A founder dies as soon as it has acknowledged the founding.
+    /// A founder dies at a moment of the founding.
     HitFounder {
         /// Index of the node in the world.
         node: usize,
+        /// At which moment.
+        when: FounderMoment,
         /// When it comes back.
         back: Duration,
     },
@@ -148,6 +150,15 @@ pub enum Fault {
         /// Those who stay away until the next time.
         absent: Absent,
     },
+}
+
+/// At which moment a founder is hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FounderMoment {
+    /// It has acknowledged the founding and tells the others: its process dies.
+    Acknowledged,
+    /// Another one says that it has acknowledged: its machine dies, and comes back without its disk.
+    OtherAcknowledged,
 }
 
 impl Fault {

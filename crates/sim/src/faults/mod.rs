@@ -19,7 +19,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use hyperscale_types::Role;
 
-pub use action::Fault;
+pub use action::{Fault, FounderMoment};
 pub use kind::{FaultKind, FaultKinds};
 pub use leader::{LeaderMoment, LeaderTrouble};
 

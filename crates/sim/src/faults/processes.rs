@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyperscale_types::Role;
 
-use super::{Draw, Fault, FaultKind};
+use super::{Draw, Fault, FaultKind, FounderMoment};
 use crate::moment::Moment;
 use crate::process::Crash;
 
@@ -108,13 +108,16 @@ impl Draw<'_> {
     }
 
     /// One founder of each voter set loses its disk while the group is founded, or soon after; or it dies while the others
-    /// found the group with it, often right after it acknowledged, and comes back when they have decided something.
+    /// found the group with it, often right after it acknowledged or before, and comes back when they have decided something.
     pub(super) fn founder_faults(&mut self) {
         for set in self.voter_sets() {
             let node = set[self.rng.usize(..set.len())];
             if self.rng.bool() {
+                let is_own = self.rng.bool();
+                let when =
+                    if is_own { FounderMoment::Acknowledged } else { FounderMoment::OtherAcknowledged };
                 let back = self.seconds(4.0, 10.0);
-                self.add(Moment::ZERO, Fault::HitFounder { node, back });
+                self.add(Moment::ZERO, Fault::HitFounder { node, when, back });
                 continue;
             }
             if self.rng.bool() {

@@ -10,8 +10,6 @@ use super::manager::{Answer, ManagerAction, ManagerDriver};
 use super::requests::Purpose;
 use crate::log::Letter;
 
-const UNKNOWN_JOB: Outcome = Outcome::Refused(CommandRefusal::UnknownJob);
-
 impl ManagerDriver {
     /// A quorum has a blob: what names it is committed.
     pub(super) fn stored(&mut self, now: Now, purpose: Purpose, blob: BlobId) {
@@ -52,7 +50,7 @@ impl ManagerDriver {
                     self.ask(now, Purpose::Other, Token(0), lead);
                 }
             }
-            (Purpose::Cancel { client_job }, Some((_, outcome))) if outcome != UNKNOWN_JOB => {
+            (Purpose::Cancel { client_job }, Some((_, outcome))) if settles_cancel(&outcome) => {
                 out.push(ManagerAction::Answer { client_job, answer: Answer::Cancelled });
             }
             (Purpose::Grant { worker, boot, sent }, Some((index, Outcome::Granted(grant)))) => {
@@ -63,10 +61,7 @@ impl ManagerDriver {
                     letter: Letter::Registered { boot, grant, lease, sent },
                 });
             }
-            // A stale token decides nothing: the worker tells the new job leader.
-            (Purpose::End { worker, segment, attempt }, Some((_, outcome)))
-                if !matches!(outcome, Outcome::Refused(CommandRefusal::StaleToken { .. })) =>
-            {
+            (Purpose::End { worker, segment, attempt }, Some((_, outcome))) if settles_end(&outcome) => {
                 out.push(ManagerAction::Send { to: worker, letter: Letter::Confirmed { segment, attempt } });
             }
             // What was refused is tried again after a while only.
@@ -74,5 +69,48 @@ impl ManagerDriver {
             (Purpose::Step { job, place }, _) => self.driver.settled(job, place),
             _ => {}
         }
+    }
+}
+
+/// Whether the end of an attempt was decided, so that its worker need not tell it again. Any other refusal decides nothing: a
+/// stale token (the worker tells the new job leader), a command that not every build understands yet.
+fn settles_end(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Refused(refusal) => matches!(
+            refusal,
+            CommandRefusal::Superseded | CommandRefusal::AlreadyEnded | CommandRefusal::UnknownJob
+        ),
+        _ => true,
+    }
+}
+
+/// Whether a cancel is committed, or came too late.
+fn settles_cancel(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Refused(refusal) => *refusal == CommandRefusal::AlreadyEnded,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn end_that_the_group_refused_to_read_is_told_again() {
+        let unreadable = CommandRefusal::Unreadable { reason: "written by a newer build".to_owned() };
+        let stale = CommandRefusal::StaleToken { current: Token(7) };
+        for (refusal, end, cancel) in [
+            (unreadable, false, false),
+            (CommandRefusal::NotInForce { needed: 2 }, false, false),
+            (stale, false, false),
+            (CommandRefusal::Superseded, true, false),
+            (CommandRefusal::AlreadyEnded, true, true),
+            (CommandRefusal::UnknownJob, true, false),
+        ] {
+            let outcome = Outcome::Refused(refusal);
+            assert_eq!((settles_end(&outcome), settles_cancel(&outcome)), (end, cancel), "{outcome:?}");
+        }
+        assert!(settles_end(&Outcome::Done) && settles_end(&Outcome::Repeated));
     }
 }

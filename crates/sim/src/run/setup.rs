@@ -21,6 +21,8 @@ const LOG_TICK: Duration = Duration::from_millis(50);
 const ORDERS_FROM: Duration = Duration::from_secs(5);
 /// Jobs that clients of each datacenter of a large world order in the safety phase; with those of the gates 200 in all.
 const LARGE_JOBS: usize = 60;
+/// How long the dead are remembered where that is short: longer than any suspicion, shorter than pauses and cuts may be.
+const DEAD_TTL_S: Range<u64> = 40..160;
 /// Updates about members and workers that may wait where few may: less than there are of them when many start or die at once.
 const UPDATES_FEW: (Range<usize>, Range<usize>) = (4..12, 2..8);
 
@@ -35,8 +37,9 @@ pub(super) fn safety(size: Size) -> Duration {
 /// The world of a seed.
 pub(super) fn draw(rng: &mut Rng, shape: &Shape, plan: &FaultPlan, options: Options) -> Setup {
     let members = (shape.nodes().len() * 2).max(64);
-    // Sometimes the dead are forgotten soon, so that they come back to those who forgot them.
-    let dead_ttl = Duration::from_secs(if rng.bool() { 3600 } else { rng.u64(80..160) });
+    // Sometimes the dead are forgotten soon, so that they come back to those who forgot them, and those who did not hear of a
+    // death, as they were stopped or cut off, speak of the dead to those who forgot them.
+    let dead_ttl = Duration::from_secs(if rng.bool() { 3600 } else { rng.u64(DEAD_TTL_S) });
     // Sometimes who cannot be reached is given up soon, so that cuts outlast it.
     let warn_after = Duration::from_secs(if rng.bool() { 60 } else { rng.u64(5..20) });
     let lan = Config::lan();

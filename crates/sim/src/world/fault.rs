@@ -79,7 +79,7 @@ impl World {
             Fault::HitLeader { cluster, when, trouble, until } => {
                 self.hit_leader(ArmedFault { cluster, when, trouble, until });
             }
-            Fault::HitFounder { node, back } => self.hit_founder(node, back),
+            Fault::HitFounder { node, when, back } => self.hit_founder(node, when, back),
             Fault::Rotate => self.rotate(),
             Fault::Heal { absent } => self.heal(&absent),
         }

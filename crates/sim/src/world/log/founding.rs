@@ -12,13 +12,14 @@ use hyperscale_consensus::replica::ReplicaMessage;
 use hyperscale_consensus::storage::{Batch, Loaded};
 
 use super::World;
-use crate::faults::Fault;
+use crate::faults::{Fault, FounderMoment};
 use crate::log::Host;
 use crate::paths::Path;
 use crate::process::Crash;
 
-/// A founder is hit within this time after it has told the others that it acknowledges.
-const HIT_WITHIN: Duration = Duration::from_millis(3);
+/// A founder is hit within this time after it told the others that it acknowledges, or was told so: about as long as a
+/// sync takes.
+const HIT_WITHIN: Duration = Duration::from_millis(2);
 /// Index of the state that a group begins with.
 const FOUNDING: u64 = 1;
 
@@ -29,8 +30,8 @@ pub(super) struct Foundings {
     waiting: BTreeMap<usize, WaitReason>,
     /// Groups in which a disk was lost or a member replaced.
     disturbed: BTreeSet<u8>,
-    /// Founders that die as soon as they have acknowledged, and for how long.
-    armed: BTreeMap<usize, Duration>,
+    /// Founders that die at a moment of the founding, and for how long.
+    armed: BTreeMap<usize, (FounderMoment, Duration)>,
 }
 
 impl World {
@@ -74,22 +75,27 @@ impl World {
         }
     }
 
-    /// This founder dies as soon as it has acknowledged.
-    pub(in crate::world) fn hit_founder(&mut self, index: usize, back: Duration) {
+    /// This founder dies when the moment comes.
+    pub(in crate::world) fn hit_founder(&mut self, index: usize, when: FounderMoment, back: Duration) {
         if let Some(log) = &mut self.log {
-            log.foundings.armed.insert(index, back);
+            log.foundings.armed.insert(index, (when, back));
         }
     }
 
-    /// A replica sends something while it starts.
-    pub(super) fn founder_moment(&mut self, index: usize, message: &ReplicaMessage) {
+    /// A founder sends a report, or hears one.
+    pub(super) fn founder_moment(&mut self, index: usize, when: FounderMoment, message: &ReplicaMessage) {
         let ReplicaMessage::BootstrapReport(report) = message else { return };
         let Some(log) = &mut self.log else { return };
         if report.state.members().is_empty() {
             return;
         }
-        let Some(back) = log.foundings.armed.remove(&index) else { return };
+        let armed = log.foundings.armed.get(&index).copied();
+        let Some((_, back)) = armed.filter(|(armed, _)| *armed == when) else { return };
+        log.foundings.armed.remove(&index);
         let at = self.kernel.now().plus(HIT_WITHIN.mul_f64(log.rng.f64()));
+        if when == FounderMoment::OtherAcknowledged {
+            return self.plan(at, Fault::LoseDisk { node: index, after: back });
+        }
         self.plan(at, Fault::Crash { node: index, how: Crash::Process });
         self.plan(at.plus(back), Fault::Restart { node: index });
     }

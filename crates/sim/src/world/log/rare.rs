@@ -12,7 +12,7 @@ use hyperscale_consensus::{
 use hyperscale_types::{BootEpoch, NodeId, Token};
 
 use super::World;
-use crate::faults::LeaderMoment;
+use crate::faults::{FounderMoment, LeaderMoment};
 use crate::jobs::ManagerDriver;
 use crate::log::journal::NEWER;
 use crate::log::{Disk, Written};
@@ -58,7 +58,7 @@ impl World {
                 self.leader_moment(index, LeaderMoment::Snapshot);
             }
             Output::Send { message: message @ ReplicaMessage::BootstrapReport(_), .. } => {
-                self.founder_moment(index, message);
+                self.founder_moment(index, FounderMoment::Acknowledged, message);
             }
             Output::Send { to, message: ReplicaMessage::BlobGet { blob }, .. } => {
                 if let Some(log) = &mut self.log {
@@ -123,6 +123,7 @@ impl World {
 
     /// A message reaches a replica.
     pub(super) fn note_message(&mut self, index: usize, from: NodeId, message: &ReplicaMessage) {
+        self.founder_moment(index, FounderMoment::OtherAcknowledged, message);
         let (ReplicaMessage::BlobData { blob, .. }, Some(log)) = (message, &mut self.log) else { return };
         let Some(first) = log.rare.asked.remove(&(index, *blob)) else { return };
         self.paths.take(Path::BlobFetched);
