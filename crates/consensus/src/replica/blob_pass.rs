@@ -64,6 +64,9 @@ where
             .filter(|node| *node != self.me())
             .collect();
         let wanted = self.sealed.wanted.clone();
+        if bug!(self.group().config().bugs, NoBlobRepair) {
+            return;
+        }
         for blob in wanted.iter().chain(named.difference(&wanted)) {
             let is_here = self.blobs.held.contains_key(blob) || self.blobs.writing.contains_key(blob);
             if is_here || peers.is_empty() {
@@ -96,9 +99,11 @@ where
         let is_current = group.leader().is_some()
             && group.applied().0 >= group.committed()
             && group.machine().missing().is_empty();
+        let collects_named = bug!(group.config().bugs, CollectNamedBlobs);
         let Blobs { held, uploads, grace, .. } = &mut self.blobs;
         held.retain(|blob, unnamed| {
-            if named.contains(blob) || uploads.contains_key(blob) {
+            let is_named = named.contains(blob) && !(collects_named && blob.hash[0] < 16);
+            if is_named || uploads.contains_key(blob) {
                 *unnamed = None;
                 return true;
             }
