@@ -9,7 +9,7 @@ pub const BODY_MAX: ByteSize = ByteSize(10 << 20);
 /// Bytes of a response head; longer is a protocol error.
 pub const RESPONSE_HEAD_MAX: usize = 64 << 10;
 /// Header fields of a response; more is a protocol error.
-pub const RESPONSE_HEADERS_MAX: usize = 128;
+pub const RESPONSE_HEADERS_MAX: usize = 256;
 /// Time of one call unless the plan says otherwise.
 pub const CALL_TIMEOUT: Span = Span::from_secs(30);
 /// Time in which running iterations may finish after the end of a workflow.

@@ -32,6 +32,8 @@ pub(crate) struct Flight<'a> {
     pub(crate) reader: Reader,
     pub(crate) collector: Collector<'a>,
     pub(crate) meter: Meter<'a>,
+    /// An earlier hop was answered.
+    pub(crate) answered: bool,
 }
 
 /// Performs one call. Dropping the future cancels it: the connection in use is closed, `progress` tells how far it got.
@@ -52,6 +54,7 @@ pub(crate) async fn call<S: Scope>(
         reader: Reader::new(prepared.is_head, prepared.limits.max_body),
         collector: Collector::new(prepared, started),
         meter: Meter { progress, deadline, phases: Phases::default(), since: started },
+        answered: false,
     };
     let result = match fill(client, session, prepared, scope, started) {
         Err(error) => Err(error),
@@ -90,14 +93,19 @@ pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -
         }
         Connection::H2(shared) => {
             let Some(request) = h2_request(flight.prepared, dispatch)? else {
-                flight.session.put(dispatch.route.id, flight.prepared.reuse, connection);
+                flight.session.put(
+                    dispatch.route.id,
+                    flight.prepared.reuse,
+                    connection,
+                    flight.client.routes.len(),
+                );
                 return Ok(Sent::WantsParts);
             };
             Box::pin(multiplex::exchange(shared, request, flight)).await?;
         }
     }
     if flight.reader.keep_alive() && dispatch.route.shared.is_none() {
-        flight.session.put(dispatch.route.id, flight.prepared.reuse, connection);
+        flight.session.put(dispatch.route.id, flight.prepared.reuse, connection, flight.client.routes.len());
     }
     Ok(Sent::Answered)
 }
@@ -208,7 +216,7 @@ fn conclude(mut flight: Flight<'_>, started: Now, result: Result<(), CallError>)
     let error = error.or_else(|| unexpected(prepared, status));
     flight.session.put_deadline(flight.meter.deadline);
     let (response, stream) = flight.collector.finish(ended, complete);
-    let answered = status.is_some();
+    let answered = flight.answered || status.is_some();
     Outcome { started, ended, answered, status, error, phases: flight.meter.phases, response, stream }
 }
 

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use hyperscale_plan::template::{FillError, Scope};
 use hyperscale_types::{ErrorKind, Now};
 
+use crate::http::auth::basic::basic;
 use crate::http::client::{HttpClient, Scratch};
 use crate::http::h1::exchange::Request;
 use crate::http::h1::wire::{self, Given};
@@ -59,9 +60,10 @@ fn fill_parts<'a>(
     let Scratch { request, body, url, extra } = scratch;
     let (url, route) = resolve(client, prepared, scope, url)?;
     let call = extra::Call { session, prepared, route: &route, now_s: client.shared.unix_s(started) };
+    let credentials = url.as_ref().and_then(|url| credentials(prepared, url));
+    let has_extra = has_extra || credentials.is_some();
     if !prepared.is_pure || route.speaks_h2() {
-        let message =
-            prepared.template.fill(scope, url.as_ref(), &route).map_err(|error| unfilled(&error))?;
+        let message = message(prepared, scope, url.as_ref(), &route)?;
         let extra = if has_extra { extra_of(&call, &message, scope)? } else { Extra::default() };
         let message = Some(Box::new((message, extra)));
         return Ok(Dispatch { route, request: Request::Scratch, message });
@@ -73,7 +75,9 @@ fn fill_parts<'a>(
         let origin = if target.starts_with('/') { &*route.text } else { "" };
         let address = format!("{origin}{target}");
         let url = Url::parse(&address).map_err(|error| bad_url(&error.to_string()))?;
-        call.extra(&url, target, scope)?.write(prepared.wire.cookie_begun(), extra);
+        let found = call.extra(&url, target, scope)?;
+        let found = Extra { authorization: found.authorization.or(credentials), ..found };
+        found.write(prepared.wire.cookie_begun(), extra);
         wire::insert_extra(request, layout.extra_at, extra);
     }
     Ok(Dispatch { route, request: Request::Scratch, message: None })
@@ -106,7 +110,27 @@ pub(crate) fn fill_message(
 ) -> Result<Message, CallError> {
     let mut text = Vec::new();
     let (url, route) = resolve(client, prepared, scope, &mut text)?;
-    prepared.template.fill(scope, url.as_ref(), &route).map_err(|error| unfilled(&error))
+    message(prepared, scope, url.as_ref(), &route)
+}
+
+/// A request in parts, with the credentials of its URL.
+fn message(
+    prepared: &Prepared,
+    scope: &impl Scope,
+    url: Option<&Url<'_>>,
+    route: &Route,
+) -> Result<Message, CallError> {
+    let mut message = prepared.template.fill(scope, url, route).map_err(|error| unfilled(&error))?;
+    if let Some(value) = url.and_then(|url| credentials(prepared, url)) {
+        message.authorize(&value);
+    }
+    Ok(message)
+}
+
+/// What the credentials of a URL say, if nothing else says who calls.
+fn credentials(prepared: &Prepared, url: &Url<'_>) -> Option<String> {
+    let (user, password) = url.credentials().filter(|_| prepared.takes_credentials)?;
+    Some(basic(&user, &password))
 }
 
 /// What only this request has, of one in parts.

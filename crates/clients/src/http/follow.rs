@@ -37,24 +37,24 @@ pub(crate) async fn follow<S: Scope>(
             }
             redirects += 1;
             message = message.redirected(flight.reader.status().unwrap_or_default(), location)?;
-        } else if !answered && answer_challenge(flight, &dispatch.route, &mut message, &found, scope)? {
+        } else if !answered && takes_challenge(flight, &dispatch.route, &message, &found, scope)? {
             answered = true;
         } else {
             return decode_body(flight, &found);
         }
         flight.client.shared.lease.check_now()?;
-        dispatch = next(flight, &dispatch, &message)?;
+        dispatch = next(flight, &dispatch, &message, scope)?;
         call::send(flight, &mut dispatch).await?;
     }
     Ok(())
 }
 
-/// Puts the answer to a challenge into the request, if there is a challenge that can be answered. Only the origin that
-/// the plan names gets to know what the credentials give.
-fn answer_challenge(
+/// Whether there is a challenge that the next request can answer. Only the origin that the plan names gets to know what the
+/// credentials give.
+fn takes_challenge(
     flight: &Flight<'_>,
     route: &Route,
-    message: &mut Message,
+    message: &Message,
     found: &Found,
     scope: &impl Scope,
 ) -> Result<bool, CallError> {
@@ -66,23 +66,8 @@ fn answer_challenge(
     let Ok(challenge) = Challenge::select(fields) else {
         return Ok(false);
     };
-    let credentials = Credentials::fill(credentials, scope)?;
-    let user = credentials.at(route);
-    if !session.challenge(
-        &user,
-        challenge,
-        &format!("{:016x}{:016x}", client.shared.random(), client.shared.random()),
-    ) {
-        return Ok(false);
-    }
-    let mut target = Vec::new();
-    write::write_target(&message.url()?, route, &mut target);
-    let target = String::from_utf8_lossy(&target);
-    let Some(value) = session.authorize(&user, message.method(), &target) else {
-        return Ok(false);
-    };
-    message.set("authorization", value.as_bytes());
-    Ok(true)
+    let client_nonce = format!("{:016x}{:016x}", client.shared.random(), client.shared.random());
+    Ok(session.challenge(&Credentials::fill(credentials, scope)?.at(route), challenge, &client_nonce))
 }
 
 /// Undoes the content codings of a body that is needed. A coding that was not asked for and that we do not know leaves
@@ -133,6 +118,7 @@ fn next<'a>(
     flight: &mut Flight<'_>,
     before: &Dispatch<'_>,
     message: &Message,
+    scope: &impl Scope,
 ) -> Result<Dispatch<'a>, CallError> {
     let client = flight.client;
     let route = client.routes.route(&before.route.link, &message.url()?, || client.shared.random());
@@ -141,6 +127,15 @@ fn next<'a>(
         let now_s = client.shared.unix_s(flight.meter.since);
         flight.session.cookies.borrow().write_header(&message.url()?, now_s, &mut extra.cookies);
     }
+    // What answers a challenge holds for one method and target: each hop has its own.
+    if let Some(credentials) = flight.prepared.digest.as_deref().filter(|_| message.is_at_first_origin()) {
+        let mut target = Vec::new();
+        write::write_target(&message.url()?, &route, &mut target);
+        let (credentials, target) =
+            (Credentials::fill(credentials, scope)?, String::from_utf8_lossy(&target));
+        extra.authorization = flight.session.authorize(&credentials.at(&route), message.method(), &target);
+    }
+    flight.answered = true;
     flight.reader = Reader::new(message.is_head(), flight.prepared.limits.max_body);
     flight.collector.reset();
     let message = Some(Box::new((message.clone(), extra)));

@@ -2,10 +2,11 @@
 
 use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::model::HttpRequest;
-use hyperscale_plan::model::http::{Auth, Body};
+use hyperscale_plan::model::http::{Auth, Body, HttpVersion};
 use hyperscale_plan::template::JsonTemplate;
+use hyperscale_types::ErrorKind;
 
-use super::support::{Client, Names, Values, get, ok, template};
+use super::support::{Client, Names, Server, Values, answer, get, moved, ok, template};
 
 /// The bytes of one request.
 async fn written(request: &HttpRequest) -> String {
@@ -135,4 +136,52 @@ async fn cookies_of_the_plan_stand_in_one_field() {
     assert_eq!(text.matches("cookie:").count(), 1);
     request.cookies.clear();
     assert!(written(&request).await.ends_with("\r\ncookie: c=42; d=2\r\n\r\n"));
+}
+
+#[tokio::test]
+async fn credentials_of_a_url_that_is_filled_per_call_are_sent() {
+    for version in [HttpVersion::Auto, HttpVersion::Http1] {
+        let server = Server::one([answer(&moved("/next")), answer(&ok("there"))].concat()).await;
+        let mut client = Client::new();
+        client.scope.origin = format!("http://me:p%20w@{}", server.address);
+        let mut request = get("{{ origin }}/first");
+        request.transport.version = version;
+        let outcome = client.once(&request).await;
+        assert_eq!((outcome.status, outcome.error), (Some(200), None));
+        for request in &server.requests().await[0] {
+            assert!(request.contains("\r\nauthorization: Basic bWU6cCB3\r\n"), "{request}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_first_hop_was_answered_reached_something() {
+    let gone = Server::one([]).await;
+    let away = gone.url("/");
+    drop(gone.requests().await);
+    let server = Server::one(answer(&moved(&away))).await;
+    let outcome = Client::new().once(&get(&server.url("/"))).await;
+    assert!(outcome.answered && outcome.status.is_none() && outcome.error.is_some(), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn folded_fields_are_read_as_one_line() {
+    let text = "HTTP/1.1 200 OK\r\nx-long: one\r\n  two\r\n\tthree\r\ncontent-length: 2\r\n\r\nok";
+    let server = Server::one(answer(text)).await;
+    let outcome = Client::new().once(&get(&server.url("/"))).await;
+    assert_eq!(outcome.error, None);
+    let response = outcome.response.expect("it was kept");
+    assert_eq!(response.header("x-long"), Some(&b"one two three"[..]));
+    assert_eq!(response.body, b"ok");
+}
+
+#[tokio::test]
+async fn heads_have_at_most_256_fields() {
+    for (count, error) in [(255, None), (256, Some(ErrorKind::Protocol))] {
+        let fields: String = (0..count).map(|number| format!("x-{number}: 1\r\n")).collect();
+        let text = format!("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n{fields}\r\n");
+        let server = Server::one(answer(&text)).await;
+        let outcome = Client::new().once(&get(&server.url("/"))).await;
+        assert_eq!(outcome.error.map(|error| error.kind), error, "{count}");
+    }
 }

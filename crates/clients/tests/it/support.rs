@@ -201,6 +201,11 @@ pub(crate) fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
+/// A redirect.
+pub(crate) fn moved(location: &str) -> String {
+    format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n")
+}
+
 /// A server that follows a script: one list of acts per connection, in the order connections come. It ends after the
 /// last connection and gives back the requests it saw, per connection.
 pub(crate) struct Server {

@@ -35,7 +35,7 @@ pub(super) async fn run(
         }
         let time_left = left();
         if time_left.is_zero() {
-            return too_long(core, place, limit);
+            return not_begun(core, place, more + 1);
         }
         let end = within(core, time_left, once(core, vu, place, intended)).await;
         let end = end.unwrap_or_else(|| cut_off(core, place, limit));
@@ -45,7 +45,7 @@ pub(super) async fn run(
         match time::timeout(left(), rest(core, vu, place, end, true, intended)).await {
             Ok(StepEnd::Ok) => {}
             Ok(end) => return end,
-            Err(_) => return too_long(core, place, limit),
+            Err(_) => return not_begun(core, place, more),
         }
     }
     StepEnd::Ok
@@ -69,6 +69,12 @@ fn cut_off(core: &Core, place: Place<'_>, limit: Span) -> StepEnd {
         return too_long(core, place, limit);
     }
     core.window.borrow_mut().error_message(place.number, ErrorKind::Timeout, &message(limit));
+    StepEnd::Failed
+}
+
+/// The time was over between two times: those that are left do not run. None of them began, so none is counted as a call.
+fn not_begun(core: &Core, place: Place<'_>, left: u32) -> StepEnd {
+    core.window.borrow_mut().skipped(place.number, u64::from(left));
     StepEnd::Failed
 }
 

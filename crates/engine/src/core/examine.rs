@@ -217,7 +217,8 @@ pub(crate) fn with_tags(core: &Core, vu: &Vu, place: Place<'_>, record: impl FnO
     record(&String::from_utf8_lossy(&tags));
 }
 
-/// Writes `k=v,k2=v2`, sorted by key as the plan's reader left them; what cannot be filled is an empty value.
+/// Writes `k=v,k2=v2`, sorted by key as the plan's reader left them; what cannot be filled is an empty value. A comma, an
+/// equals sign and a backslash of a value have a backslash before them.
 fn write_tags(place: &Place<'_>, scope: &VuScope<'_>, out: &mut Vec<u8>) {
     for (at, (name, value)) in place.step.tags.iter().enumerate() {
         if at > 0 {
@@ -225,6 +226,31 @@ fn write_tags(place: &Place<'_>, scope: &VuScope<'_>, out: &mut Vec<u8>) {
         }
         out.extend_from_slice(name.as_str().as_bytes());
         out.push(b'=');
+        let begin = out.len();
         drop(value.fill(scope, Escape::None, out));
+        escape_tag(out, begin);
+    }
+}
+
+/// Puts backslashes before what would be read as the end of a value.
+fn escape_tag(out: &mut Vec<u8>, begin: usize) {
+    let mut at = begin;
+    while let Some(next) = out[at..].iter().position(|byte| matches!(byte, b',' | b'=' | b'\\')) {
+        out.insert(at + next, b'\\');
+        at += next + 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape_tag;
+
+    #[test]
+    fn values_of_tags_cannot_look_like_further_tags() {
+        let mut tags = b"a=1,b=".to_vec();
+        let begin = tags.len();
+        tags.extend_from_slice(br"x,c=2\,");
+        escape_tag(&mut tags, begin);
+        assert_eq!(String::from_utf8_lossy(&tags), r"a=1,b=x\,c\=2\\\,");
     }
 }

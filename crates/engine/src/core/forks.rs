@@ -51,6 +51,11 @@ pub(super) async fn run(core: &Core, vu: &Vu, part: Part, intended: Option<Now>)
             }
         }
         if running.is_empty() {
+            if let GraphEnd::Stop(_) = result {
+                let waiting = |at: &usize| states[*at] == State::Waiting;
+                let never: Vec<usize> = (0..states.len()).filter(waiting).collect();
+                skip(core, part, &never);
+            }
             return result;
         }
         let (at, (end, begins)) = next_end(&mut running).await;

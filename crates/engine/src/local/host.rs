@@ -14,7 +14,9 @@ use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::{ChangedBy, RunResult};
 use hyperscale_types::Command;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time;
 
 use super::cpus::Cpus;
 use crate::control::Order;
@@ -24,6 +26,10 @@ use crate::segment::{CoreMessage, Identity, Segment, SegmentEvent, SegmentSpec, 
 
 /// The only worker of a local run.
 const WORKER: &str = "local";
+/// Events that wait for faces which are too slow.
+const EVENTS_WAITING_MAX: usize = 10_000;
+/// At the end of a run a face has this long to take each event that waits.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A local run.
 pub(crate) struct Host {
@@ -44,19 +50,45 @@ pub(crate) struct Host {
 /// The way to whoever watches.
 struct Faces {
     events: mpsc::Sender<Event>,
-    /// Snapshots that were left out since the last one that was taken.
+    /// Events that found the way full. No snapshots: the next one says more.
+    waiting: VecDeque<Event>,
+    /// What was left out since the last snapshot that was taken.
     missed: u64,
 }
 
 impl Faces {
-    /// A face that is too slow or gone misses it; the result says everything.
+    fn new(events: mpsc::Sender<Event>) -> Self {
+        Faces { events, waiting: VecDeque::new(), missed: 0 }
+    }
+
+    /// Who is too slow misses snapshots, and nothing else before [`EVENTS_WAITING_MAX`] events wait.
     fn show(&mut self, mut event: Event) {
+        while let Some(first) = self.waiting.pop_front() {
+            if let Err(TrySendError::Full(first)) = self.events.try_send(first) {
+                self.waiting.push_front(first);
+                break;
+            }
+        }
         if let Event::Snapshot(snapshot) = &mut event {
             snapshot.missed = self.missed;
-            let sent = self.events.try_send(event).is_ok();
+            let sent = self.waiting.is_empty() && self.events.try_send(event).is_ok();
             self.missed = if sent { 0 } else { self.missed + 1 };
-        } else {
-            drop(self.events.try_send(event));
+        } else if self.waiting.len() == EVENTS_WAITING_MAX {
+            self.missed += 1;
+        } else if !self.waiting.is_empty() {
+            self.waiting.push_back(event);
+        } else if let Err(TrySendError::Full(event)) = self.events.try_send(event) {
+            self.waiting.push_back(event);
+        }
+    }
+
+    /// Shows the last event, after all that wait; gives up when nobody takes them.
+    async fn show_last(mut self, last: Event) {
+        self.waiting.push_back(last);
+        for event in self.waiting {
+            if time::timeout(FAREWELL, self.events.send(event)).await.is_err() {
+                return;
+            }
         }
     }
 }
@@ -78,7 +110,7 @@ impl Host {
             segments: BTreeMap::new(),
             messages,
             cpus: Cpus::new(cores, &machine::cpus()),
-            faces: Faces { events, missed: 0 },
+            faces: Faces::new(events),
             waiting: BTreeMap::new(),
             next_request: 0,
             result: None,
@@ -285,9 +317,45 @@ impl Host {
     }
 
     /// The result of a run that is over. Attempts that did not obey in time are left behind.
-    pub(crate) fn finish(mut self) -> RunResult {
+    pub(crate) async fn finish(mut self) -> RunResult {
         let result = self.result.take().expect("a run is finished when it is over");
-        self.faces.show(Event::Finished(Box::new(result.clone())));
+        self.faces.show_last(Event::Finished(Box::new(result.clone()))).await;
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(number: usize) -> Event {
+        Event::Changed { what: number.to_string(), change: None }
+    }
+
+    #[tokio::test]
+    async fn events_wait_for_a_slow_face_in_their_order() {
+        let (sender, mut events) = mpsc::channel(2);
+        let mut faces = Faces::new(sender);
+        (0..10).for_each(|number| faces.show(changed(number)));
+        let reading = tokio::spawn(async move {
+            let mut seen = Vec::new();
+            while let Some(event) = events.recv().await {
+                let Event::Changed { what, .. } = event else { panic!("only changes") };
+                seen.push(what);
+            }
+            seen
+        });
+        faces.show_last(changed(10)).await;
+        let wanted: Vec<String> = (0..=10).map(|number| number.to_string()).collect();
+        assert_eq!(reading.await.unwrap(), wanted);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_face_that_is_stuck_does_not_hold_up_the_end() {
+        let (sender, _events) = mpsc::channel(1);
+        let mut faces = Faces::new(sender);
+        (0..EVENTS_WAITING_MAX + 5).for_each(|number| faces.show(changed(number)));
+        assert_eq!((faces.waiting.len(), faces.missed), (EVENTS_WAITING_MAX, 4));
+        faces.show_last(changed(0)).await;
     }
 }

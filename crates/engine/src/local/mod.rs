@@ -55,7 +55,7 @@ pub(crate) async fn run(
             () = sleep_until(timer) => host.input(Input::Timer),
         }
     }
-    host.finish()
+    host.finish().await
 }
 
 async fn sleep_until(at: Option<std::time::Instant>) {

@@ -1,6 +1,7 @@
 //! What is counted for which course of events.
 
 use crate::support::{answer, run, step};
+use hyperscale_stats::result::{Status, WorkflowFacts, workflow_result};
 use hyperscale_stats::saturation::Measure;
 use hyperscale_types::ErrorKind;
 
@@ -251,4 +252,49 @@ fn vu_setup_and_teardown_are_measured_apart() {
     );
     assert_eq!(totals.load().count, 10);
     assert_eq!((step(&totals, "login").ok, step(&totals, "logout").ok), (2, 2));
+}
+
+#[test]
+fn a_repeated_step_whose_time_is_over_between_calls_counts_what_began() {
+    let totals = run(
+        "vus: 1\niterations: 2\nsteps:\n  a: { http: http://x/a, repeat: 5, think: 40ms, timeout: 100ms }\n  b: { http: http://x/b }",
+        OK,
+    );
+    let a = step(&totals, "a");
+    // Calls at 0, 40 and 80 ms; the fourth would begin at 120 ms.
+    assert_eq!((a.count, a.ok, a.requests, a.skipped), (6, 6, 6, 4));
+    assert_eq!((totals.iterations.failed, step(&totals, "b").skipped), (2, 2));
+}
+
+#[test]
+fn steps_that_a_stop_keeps_from_running_are_skipped_in_forks_too() {
+    let totals = run(
+        "vus: 1\niterations: 3\nsteps:
+  a: { after: [], http: http://x/a, check: { status: 404, stop: iteration } }
+  b: { after: [], http: http://x/b }
+  c: { after: [a, b], http: http://x/c }
+  d: { after: [c], http: http://x/d }",
+        OK,
+    );
+    assert_eq!((step(&totals, "c").count, step(&totals, "d").count), (0, 0));
+    assert_eq!((step(&totals, "c").skipped, step(&totals, "d").skipped), (3, 3));
+}
+
+#[test]
+fn tags_are_sorted_and_their_values_escaped() {
+    let totals = run(
+        "vus: 1\niterations: 1\nsteps:\n  a: { http: http://x/a, tags: { zone: 'x,y=z', area: '1' } }",
+        OK,
+    );
+    let facts = |name: &str| WorkflowFacts {
+        name: name.parse().unwrap(),
+        status: Status::Completed,
+        reason: None,
+        elapsed: std::time::Duration::from_secs(1),
+        vus: 1,
+        cores: 1,
+    };
+    let result = workflow_result(facts("W"), &totals);
+    let tags: Vec<&str> = result.steps[0].tags.iter().map(|tag| tag.tags.as_str()).collect();
+    assert_eq!(tags, [r"area=1,zone=x\,y\=z"]);
 }

@@ -101,8 +101,13 @@ impl Attempt {
 
     /// Lets the load begin now.
     fn go(&mut self) -> Directive {
+        self.go_with(Directive::default())
+    }
+
+    /// Lets the load begin now, told all this.
+    fn go_with(&mut self, directive: Directive) -> Directive {
         assert!(self.until(|report| *report == Report::Prepared).is_none(), "it is prepared before it ends");
-        let directive = Directive { go: Some(self.epoch.elapsed()), ..Directive::default() };
+        let directive = Directive { go: Some(self.epoch.elapsed()), ..directive };
         self.segment.direct(directive);
         directive
     }
@@ -197,9 +202,7 @@ fn an_attempt_that_takes_over_goes_on_with_the_changed_rate() {
     spec.order.offset = Duration::from_millis(1_500);
     let mut running = Attempt::start(&spec);
     let change = RateChange { rate: Rate::per_second(300.0), from: Duration::from_secs(1), before: 100.0 };
-    running.segment.direct(Directive { rate: Some(change), ..Directive::default() });
-    let directive = running.go();
-    running.segment.direct(Directive { rate: Some(change), ..directive });
+    running.go_with(Directive { rate: Some(change), ..Directive::default() });
     let (_, totals, _) = running.finish();
     assert_eq!(totals.iterations.scheduled, 150, "half a second of 300/s, and nothing of what was before");
 }

@@ -47,11 +47,26 @@ fn others(point: &Point) -> String {
     others.map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>().join(";")
 }
 
-/// A text in quotes if it needs them.
+/// A text in quotes if it needs them, without characters that control a terminal or turn the direction of writing. What a
+/// spreadsheet would take for a formula gets an apostrophe before it.
 fn cell(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
+    let text: String = text.chars().map(hyperscale_types::shown).collect();
+    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    let text = if is_formula { format!("'{text}") } else { text };
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell;
+
+    #[test]
+    fn texts_from_outside_are_no_formulas_and_control_nothing() {
+        assert_eq!(cell("checkout"), "checkout");
+        assert_eq!(cell("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
+        for text in ["+1", "-1", "@x"] {
+            assert_eq!(cell(text), format!("'{text}"));
+        }
+        assert!(!cell("a\u{202e}b\u{1b}[2J").contains(['\u{202e}', '\u{1b}']));
     }
 }

@@ -258,6 +258,8 @@ impl Reader<'_> {
         let tag = |(key, value): &(crate::document::Key, Node)| {
             Some((self.name(&key.text, key.place)?, self.template(value, &view)?))
         };
-        entries.iter().filter_map(tag).collect()
+        let mut tags: Vec<_> = entries.iter().filter_map(tag).collect();
+        tags.sort_by(|(a, _), (b, _)| a.cmp(b));
+        tags
     }
 }

@@ -21,6 +21,9 @@ pub enum TokenError {
     /// The peer refused, with its error code and text.
     #[error("the token was refused: {0}")]
     Refused(String),
+    /// The peer does not take the refresh token (any more).
+    #[error("the refresh token was refused: {0}")]
+    InvalidGrant(String),
     /// A status other than 200 and no error code.
     #[error("the token endpoint answered with status {0}")]
     Status(u16),
@@ -120,7 +123,7 @@ fn refused(error: &str, description: Option<&str>) -> TokenError {
     let mut message = description.map_or_else(|| error.to_owned(), |text| format!("{error}: {text}"));
     message.retain(|c| !c.is_control());
     message.truncate(message.floor_char_boundary(ERROR_BYTES_MAX));
-    TokenError::Refused(message)
+    if error == "invalid_grant" { TokenError::InvalidGrant(message) } else { TokenError::Refused(message) }
 }
 
 #[cfg(test)]
@@ -180,7 +183,8 @@ mod tests {
     #[test]
     fn refusals_and_unusable_answers_are_told_apart() {
         let long = format!("{{\"access_token\":\"{}\"}}", "x".repeat(TOKEN_BODY_MAX));
-        let table: [(u16, &str, TokenError); 9] = [
+        let table: [(u16, &str, TokenError); 10] = [
+            (400, "{\"error\":\"invalid_grant\"}", TokenError::InvalidGrant("invalid_grant".to_owned())),
             (
                 400,
                 "{\"error\":\"invalid_client\",\"error_description\":\"who\\nis this?\"}",

@@ -3,6 +3,7 @@
 //! The head of an answer: what it says about the body that follows and about the connection (RFC 9112, sections 6
 //! and 9.3).
 
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Status};
@@ -75,7 +76,10 @@ impl<'h, 'b> Head<'h, 'b> {
     /// Reads a head; `None` if it is not complete yet.
     pub(crate) fn parse(bytes: &'b [u8], room: &'h mut Fields<'b>) -> Result<Option<Self>, Malformed> {
         let mut response = httparse::Response::new(&mut []);
-        let parsed = ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, room);
+        let mut config = ParserConfig::default();
+        // Old servers fold long fields; RFC 9112, section 5.2, wants them read.
+        config.allow_obsolete_multiline_headers_in_responses(true);
+        let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, room);
         match parsed {
             Ok(Status::Partial) => Ok(None),
             Ok(Status::Complete(length)) => Ok(Some(Head {
@@ -115,6 +119,15 @@ impl<'h, 'b> Head<'h, 'b> {
         let keep_alive = keep_alive && framing != Framing::Close && !both && self.status != 101;
         Ok(Meaning { framing, keep_alive })
     }
+}
+
+/// A value without its line ends: each fold is a space.
+pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
+    if !value.contains(&b'\n') {
+        return Cow::Borrowed(value);
+    }
+    let lines = value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    Cow::Owned(lines.collect::<Vec<_>>().join(&b' '))
 }
 
 /// Whether a field has this lower-case name, which has letters and `-` only. The length is known when compiling and no

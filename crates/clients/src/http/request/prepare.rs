@@ -128,6 +128,8 @@ pub struct Prepared {
     pub(crate) stream: Option<Stream>,
     /// User and password for a server that asks.
     pub(crate) digest: Option<Box<(Template, Template)>>,
+    /// Nothing else says who calls: credentials of a URL that is filled per call do.
+    pub(crate) takes_credentials: bool,
     /// The request as HTTP/2 wants it, if it is constant.
     pub(crate) h2: OnceCell<Parts>,
     /// The head of the last answer.
@@ -241,6 +243,7 @@ impl Prepared {
             cookie_jar: request.cookie_jar,
             stream: request.stream.clone(),
             digest: digest(request),
+            takes_credentials: request.auth.is_none() && !encode::has(request, "authorization"),
             h2: OnceCell::new(),
             memo: RefCell::default(),
         })

@@ -4,7 +4,7 @@ use hyperscale_plan::model::step::Needs;
 use hyperscale_types::{ErrorKind, Now};
 
 use crate::clock;
-use crate::http::h1::head::is_named;
+use crate::http::h1::head::{is_named, unfolded};
 use crate::http::h1::memo::Known;
 use crate::http::h1::reader::{Flow, Sink};
 use crate::http::request::prepare::Prepared;
@@ -142,18 +142,18 @@ impl Sink for Collector<'_> {
         let challenged = self.prepared.digest.is_some() && status == 401;
         for (name, value) in fields {
             if cookie_jar && is_named(name, b"set-cookie") {
-                push_bounded(&mut self.found().set_cookies, value, SET_COOKIES_MAX);
+                push_bounded(&mut self.found().set_cookies, &unfolded(value), SET_COOKIES_MAX);
             } else if redirect && is_named(name, b"location") {
-                self.found().location = Some(value.into());
+                self.found().location = Some(unfolded(value).into());
             } else if challenged && is_named(name, b"www-authenticate") {
-                push_bounded(&mut self.found().challenges, value, CHALLENGES_MAX);
+                push_bounded(&mut self.found().challenges, &unfolded(value), CHALLENGES_MAX);
             } else if (needs.body || self.stream.is_some()) && is_named(name, b"content-encoding") {
-                self.encoded(value);
+                self.encoded(&unfolded(value));
             }
             if needs.headers
                 && let Some(response) = &mut self.response
             {
-                response.push(name, value);
+                response.push(name, &unfolded(value));
             }
         }
     }

@@ -71,6 +71,12 @@ impl Routes {
         link
     }
 
+    /// How many origins are known.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.known.borrow().len()
+    }
+
     /// The route to a URL's origin over a link. Allocates only for an origin that is new; `begin` then says with
     /// which of its addresses connections begin, so that cores do not all begin with the same.
     pub(crate) fn route(&self, link: &Rc<Link>, url: &Url<'_>, begin: impl FnOnce() -> u64) -> Rc<Route> {

@@ -20,8 +20,8 @@ use crate::http::route::connection::Connection;
 use crate::http::session::cookies::CookieJar;
 use crate::tls::{TlsError, with_own_sessions};
 
-/// Idle connections kept; beyond that an old one is closed.
-const IDLE_MAX: usize = 64;
+/// Idle connections that are kept whatever the number of hosts; beyond the larger of both an old one is closed.
+const IDLE_MAX_LEAST: usize = 64;
 /// Digest challenges that are remembered: servers times users.
 const DIGESTS_MAX: usize = 16;
 /// Timers kept: one for each call at the same time.
@@ -117,9 +117,10 @@ impl Session {
         }
     }
 
-    /// Keeps a connection for the next call, if it may live that long.
+    /// Keeps a connection for the next call, if it may live that long. Calls go to `hosts` different hosts: each may have
+    /// one, or every call would open a new connection.
     #[inline]
-    pub(crate) fn put(&self, route: u32, reuse: Reuse, connection: Connection) {
+    pub(crate) fn put(&self, route: u32, reuse: Reuse, connection: Connection, hosts: usize) {
         let iteration = match reuse {
             Reuse::Call => return,
             Reuse::Iteration => true,
@@ -131,7 +132,7 @@ impl Session {
         if multiplexed && idle.iter().any(|idle| idle.route == route) {
             return;
         }
-        if idle.len() == IDLE_MAX {
+        if idle.len() >= IDLE_MAX_LEAST.max(hosts) {
             idle.remove(0);
         }
         if iteration {

@@ -13,7 +13,7 @@ use super::fields::Fields;
 use super::view::View;
 use crate::document::{Key, Kind, Node};
 use crate::model::HttpRequest;
-use crate::model::http::{Body, Limits, StatusSet, Stream, StreamEvents};
+use crate::model::http::{Body, HttpVersion, Limits, StatusSet, Stream, StreamEvents};
 use crate::template::Template;
 
 /// Time to open a connection unless the plan says otherwise; never more than the call's.
@@ -103,6 +103,12 @@ impl Reader<'_> {
                     "events of a stream are not decompressed: `compression` cannot stand with `stream`",
                 )
                 .hint("say `compression: false` here");
+        }
+        let is_plain = request.url.source().trim_start().to_ascii_lowercase().starts_with("http://");
+        if is_plain && request.transport.version == HttpVersion::Http2 && request.transport.proxy.is_some() {
+            self.problems
+                .error(fields.place, "a proxy forwards requests to http:// URLs as HTTP/1.1, not as HTTP/2")
+                .hint("leave `version` or `proxy` away; https:// URLs go through a proxy as HTTP/2");
         }
         Some(request)
     }

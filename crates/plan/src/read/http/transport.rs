@@ -33,9 +33,10 @@ impl Reader<'_> {
         let version = fields.take("version").and_then(|node| self.version(node)).unwrap_or_default();
         let reuse = fields.take("reuse").and_then(|node| self.word(node, &REUSES)).unwrap_or_default();
         let connections = fields.take("connections");
-        if let (Some(node), HttpVersion::Http1) = (connections, version) {
+        if let (Some(node), HttpVersion::Http1 | HttpVersion::Auto) = (connections, version) {
             self.problems
-                .error(node.place, "connections are shared in HTTP/2 only; in HTTP/1.1 each VU has its own");
+                .error(node.place, "connections are shared in HTTP/2 only; in HTTP/1.1 each VU has its own")
+                .hint("say `version: \"2\"` (`--http2`)");
         }
         if let (Some(node), Reuse::Iteration | Reuse::Call) = (connections, reuse) {
             self.problems
