@@ -231,9 +231,10 @@ impl Bootstrap {
     pub fn decide(&self, now: Now) -> Decision {
         let reports = || self.reports.values().map(|(report, _)| report);
         let is_in_group = |report: &&Report| matches!(report.state, PeerState::Running { .. });
-        if let Some(report) =
-            reports().find(is_in_group).or_else(|| reports().find(|it| it.state != PeerState::Empty))
-        {
+        // Reports of peers that died since may be older than what made this node a member: one that knows it is enough.
+        let known = reports().find(|report| self.listens(report));
+        let known = known.or_else(|| reports().find(is_in_group));
+        if let Some(report) = known.or_else(|| reports().find(|it| it.state != PeerState::Empty)) {
             return self.follow(report);
         }
         let fresh = || self.reports.values().filter(|(_, heard)| now.since(*heard) <= REPORT_AGE_MAX);
@@ -244,6 +245,13 @@ impl Bootstrap {
         }
         let peers = fresh().map(|(report, _)| (report.node, report.founder()));
         self.acknowledge(peers.chain([(self.node, self.own)]).collect())
+    }
+
+    /// Whether a peer's group has this directory as a learner.
+    fn listens(&self, report: &Report) -> bool {
+        let PeerState::Running { members, learners } = &report.state else { return false };
+        let is_own = |member: &&Member| member.node == self.node && member.directory == self.own.directory;
+        members.iter().find(is_own).is_some_and(|own| learners.contains(&own.raft_id))
     }
 
     /// A peer has a log, or is about to.
@@ -373,6 +381,16 @@ mod tests {
 
     fn acknowledged(numbers: &[u64]) -> Decision {
         Decision::Acknowledge { founders: founders(numbers), raft_id: RaftId::new(2).unwrap() }
+    }
+
+    #[test]
+    fn old_report_of_a_peer_that_died_does_not_hide_that_this_node_was_added() {
+        let mut bootstrap = empty(3);
+        bootstrap.heard(Now::ZERO, report(1, running(members(&[1, 3]), &[]))).unwrap();
+        let wait = Decision::Wait { known_by: node(1), reason: WaitReason::NotAdded };
+        assert_eq!(bootstrap.decide(Now::ZERO), wait);
+        bootstrap.heard(Now::ZERO, report(3, running(members(&[1, 2, 3]), &[2]))).unwrap();
+        assert_eq!(bootstrap.decide(Now::ZERO), Decision::Join(RaftId::new(2).unwrap()));
     }
 
     #[test]

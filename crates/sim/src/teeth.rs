@@ -42,9 +42,9 @@ pub struct Catch {
 }
 
 impl Catch {
-    /// Whether it is not known that every seed catches it.
+    /// Whether it was counted how many of the first seeds catch it, and not all of them do.
     pub fn is_tooth(&self) -> bool {
-        self.share.is_none_or(|share| share < SHARE_OF)
+        self.share.is_some_and(|share| share < SHARE_OF)
     }
 }
 
@@ -63,12 +63,14 @@ pub fn hunt_thoroughly(bug: Bug) -> Option<Catch> {
     let is_clean = |(seed, _): &(u64, String)| breach(*seed).is_none();
     let early: Vec<_> = (0..SHARE_OF).filter_map(|seed| caught(seed, options)).collect();
     let share = Some(early.len() as u64);
-    let later = (SHARE_OF..SEEDS_MAX).filter_map(|seed| caught(seed, options));
-    let mut clean = early.into_iter().chain(later).filter(is_clean);
-    let (seed, invariant) = clean.next()?;
+    let mut clean: Vec<_> = early.into_iter().filter(is_clean).collect();
+    if clean.is_empty() {
+        let later = (SHARE_OF..SEEDS_MAX).filter_map(|seed| caught(seed, options));
+        clean.extend(later.filter(is_clean).take(1));
+    }
     let outside = Options { black_box: true, ..options };
-    let others = clean.map(|(seed, _)| seed).take_while(|seed| *seed < SHARE_OF);
-    let from_outside = std::iter::once(seed).chain(others).find_map(|seed| caught(seed, outside));
+    let from_outside = clean.iter().find_map(|(seed, _)| caught(*seed, outside));
+    let (seed, invariant) = clean.into_iter().next()?;
     Some(Catch { bug, seed, invariant, share, from_outside })
 }
 

@@ -21,6 +21,9 @@ const LOG_TICK: Duration = Duration::from_millis(50);
 const ORDERS_FROM: Duration = Duration::from_secs(5);
 /// Jobs that clients of each datacenter of a large world order in the safety phase; with those of the gates 200 in all.
 const LARGE_JOBS: usize = 60;
+/// Transitions that a core keeps for the judges, at least. As many as there are members: a list of all of them is one input, and
+/// each may change with it.
+const AUDIT_MIN: usize = 128;
 /// How long the dead are remembered where that is short: longer than any suspicion, shorter than pauses and cuts may be.
 const DEAD_TTL_S: Range<u64> = 40..160;
 /// Updates about members and workers that may wait where few may: less than there are of them when many start or die at once.
@@ -44,7 +47,8 @@ pub(super) fn draw(rng: &mut Rng, shape: &Shape, plan: &FaultPlan, options: Opti
     let warn_after = Duration::from_secs(if rng.bool() { 60 } else { rng.u64(5..20) });
     let lan = Config::lan();
     let (member_updates, worker_updates) = updates_max(rng, &lan.limits);
-    let limits = Limits { members, workers: members, member_updates, worker_updates, audit: 128 };
+    let audit = members.max(AUDIT_MIN);
+    let limits = Limits { members, workers: members, member_updates, worker_updates, audit };
     let contact = ContactConfig { warn_after, ..lan.contact };
     let config = Config { dead_ttl, limits, contact, bugs: Bug::swim(options.bug), ..lan };
     Setup {
