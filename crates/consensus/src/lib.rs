@@ -68,7 +68,7 @@ pub mod storage;
 mod token;
 
 pub use action::{Action, Applied, Event, Halt, ProposeError, RaftRole, TransferCause};
-pub use apply::{Effects, HASHES_MAX, Machine, Outdated, RestoreError, StateHash, StateView};
+pub use apply::{Effects, HASHES_MAX, Machine, NameCursor, Outdated, RestoreError, StateHash, StateView};
 pub use blob::{BLOB_BYTES_MAX, BlobId, Placement};
 pub use bootstrap::{
     Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Founding, PeerState, REPORT_AGE_MAX, Report,

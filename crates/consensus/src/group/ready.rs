@@ -189,6 +189,11 @@ impl<M: Machine> RaftGroup<M> {
         supplied
     }
 
+    /// Blobs that commands named which were applied since the last call.
+    pub fn take_named(&mut self) -> Vec<BlobId> {
+        self.applier.machine.take_named()
+    }
+
     /// Applies what is committed, unless sealed parts of the state are missing: then it waits.
     fn apply_committed(&mut self, entries: Vec<eraftpb::Entry>, out: &mut Vec<Action<M::Outcome>>) {
         self.unapplied.extend(entries);

@@ -10,7 +10,7 @@ use super::calls::{Caller, Calls, PATIENCE};
 use super::requests::{fail_proposal, fail_read};
 use super::sealed::SealedParts;
 use super::{Input, Options, Output, ReplicaMessage, Reply, WireOutcome};
-use crate::action::{Action, Applied, ProposeError};
+use crate::action::{Action, Applied, Event, ProposeError};
 use crate::apply::Machine;
 use crate::bootstrap::FOUNDERS_MAX;
 use crate::group::{LogGroup, RaftGroup};
@@ -115,7 +115,7 @@ where
         for call in self.calls.overdue(now, patience) {
             out.push(Output::Reply { call, reply: Reply::Failed(error) });
         }
-        self.blob_pass(now, out);
+        self.tend_blobs(now, out);
     }
 
     fn message(&mut self, now: Now, from: NodeId, message: ReplicaMessage, out: &mut Outputs<M>) {
@@ -160,6 +160,8 @@ where
             for action in actions {
                 self.action(action, out);
             }
+            let named = self.group.take_named();
+            self.mark(&named);
         }
         for (index, call) in self.calls.fresh(self.group.applied().0) {
             out.push(Output::Reply { call, reply: Reply::Readable { index } });
@@ -194,7 +196,12 @@ where
                     out.push(fail_read(caller, error));
                 }
             }
-            Action::Event(event) => out.push(Output::Event(event)),
+            Action::Event(event) => {
+                if matches!(event, Event::SnapshotRestored { .. }) {
+                    self.restart_pass();
+                }
+                out.push(Output::Event(event));
+            }
         }
     }
 

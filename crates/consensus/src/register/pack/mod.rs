@@ -19,7 +19,9 @@ use super::command::{DatacenterClass, Group, JobId, LoadChange, Origin, RequestI
 use super::control::Control;
 use super::datacenter::Datacenter;
 use super::end::{End, EndError, EndStatus};
-use super::ended::{Chunk, Ended};
+use super::chunk::{Chunk, ChunkContents};
+use super::ended::Ended;
+use super::filling::{Filling, FillingView};
 use super::job::{Job, JobEnd};
 use super::jobs::Jobs;
 use super::options::{JobOptions, OnIsolation, OnWorkerLoss, Routing, Split};
@@ -41,6 +43,7 @@ pub(super) struct View {
     datacenters: BTreeMap<String, Datacenter>,
     claims: BTreeMap<JobId, Claim>,
     chunks: BTreeMap<u64, Chunk>,
+    filling: Option<FillingView>,
     version: u32,
 }
 
@@ -54,6 +57,7 @@ impl View {
             datacenters: register.datacenters.clone(),
             claims: register.claims.by_job.clone(),
             chunks: register.ended.chunks().clone(),
+            filling: register.ended.filling.as_ref().map(Filling::view),
             version: register.version,
         }
     }
@@ -68,6 +72,7 @@ impl View {
         self.datacenters.put(&mut out);
         self.claims.put(&mut out);
         self.chunks.put(&mut out);
+        self.filling.put(&mut out);
         self.version.put(&mut out);
         out.freeze()
     }
@@ -103,7 +108,8 @@ fn read_fields(register: &mut Register, bytes: &mut Bytes) -> Option<()> {
     register.former = Pack::take(bytes)?;
     register.datacenters = Pack::take(bytes)?;
     register.claims = Claims::new(Pack::take(bytes)?);
-    register.ended = Ended::new(Pack::take(bytes)?);
+    let (chunks, filling): (_, Option<FillingView>) = (Pack::take(bytes)?, Pack::take(bytes)?);
+    register.ended = Ended::new(chunks, filling.map(|filling| filling.read().ok_or(())).transpose().ok()?);
     register.version = Pack::take(bytes)?;
     register.bind_all();
     register.recount();
@@ -185,7 +191,9 @@ fields! {
     Attempt { number, worker, grant, group, cores, vus, elapsed_ms, iterations_left, state }
     SegmentRecord { kind, attempts }
     Claim { index, priority, least_cores, workflows }
-    Chunk { blob, first, last, jobs, retain_ms, logical_bytes, replaced }
+    Chunk { blob, contents }
+    ChunkContents { first, last, jobs, retain_ms, logical_bytes, replaced }
+    FillingView { number, contents, bytes }
     FormerGrant { boot, lease_ms, promised }
     Segment { job, workflow, number }
     BlobId { hash, length }

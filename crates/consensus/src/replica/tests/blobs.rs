@@ -1,6 +1,7 @@
 //! Blobs: stored on a quorum, fetched where they are missing, collected when nothing names them.
 
 use super::*;
+use crate::replica::running::Running;
 
 /// Stores a blob of five bytes and names it.
 fn named_blob(net: &mut Net, number: u64, text: &'static [u8]) -> BlobId {
@@ -86,6 +87,59 @@ fn blob_that_nothing_names_is_removed_after_the_grace_and_not_before() {
     let forgotten = net.now;
     net.run_until(|net| holders(net, blob).is_empty());
     assert!(net.now.since(forgotten) >= Duration::from_secs(19), "{:?}", net.now.since(forgotten));
+}
+
+fn running(net: &Net) -> &Running<Counter> {
+    match &net.replicas[&1].0.stage {
+        Stage::Running(running) => running,
+        _ => panic!("it takes part"),
+    }
+}
+
+/// A blob of five bytes that is listed before all that [`MANY`] names.
+fn first_blob() -> (BlobId, Bytes) {
+    let texts = (0u32..).map(|number| Bytes::from(format!("{number:05}")));
+    texts.map(|text| (BlobId::of(&text), text)).find(|(blob, _)| blob.hash[0] == 0).unwrap()
+}
+
+#[test]
+fn blob_that_is_named_while_the_pass_is_under_way_is_not_removed() {
+    let mut net = Net::founded(1);
+    net.reply(1, 1, Request::Propose(Bytes::from_static(MANY)));
+    let (blob, bytes) = first_blob();
+    assert_eq!(net.reply(1, 2, Request::StoreBlob(bytes)), Reply::Stored(blob));
+    let stored = net.now;
+    net.run_until(|net| net.now.since(stored) > Duration::from_millis(19_990));
+    // The pass in which its grace ends has listed the beginning of the state when an entry names it.
+    let mut left = None;
+    for _ in 0..200 {
+        net.step();
+        let pass = &running(&net).blobs.pass;
+        if net.now.since(stored) > Duration::from_secs(20) && pass.has_begun() {
+            left = Some(net.now);
+            break;
+        }
+    }
+    assert!(left.is_some(), "a pass takes more than one tick");
+    let command = [b"blob", &blob.hash[..]].concat();
+    assert!(matches!(net.reply(1, 3, Request::Propose(command.into())), Reply::Applied { .. }));
+    net.run_until(|net| net.now.since(stored) > Duration::from_secs(24));
+    assert_eq!(holders(&net, blob), [1]);
+}
+
+#[test]
+fn pass_over_many_blobs_takes_no_more_than_its_limit_per_tick() {
+    let mut net = Net::founded(1);
+    net.reply(1, 1, Request::Propose(Bytes::from_static(MANY)));
+    net.run_until(|net| running(net).blobs.pass.has_begun());
+    let (mut ticks, begun) = (0, running(&net).blobs.pass.number());
+    while running(&net).blobs.pass.has_begun() {
+        net.step();
+        ticks += 1;
+    }
+    assert_eq!(running(&net).blobs.pass.number(), begun);
+    assert_eq!(ticks, MANY_COUNT.div_ceil(BLOBS_PER_SLICE) - 1, "one slice per tick");
+    assert_eq!(running(&net).blobs.missing.len(), MANY_COUNT);
 }
 
 #[test]
