@@ -7,7 +7,7 @@ use crate::blob::BlobId;
 use crate::check::MessageRefusal;
 use crate::group::SnapshotJob;
 use crate::id::{ProposalId, RaftId, ReadId};
-use crate::message::{Configuration, Message};
+use crate::message::{Addresses, Configuration, Leader, Message};
 use crate::quorum::QuorumError;
 use crate::roster::ChangeError;
 use crate::storage::Batch;
@@ -77,8 +77,8 @@ pub enum ProposeError {
     /// Somebody else leads. The caller asks there.
     #[error("not the leader")]
     NotLeader {
-        /// Who does, if known.
-        leader: Option<RaftId>,
+        /// Who does, if the log of who was asked names it.
+        leader: Option<Leader>,
     },
     /// Nobody can lead: too few voters are in reach.
     #[error("no quorum: {reachable} of {needed} needed voters reachable")]
@@ -146,6 +146,13 @@ pub enum Event {
     },
     /// The configuration is another one.
     ConfigurationChanged(Configuration),
+    /// A member is reached elsewhere from now on.
+    MemberMoved {
+        /// The member.
+        id: RaftId,
+        /// Where it is now.
+        addresses: Addresses,
+    },
     /// A learner was close for long enough; it is being made a voter.
     Promoting {
         /// Who it is.

@@ -85,7 +85,7 @@ pub use health::{ILL_AT, priority};
 pub use id::{DirectoryId, ProposalId, RaftId, ReadId, Ticket};
 pub use message::{
     Addresses, Configuration, ConfigurationChange, ConfigurationStep, Entry, EntryBody, Founder, HardState,
-    Member, Message, MessageKind, Snapshot, StateProof,
+    Leader, Member, Message, MessageKind, Snapshot, StateProof,
 };
 pub use quorum::{Circuit, FAILURES_MAX, FAILURES_WITHIN, HALF_OPEN_AFTER, QuorumError, Reach};
 pub use roster::{ChangeError, RETIRED_MAX, Roster};

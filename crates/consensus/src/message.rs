@@ -187,7 +187,16 @@ pub struct Member {
     pub node: NodeId,
     /// The data directory it lives in.
     pub directory: DirectoryId,
-    /// Where it is reached. Said when it founded or was added; where it is now, if it moved, is known by gossip.
+    /// Where it is reached. If it moved, the leader changes this as soon as it hears of it.
+    pub addresses: Addresses,
+}
+
+/// Who leads, as the log names it: whoever asked the wrong replica asks there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// The node it runs on.
+    pub node: NodeId,
+    /// Where that is reached.
     pub addresses: Addresses,
 }
 
@@ -254,6 +263,15 @@ impl Configuration {
     /// Whether a change is under way.
     pub fn is_joint(&self) -> bool {
         !self.voters_outgoing.is_empty()
+    }
+
+    /// The step that leaves a member what it is.
+    pub(crate) fn step_of(&self, id: RaftId) -> ConfigurationStep {
+        if self.voters.contains(&id) {
+            ConfigurationStep::AddVoter(id)
+        } else {
+            ConfigurationStep::AddLearner(id)
+        }
     }
 
     /// Whether this member votes, by the new configuration or by the old one.

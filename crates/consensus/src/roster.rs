@@ -57,6 +57,31 @@ pub enum ChangeError {
     /// Only the leader changes the configuration.
     #[error("not the leader")]
     NotLeader,
+    /// The member is reached there already.
+    #[error("the member has these addresses already")]
+    SameAddresses,
+    /// raft-rs did not apply it, though the checks above passed.
+    #[error("the change was not applied: {0}")]
+    NotApplied(&'static str),
+}
+
+impl ChangeError {
+    /// Why raft-rs did not apply a change, in its words where they are known.
+    pub(crate) fn not_applied(error: &raft::Error) -> Self {
+        const KNOWN: [&str; 8] = [
+            "config is already joint",
+            "can't make a zero-voter config joint",
+            "can't leave a non-joint config",
+            "configuration is not joint",
+            "removed all voters",
+            "no progress for voter",
+            "no progress for learner",
+            "is in learners and",
+        ];
+        let text = error.to_string();
+        let known = KNOWN.into_iter().find(|known| text.contains(known));
+        Self::NotApplied(known.unwrap_or("the protocol refused it for another reason"))
+    }
 }
 
 impl Default for Roster {
@@ -107,8 +132,12 @@ impl Roster {
         if now.is_joint() != change.steps.is_empty() {
             return Err(ChangeError::Pending);
         }
-        if let Some(member) = &change.member {
+        let moved = self.moved(change);
+        if let Some(member) = change.member.as_ref().filter(|_| moved.is_none()) {
             self.check_member(member)?;
+        }
+        if let Some(id) = moved {
+            return if change.steps == [now.step_of(id)] { Ok(()) } else { Err(ChangeError::UnknownMember) };
         }
         let mut voters: BTreeSet<RaftId> = now.voters.iter().copied().collect();
         for step in &change.steps {
@@ -119,6 +148,14 @@ impl Roster {
             };
         }
         if voters.is_empty() { Err(ChangeError::LastVoter) } else { Ok(()) }
+    }
+
+    /// The member that is reached elsewhere after this change.
+    pub(crate) fn moved(&self, change: &ConfigurationChange) -> Option<RaftId> {
+        let member = change.member.as_ref()?;
+        let known = self.members.get(&member.raft_id)?;
+        let is_same = (known.node, known.directory) == (member.node, member.directory);
+        is_same.then_some(member.raft_id)
     }
 
     fn check_member(&self, member: &Member) -> Result<(), ChangeError> {
@@ -166,7 +203,7 @@ impl Roster {
     pub(crate) fn make(&mut self, change: &ConfigurationChange, after: &Configuration) {
         if let Some(member) = change.member {
             self.members.insert(member.raft_id, member);
-            self.next = member.raft_id.next();
+            self.next = self.next.max(member.raft_id.next());
         }
         let gone = self.members.extract_if(.., |id, _| !after.contains(*id));
         self.retired.extend(gone.map(|(id, member)| (id, member.directory)));
@@ -284,6 +321,31 @@ mod tests {
     }
 
     #[test]
+    fn member_that_moved_is_reached_elsewhere_and_stays_what_it_is() {
+        let (mut roster, mut configuration) = three();
+        configuration.learners.push(id(4));
+        let learner = member(4, 40, 4);
+        roster.make(&add(learner), &configuration);
+        let elsewhere = |member: Member| Member { addresses: Addresses::example(99), ..member };
+        let change = |member, step| ConfigurationChange { steps: vec![step], member: Some(member) };
+        let voter = elsewhere(member(2, 20, 2));
+        let moved = change(voter, ConfigurationStep::AddVoter(id(2)));
+        assert_eq!(roster.check(&moved, &configuration), Ok(()));
+        roster.make(&moved, &configuration);
+        assert_eq!((roster.member(id(2)), roster.next_id()), (Some(&voter), id(5)));
+        let moved = change(elsewhere(learner), ConfigurationStep::AddLearner(id(4)));
+        assert_eq!(roster.check(&moved, &configuration), Ok(()));
+        for step in [ConfigurationStep::AddLearner(id(2)), ConfigurationStep::Remove(id(2))] {
+            let demoted = roster.check(&change(voter, step), &configuration);
+            assert_eq!(demoted, Err(ChangeError::UnknownMember), "{step:?}");
+        }
+        let promoted = change(elsewhere(learner), ConfigurationStep::AddVoter(id(4)));
+        assert_eq!(roster.check(&promoted, &configuration), Err(ChangeError::UnknownMember));
+        let other_node = change(member(2, 50, 2), ConfigurationStep::AddVoter(id(2)));
+        assert_eq!(roster.check(&other_node, &configuration), Err(ChangeError::DirectoryKnown(id(2))));
+    }
+
+    #[test]
     fn only_one_change_at_a_time() {
         let (roster, mut configuration) = three();
         let leave = ConfigurationChange::default();
@@ -301,6 +363,21 @@ mod tests {
         configuration.voters = vec![id(1)];
         assert_eq!(roster.check(&remove(1), &configuration), Err(ChangeError::LastVoter));
         assert_eq!(roster.check(&remove(9), &configuration), Err(ChangeError::UnknownMember));
+    }
+
+    #[test]
+    fn change_that_raft_does_not_apply_is_refused_with_its_reason() {
+        let said = |text: &str| ChangeError::not_applied(&raft::Error::ConfChangeError(text.to_owned()));
+        assert_eq!(said("removed all voters"), ChangeError::NotApplied("removed all voters"));
+        assert_eq!(said("no progress for voter 7"), ChangeError::NotApplied("no progress for voter"));
+        assert!(said("something new").to_string().starts_with("the change was not applied: "));
+        let config = raft::Config { id: 1, ..raft::Config::default() };
+        let storage = raft::storage::MemStorage::new_with_conf_state((vec![1], vec![]));
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let mut raft = raft::RawNode::new(&config, storage, &logger).unwrap();
+        let leave = raft.apply_conf_change(&raft::prelude::ConfChangeV2::default()).unwrap_err();
+        let reason = ChangeError::NotApplied("can't leave a non-joint config");
+        assert_eq!(ChangeError::not_applied(&leave), reason, "the words of the version in use");
     }
 
     #[test]

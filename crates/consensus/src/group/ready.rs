@@ -12,7 +12,7 @@ use crate::action::{Action, Applied, Event, Halt, ProposeError};
 use crate::apply::{Machine, RestoreError};
 use crate::blob::BlobId;
 use crate::convert;
-use crate::id::{RaftId, Ticket};
+use crate::id::Ticket;
 use crate::message::{EntryBody, Message, MessageKind, Snapshot};
 use crate::split::split;
 use crate::storage::{Batch, SnapshotWrite};
@@ -154,6 +154,7 @@ impl<M: Machine> RaftGroup<M> {
         self.events.push(Event::LeaderChanged { term, leader, role });
         if !self.is_leader() {
             self.state.established = None;
+            let leader = self.leader_named();
             self.reads.fail_all(ProposeError::NotLeader { leader });
         }
     }
@@ -166,7 +167,8 @@ impl<M: Machine> RaftGroup<M> {
         if let Some(outdated) = self.applier.machine.outdated() {
             return Err(Halt::Outdated { index, outdated });
         }
-        self.proposals.skip(index, ProposeError::NotLeader { leader: RaftId::new(self.raft.raft.leader_id) });
+        let leader = self.leader_named();
+        self.proposals.skip(index, ProposeError::NotLeader { leader });
         self.adopt(snapshot.configuration.clone());
         self.state.since_snapshot = (0, 0);
         self.unapplied.clear();

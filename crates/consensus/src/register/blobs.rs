@@ -66,7 +66,12 @@ impl Register {
         if out.len() >= end { Some(next) } else { self.list_names(next, end - out.len(), out) }
     }
 
-    fn list_names_of_chunks(&self, from: NameCursor, end: usize, out: &mut Vec<BlobId>) -> Option<NameCursor> {
+    fn list_names_of_chunks(
+        &self,
+        from: NameCursor,
+        end: usize,
+        out: &mut Vec<BlobId>,
+    ) -> Option<NameCursor> {
         let first = u64::try_from(from.key).ok()?;
         for (number, chunk) in self.ended.chunks().range(first..) {
             let listed = if *number == first { from.place } else { 0 };

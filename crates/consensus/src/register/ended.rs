@@ -53,7 +53,8 @@ pub(super) struct Ended {
 
 impl PartialEq for Ended {
     fn eq(&self, other: &Self) -> bool {
-        let is_same = (&self.chunks, &self.jobs, &self.filling) == (&other.chunks, &other.jobs, &other.filling);
+        let is_same =
+            (&self.chunks, &self.jobs, &self.filling) == (&other.chunks, &other.jobs, &other.filling);
         is_same && self.live_ids().eq(other.live_ids()) && self.live_keys().eq(other.live_keys())
     }
 }
@@ -166,7 +167,8 @@ impl Ended {
     }
 
     fn supply(&mut self, number: u64, mut jobs: Vec<SealedJob>) {
-        let replaced = self.chunks.get(&number).map(|chunk| chunk.contents.replaced.clone()).unwrap_or_default();
+        let replaced =
+            self.chunks.get(&number).map(|chunk| chunk.contents.replaced.clone()).unwrap_or_default();
         jobs.sort_unstable_by_key(|it| it.id);
         for it in &jobs {
             self.list(number, it, !replaced.contains(&it.id));

@@ -74,9 +74,9 @@ mod words;
 mod worker;
 mod workflow;
 
+pub use account::FORGOTTEN_PER_COMMAND;
 pub use assign::{Assign, AssignSegment};
 pub use attempt::{Attempt, AttemptState};
-pub use account::FORGOTTEN_PER_COMMAND;
 pub use cancel::{CANCELS_MAX, CancelRequest};
 pub use chunk::{Chunk, ChunkContents, Sealed, jobs_of_chunk};
 pub use claim::Claim;

@@ -92,7 +92,10 @@ fn chunk_is_forgotten_when_all_of_it_is_in_the_range() {
     let chunk = log.register().chunks().next().unwrap().clone();
     let part = Body::JobForget { first: chunk.contents.first, last: chunk.contents.last - 1 };
     assert_eq!(log.apply(Token(0), part), Outcome::Repeated, "not all of it");
-    assert_eq!(log.apply(Token(0), Body::JobForget { first: chunk.contents.first, last: chunk.contents.last }), Outcome::Done);
+    assert_eq!(
+        log.apply(Token(0), Body::JobForget { first: chunk.contents.first, last: chunk.contents.last }),
+        Outcome::Done
+    );
     assert_eq!(log.register().logical_bytes(), before - chunk.contents.logical_bytes);
     assert_eq!(log.register().sealed(id(0)), None);
     assert_eq!(submit(&mut log, 0), Outcome::Accepted { job: id(0), is_repeat: false }, "its key is free");
