@@ -121,11 +121,11 @@ pub enum RaftRole {
     Follower,
     /// Asks for votes, or whether it would get them.
     Candidate,
-    /// Leads.
+    /// Replicates its log to the others, and proposes.
     Leader,
 }
 
-/// What happened.
+/// Something that the layers above, or an operator, should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Another leader, or none.
@@ -162,7 +162,7 @@ pub enum Event {
     },
     /// Leadership is being handed over.
     Transferring {
-        /// To whom.
+        /// The voter that campaigns next.
         to: RaftId,
         /// Whether somebody asked for it or the leader is ill.
         cause: TransferCause,
@@ -188,7 +188,7 @@ pub enum Event {
     },
     /// A message was not taken.
     Refused {
-        /// From whom.
+        /// The member that the message names as its sender.
         from: RaftId,
         /// The rule that it broke.
         refusal: MessageRefusal,
@@ -246,7 +246,7 @@ pub enum Halt {
     Outdated {
         /// The entry.
         index: u64,
-        /// On what.
+        /// The version that was agreed on, and the newest one understood here.
         outdated: Outdated,
     },
     /// A snapshot cannot be read. The disk holds what it held before.

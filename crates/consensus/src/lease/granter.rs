@@ -22,7 +22,7 @@ const PROPOSE_AGAIN: Duration = Duration::from_secs(1);
 /// A renewal: this holder claims this lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim<K> {
-    /// Which lease.
+    /// The lease that is renewed.
     pub key: K,
     /// The token it was granted with.
     pub token: Token,
@@ -31,7 +31,7 @@ pub struct Claim<K> {
 /// A lease that ran out, by the leader's clock. To be proposed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expiry<K> {
-    /// Which lease.
+    /// The lease that ran out.
     pub key: K,
     /// The grant that ends.
     pub token: Token,

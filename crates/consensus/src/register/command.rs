@@ -75,7 +75,7 @@ pub enum DatacenterClass {
 pub struct PartId {
     /// Of which job.
     pub job: JobId,
-    /// Which datacenter.
+    /// The datacenter that runs it.
     pub datacenter: String,
     /// The index of the entry that assigned it.
     pub token: Token,
@@ -157,7 +157,7 @@ pub enum Body {
     AttemptEnd {
         /// Of which segment.
         segment: Segment,
-        /// Which one.
+        /// The attempt that ended, as it was numbered.
         attempt: u32,
         /// Status, result and error.
         end: End,
@@ -210,7 +210,7 @@ pub enum Body {
     Control {
         /// Of which job.
         job: JobId,
-        /// Which workflow.
+        /// The workflow whose load changes.
         workflow: String,
         /// The new load, or pause or resume.
         change: LoadChange,

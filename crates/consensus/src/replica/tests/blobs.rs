@@ -154,3 +154,25 @@ fn bytes_that_do_not_match_their_id_are_not_kept() {
     }
     assert!(net.blobs.is_empty());
 }
+
+#[test]
+fn replica_asks_for_the_next_blob_when_one_has_come() {
+    let mut net = Net::founded(3);
+    let (leader, follower) = (net.leader().unwrap(), net.follower());
+    net.is_cut = Some(follower);
+    let count = 4 * FETCHES_MAX as u64;
+    let texts: Vec<Bytes> = (0..count).map(|number| Bytes::from(format!("b{number:04}"))).collect();
+    for (text, number) in texts.iter().zip(0..) {
+        let stored = net.reply(leader, 100 + number, Request::StoreBlob(text.clone()));
+        assert_eq!(stored, Reply::Stored(BlobId::of(text)));
+        let command = [b"blob", &BlobId::of(text).hash[..]].concat();
+        net.reply(leader, 200 + number, Request::Propose(command.into()));
+    }
+    net.is_cut = None;
+    let held =
+        |net: &Net| texts.iter().filter(|text| holders(net, BlobId::of(text)).contains(&follower)).count();
+    net.run_until(|net| held(net) > 0);
+    let begun = net.now;
+    net.run_until(|net| held(net) == texts.len());
+    assert!(net.now.since(begun) < PASS_EVERY, "{:?}", net.now.since(begun));
+}
