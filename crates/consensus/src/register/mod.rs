@@ -56,6 +56,7 @@ mod datacenter;
 mod end;
 mod ended;
 mod filling;
+mod ids;
 mod job;
 mod jobs;
 mod limits;

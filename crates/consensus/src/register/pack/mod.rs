@@ -5,10 +5,13 @@
 //! only from the `ClusterVersion` on that brings it: until then builds without it take part and must come to the same hash.
 
 mod primitive;
+mod sink;
+
+pub(super) use sink::{Pack, Sink, packed, put_known};
 
 use std::collections::BTreeMap;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use hyperscale_types::{BootEpoch, NodeId, Priority, Token};
 
 use super::Register;
@@ -29,7 +32,7 @@ use super::part::{Part, PartState};
 use super::weight::Tally;
 use super::worker::{FormerGrant, Promises, Worker};
 use super::workflow::{SegmentKind, SegmentRecord, Workflow};
-use crate::apply::{Effects, RestoreError};
+use crate::apply::RestoreError;
 use crate::blob::BlobId;
 
 const FORMAT: u8 = 1;
@@ -114,52 +117,6 @@ fn read_fields(register: &mut Register, bytes: &mut Bytes) -> Option<()> {
     register.bind_all();
     register.recount();
     Some(())
-}
-
-/// How many bytes a value takes in a snapshot.
-pub(super) fn packed(value: &impl Pack) -> usize {
-    let mut count = Count(0);
-    value.put(&mut count);
-    count.0
-}
-
-/// Something that may be unknown, as an option would be put.
-pub(super) fn put_known(value: Option<&impl Pack>, out: &mut impl Sink) {
-    value.is_some().put(out);
-    if let Some(value) = value {
-        value.put(out);
-    }
-}
-
-/// Where bytes go.
-pub(super) trait Sink {
-    fn put_slice(&mut self, bytes: &[u8]);
-}
-
-impl Sink for BytesMut {
-    fn put_slice(&mut self, bytes: &[u8]) {
-        BufMut::put_slice(self, bytes);
-    }
-}
-
-impl Sink for Effects {
-    fn put_slice(&mut self, bytes: &[u8]) {
-        self.bytes(bytes);
-    }
-}
-
-/// Counts what is put.
-struct Count(usize);
-
-impl Sink for Count {
-    fn put_slice(&mut self, bytes: &[u8]) {
-        self.0 += bytes.len();
-    }
-}
-
-pub(super) trait Pack: Sized {
-    fn put(&self, out: &mut impl Sink);
-    fn take(bytes: &mut Bytes) -> Option<Self>;
 }
 
 /// A structure is its fields in order.
