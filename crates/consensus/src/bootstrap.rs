@@ -160,8 +160,8 @@ pub enum WaitReason {
     LostLog,
     /// Others acknowledged a founding that cannot be completed.
     #[error(
-        "a peer acknowledged a founding with another data directory of this node or with other peers; nothing was \
-         accepted yet: empty the data directories of all founders and start them again"
+        "a peer acknowledged a founding with another data directory of this node or with other peers; if no founder takes \
+         part in a group yet, nothing was accepted: empty the data directories of all founders and start them again"
     )]
     OtherFounding,
 }
@@ -186,6 +186,8 @@ pub struct Bootstrap {
     peers: usize,
     /// The last report of each, and when it came.
     reports: BTreeMap<NodeId, (Report, Now)>,
+    #[cfg(feature = "bugs")]
+    bugs: crate::bugs::Bugs,
 }
 
 impl Bootstrap {
@@ -194,7 +196,21 @@ impl Bootstrap {
         if !(1..=FOUNDERS_MAX).contains(&peers) {
             return Err(BootstrapError::PeerCount);
         }
-        Ok(Self { node, own, peers, reports: BTreeMap::new() })
+        Ok(Self {
+            node,
+            own,
+            peers,
+            reports: BTreeMap::new(),
+            #[cfg(feature = "bugs")]
+            bugs: crate::bugs::Bugs::default(),
+        })
+    }
+
+    /// The same with deliberate bugs.
+    #[cfg(feature = "bugs")]
+    #[must_use]
+    pub fn with_bugs(self, bugs: crate::bugs::Bugs) -> Self {
+        Self { bugs, ..self }
     }
 
     /// A peer reported. A later report of the same peer replaces the earlier one. With more of them than peers are named,
@@ -222,7 +238,8 @@ impl Bootstrap {
         }
         let fresh = || self.reports.values().filter(|(_, heard)| now.since(*heard) <= REPORT_AGE_MAX);
         let missing = self.peers - 1 - fresh().count();
-        if missing > 0 {
+        let is_one_left_out = self.peers > 4 && bug!(self.bugs, FoundWithoutOne);
+        if missing > usize::from(is_one_left_out) {
             return Decision::Ask { missing };
         }
         let peers = fresh().map(|(report, _)| (report.node, report.founder()));
@@ -232,10 +249,20 @@ impl Bootstrap {
     /// A peer has a log, or is about to.
     fn follow(&self, report: &Report) -> Decision {
         let members = report.state.members();
-        let own = members.iter().find(|it| it.node == self.node && it.directory == self.own.directory);
+        let is_same =
+            |it: &Member| it.directory == self.own.directory || bug!(self.bugs, FoundAgainWithoutDisk);
+        let own = members.iter().find(|it| it.node == self.node && is_same(it));
         match (&report.state, own) {
             (PeerState::Acknowledged(_), Some(_)) if members.len() == self.peers => {
-                self.acknowledge(members.iter().map(|member| (member.node, member.founder())).collect())
+                let founders = members.iter().map(|member| (member.node, member.founder()));
+                self.acknowledge(founders.chain([(self.node, self.own)]).collect())
+            }
+            (PeerState::Running { learners, .. }, Some(own))
+                if bug!(self.bugs, FoundAgainWithoutDisk) && !learners.contains(&own.raft_id)
+                    || bug!(self.bugs, FoundWhenAdded) =>
+            {
+                let founders = members.iter().map(|member| (member.node, member.founder()));
+                self.acknowledge(founders.chain([(self.node, self.own)]).collect())
             }
             // A directory that votes has acknowledged something: an empty one lost it.
             (PeerState::Running { learners, .. }, Some(own)) if learners.contains(&own.raft_id) => {

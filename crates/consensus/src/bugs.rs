@@ -20,6 +20,25 @@ pub enum Bug {
     PromoteLearnerByTimeout,
     /// Group: replicas with an odd id leave out every 37th command.
     NonDeterministicApply,
+    /// Group: the commit index is written only when it changes together with something else, so that a replica that starts
+    /// again falls back behind several changes of the configuration.
+    CommitWrittenLazily,
+    /// Group: a joint configuration is left only by the leader that entered it, in the same term.
+    JointLeftByItsLeaderOnly,
+    /// Group: a leader is not told when a snapshot could not be sent.
+    SnapshotFailureUnreported,
+    /// Group: a replica that takes a snapshot keeps the configuration it had.
+    SnapshotKeepsConfiguration,
+    /// Bootstrap: a node founds again in whatever directory, if the others were founded with it.
+    FoundAgainWithoutDisk,
+    /// Bootstrap: a member that was added takes itself for a founder.
+    FoundWhenAdded,
+    /// Bootstrap: of five peers or more, one that was not reached is left out.
+    FoundWithoutOne,
+    /// Replica: blobs that are missing here are not asked for.
+    NoBlobRepair,
+    /// Replica: blobs are collected that something names.
+    CollectNamedBlobs,
     /// Group: proposals and reads are taken however many wait.
     TakeWithoutLimit,
     /// Register: a job's next leader gets the token of the one before.
@@ -50,7 +69,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 20] = [
+    pub const ALL: [Bug; 29] = [
         Bug::SkipSyncBeforeVote,
         Bug::DropHardStateOnRestart,
         Bug::CommitWithoutOwnDisk,
@@ -58,6 +77,15 @@ impl Bug {
         Bug::ReadWithoutReadIndex,
         Bug::PromoteLearnerByTimeout,
         Bug::NonDeterministicApply,
+        Bug::CommitWrittenLazily,
+        Bug::JointLeftByItsLeaderOnly,
+        Bug::SnapshotFailureUnreported,
+        Bug::SnapshotKeepsConfiguration,
+        Bug::FoundAgainWithoutDisk,
+        Bug::FoundWhenAdded,
+        Bug::FoundWithoutOne,
+        Bug::NoBlobRepair,
+        Bug::CollectNamedBlobs,
         Bug::TakeWithoutLimit,
         Bug::ReuseToken,
         Bug::AcceptStaleAttempt,

@@ -91,7 +91,6 @@ fn segment(
         share: Share { core: 0, cores: 1, vus: workflow.vus_max() },
         begin: Begin::default(),
         cpu: None,
-        vus_before: 0,
         identity: Arc::new(Identity {
             job: "memory".into(),
             worker: "memory".into(),

@@ -21,7 +21,7 @@ use hyperscale_job::{
     AttemptId, Directive, Failure, FailureKind, Report, SegmentKind, SegmentOrder, SegmentResult, StopPhase,
 };
 use hyperscale_plan::model::Part;
-use hyperscale_plan::model::{Plan, Workflow};
+use hyperscale_plan::model::Plan;
 use hyperscale_stats::Window;
 use hyperscale_types::limits;
 use minijinja::Value;
@@ -210,7 +210,6 @@ impl Segment {
                 cpu: spec.cpus.get(number).copied().flatten(),
                 identity: Arc::clone(&spec.identity),
                 given: Arc::clone(&given),
-                vus_before: vus_before(&spec.plan, at),
                 data: Arc::clone(&spec.data),
                 told: self.told.subscribe(),
                 messages: Messages { attempt: assignment.attempt, sender: messages.clone() },
@@ -273,11 +272,6 @@ impl Messages {
             permit.send(CoreMessage { attempt: self.attempt, message: make() });
         }
     }
-}
-
-/// VU numbers of a workflow begin after those of the workflows before it.
-fn vus_before(plan: &Plan, workflow: usize) -> u32 {
-    plan.workflows[..workflow].iter().map(Workflow::vus_max).sum()
 }
 
 /// A thread that the system did not give.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use hyperscale_plan::load::closed::vus_at;
-use hyperscale_plan::model::{Load, Mix, Plan, Workflow};
+use hyperscale_plan::model::{DataOrder, Load, Mix, Plan, Workflow};
 use hyperscale_stats::event::Target;
 use hyperscale_stats::result::ChangedBy;
 use hyperscale_types::{Command, Name, Rate, limits};
@@ -103,7 +103,11 @@ fn retarget(
     steerable(core)?;
     let targets = meant(core, wanted, to)?.into_iter().map(|(at, to)| {
         let since = core.record.workflows()[at].load_time(core.now);
-        Retarget { workflow: at, from: target(core, at), to, since }
+        let planned = match &core.workflow(at).load {
+            Load::Open { rate, .. } => rate.integral(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)),
+            Load::Closed { .. } | Load::Iterations { .. } | Load::Paced { .. } => 0.0,
+        };
+        Retarget { workflow: at, from: target(core, at), to, since, planned }
     });
     let change = Change::Load { targets: targets.collect() };
     Ok(Some(Entry::Control { request: id, by, change, at: core.now }))
@@ -176,8 +180,18 @@ fn accepts(core: &JobCore, at: usize, to: Target) -> Result<(), Refusal> {
         Target::Vus(vus) if matches!(plan.load, Load::Iterations { .. }) && vus < cores => {
             Err(Refusal::TooFewVus { name: name(), cores })
         }
+        Target::Vus(vus) if vus > plan.vus_max() => match unique_data(core, plan) {
+            Some(data) => Err(Refusal::NoRows { name: name(), data, vus: plan.vus_max() }),
+            None => Ok(()),
+        },
         _ => Ok(()),
     }
+}
+
+/// A data file whose rows are divided among the planned virtual users of a workflow.
+fn unique_data(core: &JobCore, plan: &Workflow) -> Option<Name> {
+    let used = plan.data.iter().map(|at| &core.plan.data[*at]);
+    used.filter(|source| source.order == DataOrder::Unique).map(|source| source.name.clone()).next()
 }
 
 /// What the plan, or whoever changed it, wants of a workflow's load now.

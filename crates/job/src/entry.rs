@@ -245,6 +245,8 @@ pub struct Retarget {
     pub to: Target,
     /// From this moment of the workflow's load clock on.
     pub since: Duration,
+    /// Starts that are due before that moment by the plan (open models).
+    pub planned: f64,
 }
 
 /// Why an entry was not applied. Nothing was changed.

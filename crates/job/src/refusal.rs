@@ -51,6 +51,18 @@ pub enum Refusal {
         /// How many were wanted.
         vus: u32,
     },
+    /// Every row of a data file belongs to one of the planned virtual users; further ones would have none.
+    #[error(
+        "the rows of data `{data}` are divided among the {vus} virtual users that {name} has in its plan"
+    )]
+    NoRows {
+        /// Its name.
+        name: Name,
+        /// The data file.
+        data: Name,
+        /// How many virtual users its plan has.
+        vus: u32,
+    },
     /// Its iterations are divided among its cores; a core without a virtual user would keep its share for ever.
     #[error("the iterations of {name} are counted per core, and each of its {cores} needs a virtual user")]
     TooFewVus {
@@ -89,7 +101,7 @@ impl Refusal {
             Refusal::UnknownWorkflow { .. } => "unknown_workflow",
             Refusal::NotRunning { .. } | Refusal::NoLoad => "not_running",
             Refusal::WrongModel { .. } => "wrong_model",
-            Refusal::TooManyVus { .. } | Refusal::TooFewVus { .. } => "limit",
+            Refusal::TooManyVus { .. } | Refusal::NoRows { .. } | Refusal::TooFewVus { .. } => "limit",
         }
     }
 
@@ -105,6 +117,9 @@ impl Refusal {
             Refusal::WrongModel { has: Quantity::Vus, .. } => "change its virtual users instead".to_owned(),
             Refusal::WrongModel { has: Quantity::Rate, .. } => "change its rate instead".to_owned(),
             Refusal::TooManyVus { .. } => format!("ask for at most {}", limits::VUS_MAX),
+            Refusal::NoRows { vus, .. } => {
+                format!("ask for at most {vus}, or start another run whose data has `order: sequential`")
+            }
             Refusal::TooFewVus { cores, .. } => {
                 format!("ask for at least {cores}, or pause the run")
             }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use hyperscale_plan::cores::WAITING_FOR_CORES;
 use hyperscale_stats::event::{NEWEST_POINTS_MAX, Target};
 use hyperscale_stats::result::{
-    ErrorResult, Loss, PlanText, Provenance, RunIdentity, RunResult, Status, ThresholdResult, VERSION,
-    WorkflowFacts, WorkflowResult, errors, load_result, workflow_result,
+    ErrorResult, PlanText, Provenance, RunIdentity, RunResult, Status, ThresholdResult, VERSION, Validity,
+    WorkflowFacts, WorkflowResult, errors, load_result, saturation, warnings, workflow_result,
 };
 use hyperscale_stats::totals::LoadTotals;
 use hyperscale_stats::{Evaluation, Imbalance, StepStats, Totals, evaluate, left_out_share};
@@ -83,6 +83,7 @@ pub(crate) fn build(core: &JobCore) -> RunResult {
     result.reason = reason.map(ToString::to_string);
     result.is_final = true;
     result.errors.extend(imbalances(core));
+    result.validity.warnings = warnings(&result);
     result.series = core.series.points(elapsed);
     result.provenance.environment.clone_from(&core.facts.environment);
     result.provenance.options.clone_from(&core.facts.options);
@@ -100,6 +101,7 @@ pub(crate) fn so_far(core: &JobCore) -> RunResult {
         Some(StopPhase::Cancelling | StopPhase::Aborted) => Status::Cancelling,
     };
     result.reason = stop.map(|stop| stop.reason.to_string());
+    result.validity.warnings = warnings(&result);
     result.series = core.series.newest_full(core.now, NEWEST_POINTS_MAX);
     // Hundreds of numbers per step and second; the live part of a snapshot has the smaller histograms.
     let steps = |workflow: &mut WorkflowResult| {
@@ -129,11 +131,17 @@ fn common(core: &JobCore, elapsed: Duration, allow_empty: bool) -> RunResult {
         thresholds,
         totals: load_result(&all_load(core), load_time(core)),
         errors: all_errors(core),
-        generator_saturated: core.live.iter().any(|live| live.totals.generator_saturated()),
-        loss: Loss::default(),
+        validity: validity(core),
         series: Vec::new(),
         provenance: Provenance { changes: changes.to_vec(), changes_left_out, ..Provenance::default() },
     }
+}
+
+fn validity(core: &JobCore) -> Validity {
+    let all = core.live.iter().zip(&core.plan.workflows);
+    let saturation: Vec<_> =
+        all.flat_map(|(live, workflow)| saturation(&workflow.name, &live.totals)).collect();
+    Validity { generator_saturated: !saturation.is_empty(), saturation, ..Validity::default() }
 }
 
 fn workflow(core: &JobCore, at: usize) -> WorkflowResult {

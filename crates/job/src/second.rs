@@ -62,9 +62,10 @@ fn snapshot(core: &mut JobCore, memory_bytes: Option<u64>) -> Snapshot {
 fn generator(core: &mut JobCore, memory_bytes: Option<u64>) -> Generator {
     let mut all = Generator { memory_bytes, ..Generator::default() };
     for (live, record) in core.live.iter_mut().zip(core.record.workflows()) {
-        let busy = live.pulse.take_busiest_core(&live.totals);
+        let (busy, waited) = live.pulse.take_core_shares(&live.totals).unzip();
         let lag = live.pulse.take_lag_p99_us();
         all.busiest_core = larger(all.busiest_core, busy);
+        all.run_queue = larger(all.run_queue, waited);
         all.lag_p99_us = larger(all.lag_p99_us, lag);
         let completed: u32 = live.attempts.values().map(|attempt| attempt.cores_completed).sum();
         if record.state().is_active() && record.state() != WorkflowState::Setup {

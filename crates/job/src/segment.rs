@@ -106,6 +106,19 @@ pub struct RateChange {
     pub rate: Rate,
     /// From this moment of the load clock on.
     pub from: Duration,
+    /// Starts of the whole workflow that are due before that moment, by the plan and by earlier changes. With it nobody
+    /// needs to know the earlier changes, and no start is lost however many there are.
+    pub before: f64,
+}
+
+impl RateChange {
+    /// The change that follows on this one.
+    #[must_use]
+    pub fn then(self, rate: Rate, from: Duration) -> Self {
+        let from = from.max(self.from);
+        let before = self.before + self.rate.as_per_second() * from.saturating_sub(self.from).as_secs_f64();
+        RateChange { rate, from, before }
+    }
 }
 
 /// What a worker says about an attempt. Windows of statistics come apart: [`crate::Input::Window`].

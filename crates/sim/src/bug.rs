@@ -13,6 +13,19 @@ pub enum Bug {
     Swim(swim::Bug),
     /// Of the replicated log.
     Consensus(consensus::Bug),
+    /// Of what a node does with wire and codec.
+    Wire(WireBug),
+}
+
+/// A rule of the wire that a host breaks: whoever hosts wire and codec tells them which versions to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireBug {
+    /// Gossip is written in the newest version of the build, whatever others read.
+    NewestVersionAlways,
+}
+
+impl WireBug {
+    const ALL: [WireBug; 1] = [WireBug::NewestVersionAlways];
 }
 
 /// A name that no bug has.
@@ -23,14 +36,23 @@ impl Bug {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Bug> {
         let swim = swim::Bug::ALL.into_iter().map(Bug::Swim);
-        swim.chain(consensus::Bug::ALL.into_iter().map(Bug::Consensus))
+        let consensus = consensus::Bug::ALL.into_iter().map(Bug::Consensus);
+        swim.chain(consensus).chain(WireBug::ALL.into_iter().map(Bug::Wire))
     }
 
     /// The bug for the membership core.
     pub fn swim(bug: Option<Bug>) -> swim::Bugs {
         match bug {
             Some(Bug::Swim(bug)) => swim::Bugs::one(bug),
-            Some(Bug::Consensus(_)) | None => swim::Bugs::NONE,
+            Some(Bug::Consensus(_) | Bug::Wire(_)) | None => swim::Bugs::NONE,
+        }
+    }
+
+    /// The bug for hosts of the wire.
+    pub fn wire(bug: Option<Bug>) -> Option<WireBug> {
+        match bug {
+            Some(Bug::Wire(bug)) => Some(bug),
+            Some(Bug::Swim(_) | Bug::Consensus(_)) | None => None,
         }
     }
 
@@ -38,7 +60,7 @@ impl Bug {
     pub fn consensus(bug: Option<Bug>) -> consensus::Bugs {
         match bug {
             Some(Bug::Consensus(bug)) => [bug].into_iter().collect(),
-            Some(Bug::Swim(_)) | None => consensus::Bugs::default(),
+            Some(Bug::Swim(_) | Bug::Wire(_)) | None => consensus::Bugs::default(),
         }
     }
 }
@@ -48,6 +70,7 @@ impl fmt::Display for Bug {
         match self {
             Bug::Swim(bug) => write!(f, "swim:{bug:?}"),
             Bug::Consensus(bug) => write!(f, "consensus:{bug:?}"),
+            Bug::Wire(bug) => write!(f, "wire:{bug:?}"),
         }
     }
 }

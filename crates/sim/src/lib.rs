@@ -16,6 +16,7 @@
 //! | `invariants`   | what must hold, one file each                                                   |
 //! | `run`          | the two phases of a seed                                                        |
 //! | `report`       | a failure: seed, command that repeats it, last events per node                  |
+//! | `paths`        | rare paths that a batch of seeds must have taken                                |
 //! | `teeth`        | deliberate bugs, each caught by a recorded seed                                 |
 //! | `measure`      | the goals in numbers                                                            |
 //!
@@ -33,6 +34,7 @@ pub mod log;
 pub mod measure;
 pub mod moment;
 pub mod network;
+pub mod paths;
 pub mod process;
 pub mod recorder;
 pub mod report;

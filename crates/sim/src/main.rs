@@ -18,6 +18,9 @@ use serde_json::json;
 
 use search::Search;
 
+/// Seeds from which on a batch must have taken every rare path.
+const PATHS_FROM: u64 = 200;
+
 /// Simulate whole clusters under faults and check every promise after every event.
 #[derive(Debug, Parser)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
@@ -38,9 +41,15 @@ struct Arguments {
     /// With a deliberate bug.
     #[arg(long, value_name = "NAME", value_parser = |text: &str| text.parse::<Bug>().map_err(|error: UnknownBug| error.to_string()))]
     bug: Option<Bug>,
+    /// Without the judges that look inside of cores: messages, disks, queues.
+    #[arg(long)]
+    black_box: bool,
     /// Hunt every deliberate bug anew and write down what catches it.
     #[arg(long)]
     teeth: bool,
+    /// When hunting: also tell how many of the first seeds catch a bug, and whether one does without the judges that look inside.
+    #[arg(long)]
+    thorough: bool,
     /// Run the recorded seed of every deliberate bug, with it and without: each must be caught, and nothing else.
     #[arg(long)]
     replay: bool,
@@ -77,7 +86,7 @@ fn main() -> ExitCode {
 
 fn start(arguments: &Arguments) -> Result<()> {
     let size = if arguments.large { Size::Large } else { Size::Small };
-    let options = Options { size, bug: arguments.bug, record: false };
+    let options = Options { size, bug: arguments.bug, black_box: arguments.black_box, record: false };
     if let Some(seed) = arguments.seed {
         return one(seed, options);
     }
@@ -128,8 +137,22 @@ fn search(arguments: &Arguments, options: Options) -> Result<()> {
             report::failure(*seed, options)
         );
     }
+    check_paths(&found)?;
     if found.seeds < arguments.least {
         bail!("only {} seeds in the time given, {} are the least", found.seeds, arguments.least);
+    }
+    Ok(())
+}
+
+/// Shows the rare paths of a batch; one that no seed took fails it.
+fn check_paths(found: &search::Found) -> Result<()> {
+    if found.seeds < PATHS_FROM {
+        return Ok(());
+    }
+    eprintln!("{}", found.paths.to_text());
+    let untaken = found.paths.untaken();
+    if !untaken.is_empty() {
+        bail!("{} seeds never took these paths: {untaken:?}", found.seeds);
     }
     Ok(())
 }
@@ -137,10 +160,10 @@ fn search(arguments: &Arguments, options: Options) -> Result<()> {
 fn hunt(arguments: &Arguments) -> Result<()> {
     let bugs: Vec<Bug> = Bug::all().filter(|bug| arguments.bug.is_none_or(|only| only == *bug)).collect();
     let hunted = search::each(arguments.jobs.max(1), &bugs, |bug| {
-        let caught = teeth::hunt(*bug);
+        let caught = if arguments.thorough { teeth::hunt_thoroughly(*bug) } else { teeth::hunt(*bug) };
         match &caught {
-            Some(it) => eprintln!("{bug}: caught by seed {} ({})", it.seed, it.invariant),
-            None => eprintln!("{bug}: NOT CAUGHT within {} seeds", teeth::seeds_max(*bug)),
+            Some(it) => eprintln!("{}", teeth::line(it)),
+            None => eprintln!("{bug}: NOT CAUGHT within {} seeds", teeth::SEEDS_MAX),
         }
         caught
     });

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use hyperscale_sim::paths::PathTable;
 use hyperscale_sim::{Options, report, run};
 
 /// How often progress is told.
@@ -32,6 +33,8 @@ pub(crate) struct Found {
     pub(crate) slowest: Duration,
     slowest_seed: u64,
     pub(crate) failed: Vec<u64>,
+    /// Rare paths that the seeds took.
+    pub(crate) paths: PathTable,
 }
 
 impl Search {
@@ -69,6 +72,7 @@ impl Search {
         found.seeds += 1;
         found.events += outcome.events;
         found.simulated += outcome.simulated;
+        found.paths.add(&outcome.paths);
         if let Some(took) = outcome.converged.filter(|took| *took > found.slowest) {
             (found.slowest, found.slowest_seed) = (took, seed);
         }

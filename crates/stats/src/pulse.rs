@@ -69,18 +69,22 @@ impl Pulse {
         p99
     }
 
-    /// How busy the busiest core was since this was asked last, 0 … 1.
-    pub fn take_busiest_core(&mut self, totals: &Totals) -> Option<f64> {
-        let mut busiest: Option<f64> = None;
+    /// How busy the busiest core was since this was asked last, and how long the one that waited most had no CPU; both
+    /// as shares of the time, 0 … 1.
+    pub fn take_core_shares(&mut self, totals: &Totals) -> Option<(f64, f64)> {
+        let mut most: Option<(f64, f64)> = None;
         for (core, now) in totals.cores() {
             let before = self.cores.insert(core, *now).unwrap_or_default();
             let observed = now.observed_ns.saturating_sub(before.observed_ns);
             if observed > 0 {
-                let busy = now.busy_ns.saturating_sub(before.busy_ns) as f64 / observed as f64;
-                busiest = Some(busiest.map_or(busy, |other| other.max(busy)));
+                let share =
+                    |now: u64, before: u64| (now.saturating_sub(before) as f64 / observed as f64).min(1.0);
+                let (busy, waited) =
+                    (share(now.busy_ns, before.busy_ns), share(now.waited_ns, before.waited_ns));
+                most = Some(most.map_or((busy, waited), |most| (most.0.max(busy), most.1.max(waited))));
             }
         }
-        busiest.map(|busy| busy.min(1.0))
+        most
     }
 }
 
@@ -139,11 +143,11 @@ mod tests {
         first.lag(5_000);
         totals.add(&first);
         pulse.add(&first);
-        assert_eq!(pulse.take_busiest_core(&totals), Some(0.5));
+        assert_eq!(pulse.take_core_shares(&totals), Some((0.5, 0.0)));
         assert_eq!(pulse.take_lag_p99_us(), Some(5.0));
         totals.add(&window(1, 1, SECOND_NS / 4));
-        assert_eq!(pulse.take_busiest_core(&totals), Some(0.25));
+        assert_eq!(pulse.take_core_shares(&totals), Some((0.25, 0.0)));
         assert_eq!(pulse.take_lag_p99_us(), None);
-        assert_eq!(pulse.take_busiest_core(&totals), None, "nothing new");
+        assert_eq!(pulse.take_core_shares(&totals), None, "nothing new");
     }
 }

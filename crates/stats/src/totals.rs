@@ -4,21 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hyperscale_types::Name;
 use hyperscale_types::rule::Phase;
-use hyperscale_types::{ErrorKind, Name};
 
 use crate::histogram::Histogram;
 use crate::layout::Layout;
 use crate::metric::MetricStats;
+use crate::saturation::{OBSERVED_MIN_NS, Saturation};
 use crate::step::StepStats;
 use crate::window::{CheckStats, Iterations, Window};
-
-/// A core above this share of its time makes the generator the bottleneck.
-pub const SATURATED_BUSY: f64 = 0.95;
-/// A dispatch lag above this, at the 99th percentile, makes the generator the bottleneck.
-pub const SATURATED_LAG_NS: u64 = 10_000_000;
-/// Time a core must have been observed before its busy share means anything.
-const OBSERVED_MIN_NS: u64 = 500_000_000;
 
 /// Merged statistics of one workflow. Memory does not depend on the length of the run.
 #[derive(Clone, Debug)]
@@ -27,13 +21,15 @@ pub struct Totals {
     pub windows: u64,
     /// Iterations.
     pub iterations: Iterations,
-    /// Dispatch lag of open-model starts: what the generator added. Waiting for a free VU is not part of it.
+    /// How long after their intended times open-model starts were dispatched.
     pub lag: Histogram,
     layout: Arc<Layout>,
     pub(crate) steps: Vec<StepStats>,
     pub(crate) checks: Vec<CheckStats>,
     pub(crate) metrics: Vec<MetricStats>,
     pub(crate) cores: BTreeMap<u32, CoreLoad>,
+    /// When the generator itself was the bottleneck.
+    pub saturation: Saturation,
 }
 
 /// What one core did so far.
@@ -41,6 +37,8 @@ pub struct Totals {
 pub struct CoreLoad {
     /// CPU time of its thread.
     pub busy_ns: u64,
+    /// Time in which its thread could have run and had no CPU.
+    pub waited_ns: u64,
     /// Time that was observed.
     pub observed_ns: u64,
     /// End of its newest window.
@@ -54,11 +52,21 @@ pub struct CoreLoad {
 impl CoreLoad {
     /// CPU time / observed time.
     pub fn busy(&self) -> Option<f64> {
-        (self.observed_ns >= OBSERVED_MIN_NS).then(|| self.busy_ns as f64 / self.observed_ns as f64)
+        self.share(self.busy_ns)
+    }
+
+    /// Time without a CPU / observed time.
+    pub fn waited(&self) -> Option<f64> {
+        self.share(self.waited_ns)
+    }
+
+    fn share(&self, ns: u64) -> Option<f64> {
+        (self.observed_ns >= OBSERVED_MIN_NS).then(|| ns as f64 / self.observed_ns as f64)
     }
 
     fn merge(&mut self, other: &CoreLoad) {
         self.busy_ns = self.busy_ns.saturating_add(other.busy_ns);
+        self.waited_ns = self.waited_ns.saturating_add(other.waited_ns);
         self.observed_ns = self.observed_ns.saturating_add(other.observed_ns);
         (self.newest_ns, self.vus) = (self.newest_ns, self.vus).max((other.newest_ns, other.vus));
         self.vus_peak = self.vus_peak.max(other.vus_peak);
@@ -77,6 +85,7 @@ impl Totals {
             checks: vec![CheckStats::default(); layout.checks.len()],
             metrics: layout.metrics.iter().map(|_| MetricStats::default()).collect(),
             cores: BTreeMap::new(),
+            saturation: Saturation::default(),
         }
     }
 
@@ -93,11 +102,13 @@ impl Totals {
         }
         self.cores.entry(window.core).or_default().merge(&CoreLoad {
             busy_ns: window.busy_ns,
+            waited_ns: window.waited_ns,
             observed_ns: window.to_ns.saturating_sub(window.from_ns),
             newest_ns: window.to_ns,
             vus: window.vus,
             vus_peak: window.vus,
         });
+        self.saturation.add(window);
     }
 
     /// Adds totals of the same layout.
@@ -112,6 +123,7 @@ impl Totals {
         for (core, load) in &other.cores {
             self.cores.entry(*core).or_default().merge(load);
         }
+        self.saturation.merge(&other.saturation);
     }
 
     /// What is recorded.
@@ -180,17 +192,14 @@ impl Totals {
         self.cores.values().filter_map(CoreLoad::busy).reduce(f64::max)
     }
 
-    /// Whether the generator itself was the bottleneck: a core too busy, starts dispatched too late, or a limit of this
-    /// machine (files, ports) reached.
-    pub fn generator_saturated(&self) -> bool {
-        let busy = self.busiest_core().is_some_and(|busy| busy > SATURATED_BUSY);
-        let late = self.lag.percentile_ns(99.0).is_some_and(|lag| lag > SATURATED_LAG_NS);
-        busy || late || self.local_limits() > 0
+    /// Share of its time that the core that waited most had no CPU, if it was observed for long enough.
+    pub fn run_queue(&self) -> Option<f64> {
+        self.cores.values().filter_map(CoreLoad::waited).reduce(f64::max)
     }
 
-    /// Calls that failed because of a limit of this machine.
-    pub fn local_limits(&self) -> u64 {
-        self.steps.iter().map(|step| step.errors[ErrorKind::LocalLimit.index()]).sum()
+    /// Whether the generator itself was the bottleneck in any second.
+    pub fn generator_saturated(&self) -> bool {
+        !self.saturation.is_empty()
     }
 }
 

@@ -11,6 +11,7 @@ use crate::histogram::Histogram;
 use crate::layout::Layout;
 use crate::metric::MetricStats;
 use crate::sample::{CallSample, StreamEvent};
+use crate::saturation::Judged;
 use crate::step::StepStats;
 
 /// One core's statistics of one interval of the run's clock.
@@ -28,6 +29,10 @@ pub struct Window {
     pub vus: u32,
     /// CPU time of the core's thread in it.
     pub busy_ns: u64,
+    /// Time in which the core's thread could have run and had no CPU.
+    pub waited_ns: u64,
+    /// What was judged of the generator in the second that ends with it.
+    pub judged: Option<Judged>,
     /// Iterations in it.
     pub iterations: Iterations,
     pub(crate) steps: Vec<StepStats<u32>>,
@@ -78,6 +83,8 @@ impl Window {
             to_ns: 0,
             vus: 0,
             busy_ns: 0,
+            waited_ns: 0,
+            judged: None,
             iterations: Iterations::default(),
             steps: layout.steps.iter().map(|_| StepStats::default()).collect(),
             checks: vec![CheckStats::default(); layout.checks.len()],
@@ -135,7 +142,7 @@ impl Window {
         self.steps[step].stream_event(event);
     }
 
-    /// Records how long after its intended time, or after a VU became free for it, a start was dispatched (open models).
+    /// Records how long after its intended time a start was dispatched (open models).
     #[inline]
     pub fn lag(&mut self, ns: u64) {
         self.lag.record(ns);
@@ -191,7 +198,8 @@ impl Window {
 
     /// Forgets everything but the layout and the core; keeps the memory.
     pub fn clear(&mut self) {
-        (self.seq, self.from_ns, self.to_ns, self.vus, self.busy_ns) = (0, 0, 0, 0, 0);
+        (self.seq, self.from_ns, self.to_ns, self.vus) = (0, 0, 0, 0);
+        (self.busy_ns, self.waited_ns, self.judged) = (0, 0, None);
         self.iterations = Iterations::default();
         self.steps.iter_mut().for_each(StepStats::clear);
         self.checks.fill(CheckStats::default());

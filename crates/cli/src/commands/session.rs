@@ -15,7 +15,7 @@ use std::sync::Arc;
 use hyperscale_api::answer::CancelStatus;
 use hyperscale_engine::{Command, Control, Event, Run, RunOptions, available_cores};
 use hyperscale_plan::model::Plan;
-use hyperscale_report::{Style, TextOptions, saturated, summary, to_json};
+use hyperscale_report::{Style, TextOptions, summary, to_json};
 use hyperscale_stats::result::{RunResult, Status};
 use hyperscale_tui::{Mode, Wish};
 use hyperscale_types::ExitCode;
@@ -175,9 +175,8 @@ const ABORTING: &str = "stopping at once";
 /// Prints the result: JSON, or the summary for people.
 pub(crate) fn show(result: &RunResult, settings: Settings, printer: Printer) -> Result<(), CommandError> {
     let text = if settings.output.json {
-        if let Some(warning) = saturated(result) {
-            printer.warning(&warning); // the summary says it itself
-        }
+        // The summary says them itself.
+        result.validity.warnings.iter().for_each(|warning| printer.warning(warning));
         format!("{}\n", to_json(result, false))
     } else {
         let style = if printer.color_out() { Style::Ansi } else { Style::Plain };

@@ -1,5 +1,7 @@
 //! The outside witness for every load model: what a run reports is what the target saw, request by request.
 
+use hyperscale_stats::saturation::Measure;
+
 use crate::support::{Target, assert_witnessed, run, run_plan, workflow};
 
 /// A plan with the given load keys and three steps on paths of their own, two of them side by side.
@@ -159,7 +161,7 @@ thresholds:
 }
 
 #[test]
-fn a_slow_target_is_not_reported_as_a_saturated_generator() {
+fn starts_that_wait_for_a_free_vu_are_told_from_a_late_generator() {
     let target = Target::start(&[]);
     let plan = r#"
 vars: { base: "" }
@@ -177,7 +179,18 @@ workflows:
         "the target is overloaded: {:?}",
         load.iterations
     );
-    assert!(!load.generator.generator_saturated && !result.generator_saturated);
+    let measures = |measure| result.validity.saturation.iter().any(|interval| interval.measure == measure);
+    assert!(measures(Measure::Vus), "starts waited for the only VU: {:?}", result.validity.saturation);
+    assert!(
+        !measures(Measure::Lag),
+        "no start was late for another reason: {:?}",
+        result.validity.saturation
+    );
+    let warnings = &result.validity.warnings;
+    assert!(
+        warnings.iter().any(|warning| warning.contains("were dropped: the target got less load")),
+        "{warnings:?}"
+    );
 }
 
 #[test]

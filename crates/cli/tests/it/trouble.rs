@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use hyperscale_stats::saturation::Measure;
+
 use crate::support::{
     PlanFile, Process, Target, assert_books, errors, hyperscale, run, run_plan, step, workflow,
 };
@@ -166,5 +168,49 @@ fn running_out_of_files_is_a_limit_of_this_machine() {
         request.errors
     );
     assert_eq!(errors(request, "local_limit"), request.failed);
-    assert!(result.generator_saturated);
+    assert!(result.validity.generator_saturated);
+    let intervals = &result.validity.saturation;
+    assert!(intervals.iter().any(|interval| interval.measure == Measure::LocalLimit), "{intervals:?}");
+}
+
+/// Processes that do nothing but use one CPU.
+struct Rivals(Vec<std::process::Child>);
+
+impl Rivals {
+    fn on(cpu: &str, count: usize) -> Self {
+        let rival = || Command::new("taskset").args(["-c", cpu, "sh", "-c", "while :; do :; done"]).spawn();
+        Rivals((0..count).map(|_| rival().expect("taskset")).collect())
+    }
+}
+
+impl Drop for Rivals {
+    fn drop(&mut self) {
+        for rival in &mut self.0 {
+            let _ = rival.kill();
+            let _ = rival.wait();
+        }
+    }
+}
+
+#[test]
+fn a_generator_whose_cpu_others_use_says_so() {
+    let target = Target::start(&[]);
+    let allowed = std::fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let cpu = allowed.trim().split([',', '-']).next().unwrap();
+    let _rivals = Rivals::on(cpu, 2);
+    let binary = hyperscale();
+    for load in [["-c", "8"], ["--rate", "500/s"]] {
+        let mut command = Command::new("taskset");
+        command.args(["-c", cpu]).arg(binary.get_program()).args(["run", &target.base, "-d", "2s"]);
+        command.args(load).args(["--cores", "1", "--json"]);
+        let outcome = Process::spawn(&mut command).wait();
+        let result = outcome.result(0);
+        let validity = &result.validity;
+        let interval = validity.saturation.iter().find(|interval| interval.measure == Measure::RunQueue);
+        let interval = interval.unwrap_or_else(|| panic!("{load:?}: {:?}", validity.saturation));
+        assert!(interval.from_s < interval.to_s && interval.to_s <= 4, "{interval:?}");
+        assert!(validity.generator_saturated && result.workflows[0].generator.run_queue > Some(0.05));
+        assert!(outcome.stderr.contains("something else uses this machine"), "{}", outcome.stderr);
+    }
 }

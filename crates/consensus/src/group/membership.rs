@@ -92,6 +92,10 @@ impl<M: Machine> RaftGroup<M> {
         let proposed = self.raft.propose_conf_change(context, convert::change_in(change));
         self.settle(now);
         proposed.map_err(|_| ProposeError::Transferring)?;
+        #[cfg(feature = "bugs")]
+        if !change.steps.is_empty() {
+            self.state.joint_entered = Some(self.term());
+        }
         if let Some(proposal) = proposal {
             self.proposals.wait(self.last_index(), self.term(), proposal, now);
         }
@@ -106,6 +110,10 @@ impl<M: Machine> RaftGroup<M> {
 
     /// A joint configuration is left as soon as it is applied, whoever entered it.
     pub(super) fn leave_joint(&mut self, now: Now) {
+        #[cfg(feature = "bugs")]
+        if bug!(self.config.bugs, JointLeftByItsLeaderOnly) && self.state.joint_entered != Some(self.term()) {
+            return;
+        }
         if self.configuration.is_joint() && self.raft.raft.lead_transferee.is_none() {
             // Refused while an earlier change is not applied; the next tick tries again.
             let _ = self.propose_change(now, None, &ConfigurationChange::default());

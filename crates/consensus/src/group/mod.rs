@@ -116,6 +116,9 @@ struct State {
     missing: Vec<BlobId>,
     /// Last entry that was on disk at the start.
     loaded_to: u64,
+    /// The term in which this replica entered a joint configuration.
+    #[cfg(feature = "bugs")]
+    joint_entered: Option<u64>,
     halt: Option<Halt>,
 }
 
@@ -219,6 +222,8 @@ impl State {
             making: Making::default(),
             missing: Vec::new(),
             loaded_to,
+            #[cfg(feature = "bugs")]
+            joint_entered: None,
             halt: None,
         }
     }

@@ -91,7 +91,10 @@ impl<M: Machine> RaftGroup<M> {
         // Always with the commit index, though its change alone is no reason to write: a replica that starts again applies no
         // further than it, and asks for votes by the configuration it has then. With every entry the changes before it are
         // known to be committed, so no replica falls back behind the last one.
-        let hard_state = Some(convert::hard_state_out(&self.raft.raft.hard_state()));
+        let mut hard_state = Some(convert::hard_state_out(&self.raft.raft.hard_state()));
+        if bug!(self.config.bugs, CommitWrittenLazily) {
+            hard_state = ready.hs().map(convert::hard_state_out);
+        }
         let index = installed.as_ref().map(|snapshot| snapshot.index);
         let held = Held { number: Some(number), messages, installed: index, ..Held::default() };
         out.push(Action::Persist(Batch {
@@ -169,7 +172,9 @@ impl<M: Machine> RaftGroup<M> {
         }
         let leader = self.leader_named();
         self.proposals.skip(index, ProposeError::NotLeader { leader });
-        self.adopt(snapshot.configuration.clone());
+        if !bug!(self.config.bugs, SnapshotKeepsConfiguration) {
+            self.adopt(snapshot.configuration.clone());
+        }
         self.state.since_snapshot = (0, 0);
         self.unapplied.clear();
         self.ask_for_missing();

@@ -128,6 +128,9 @@ impl<M: Machine> RaftGroup<M> {
 
     /// The host sent a snapshot, or could not.
     pub fn snapshot_sent(&mut self, now: Now, to: RaftId, is_ok: bool) {
+        if !is_ok && bug!(self.config.bugs, SnapshotFailureUnreported) {
+            return;
+        }
         let status = if is_ok { raft::SnapshotStatus::Finish } else { raft::SnapshotStatus::Failure };
         self.contacts.snapshot_settled(to);
         self.raft.report_snapshot(to.get(), status);

@@ -119,8 +119,9 @@ where
 
     /// These are named: by the state, or by a command that was just applied.
     pub(super) fn mark(&mut self, names: &[BlobId]) {
+        let collects_named = bug!(self.group().config().bugs, CollectNamedBlobs);
         let blobs = &mut self.blobs;
-        for blob in names {
+        for blob in names.iter().filter(|blob| !(collects_named && blob.hash[0] < 16)) {
             match blobs.held.get_mut(blob) {
                 Some(held) => (held.unnamed, held.pass) = (None, blobs.pass.number),
                 None if blobs.pass.found.len() < MISSING_MAX => drop(blobs.pass.found.insert(*blob)),
@@ -196,7 +197,7 @@ where
         fetches.retain(|blob, _| wanted.contains(blob) || missing.contains(blob));
         let peers = self.group.roster().members().map(|member| member.node);
         let peers: Vec<NodeId> = peers.filter(|node| *node != self.me).collect();
-        if peers.is_empty() {
+        if peers.is_empty() || bug!(self.group.config().bugs, NoBlobRepair) {
             return;
         }
         for (blob, fetch) in fetches.iter_mut().filter(|(_, fetch)| now.since(fetch.asked) >= FETCH_PATIENCE)

@@ -70,6 +70,8 @@ where
             Ok(bootstrap) => bootstrap,
             Err(error) => return out.push(Output::Failed(error.into())),
         };
+        #[cfg(feature = "bugs")]
+        let bootstrap = bootstrap.with_bugs(self.options.config.bugs.clone());
         let starting = Starting::new(now, Step::Asking(bootstrap), machine);
         let wish = starting.decide(now);
         self.stage = Stage::Starting(Box::new(starting));

@@ -63,6 +63,11 @@ impl MemoryDisk {
         &self.durable
     }
 
+    /// Batches that were written and not synced, in order.
+    pub fn cached(&self) -> &[Batch] {
+        &self.cached
+    }
+
     /// Batches that would be lost now.
     pub fn unsynced(&self) -> usize {
         self.cached.len()

@@ -12,6 +12,7 @@ pub(crate) mod examine;
 pub(crate) mod flight;
 mod forks;
 pub(crate) mod graph;
+mod meter;
 pub(crate) mod pacing;
 pub(crate) mod prepare;
 pub(crate) mod provide;
@@ -36,6 +37,7 @@ use hyperscale_job::{Directive, Failure, SegmentResult, StopPhase};
 use hyperscale_plan::load::Share;
 use hyperscale_plan::model::Part;
 use hyperscale_plan::model::{Plan, Workflow};
+use hyperscale_stats::saturation::Judge;
 use hyperscale_stats::{Layout, Window};
 use hyperscale_types::ErrorKind;
 use minijinja::Value;
@@ -64,8 +66,6 @@ pub(crate) struct Slice {
     pub(crate) cpu: Option<usize>,
     pub(crate) identity: Arc<Identity>,
     pub(crate) given: Arc<Given>,
-    /// VU numbers of this workflow begin after this one.
-    pub(crate) vus_before: u32,
     pub(crate) data: Files,
     pub(crate) told: watch::Receiver<Directive>,
     pub(crate) messages: Messages,
@@ -101,14 +101,20 @@ impl Slice {
         seed::seed(self.identity.seed, self.workflow, stream)
     }
 
-    /// The number of a VU of this core in the whole job, from 1.
-    pub(crate) fn vu_id(&self, slot: u32) -> u32 {
-        self.vus_before + 1 + slot * self.share.cores + self.share.core
+    /// The number of a VU of this core in its workflow, from 0.
+    pub(crate) fn vu_number(&self, slot: u32) -> u32 {
+        slot * self.share.cores + self.share.core
     }
 
-    /// The number of a VU in its workflow, from 0.
-    pub(crate) fn vu_number(&self, id: u32) -> u32 {
-        id - 1 - self.vus_before
+    /// The number of a VU in the whole job, from 1: those of the plan one workflow after the other, then what was added
+    /// while it ran, the workflows by turns.
+    pub(crate) fn vu_id(&self, number: u32) -> u32 {
+        let planned = |workflows: &[Workflow]| workflows.iter().map(Workflow::vus_max).sum::<u32>();
+        let workflows = &self.plan.workflows;
+        match number.checked_sub(self.workflow().vus_max()) {
+            None => planned(&workflows[..self.workflow]) + 1 + number,
+            Some(added) => planned(workflows) + 1 + added * workflows.len() as u32 + self.workflow as u32,
+        }
     }
 }
 
@@ -155,6 +161,7 @@ pub(crate) struct Core {
     pub(crate) scratch: RefCell<Vec<u8>>,
     pub(crate) time: LoadTime,
     pub(crate) clocks: RefCell<thread::Clocks>,
+    pub(crate) judge: RefCell<Judge>,
 }
 
 /// What a directive puts in the place of the plan's numbers, of the whole workflow.
@@ -169,6 +176,8 @@ pub(crate) struct Wanted {
 pub(crate) struct VuTally {
     pub(crate) alive: Cell<u32>,
     pub(crate) started: Cell<u32>,
+    /// Starts since the last window that had to wait for a free one.
+    pub(crate) queued: Cell<u64>,
     /// Their `vu_setup` failed.
     pub(crate) failed: Cell<u32>,
     /// A data file had no row for them, by position in the plan's data.

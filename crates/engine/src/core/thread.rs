@@ -19,6 +19,7 @@ use tokio::runtime::{self, LocalOptions};
 use tokio::time;
 
 use super::graph::{self, GraphEnd};
+use super::meter::Meter;
 use super::prepare::{PreparedPart, prepare};
 use super::provide::Providing;
 use super::seed::Stream;
@@ -147,7 +148,8 @@ fn new_core(slice: Slice, clients: Clients, parts: Parts) -> Core {
     Core {
         window: RefCell::new(Box::new(Window::new(&slice.layout))),
         cursors: RefCell::new(cursors(&slice)),
-        clocks: RefCell::new(Clocks::now(&slice, 0)),
+        clocks: RefCell::new(Clocks::new(&slice)),
+        judge: RefCell::default(),
         clients,
         parts,
         phase: Cell::default(),
@@ -185,7 +187,7 @@ async fn load(core: &Rc<Core>, alive: tokio::task::JoinHandle<()>) -> Result<(),
     if let Some(at) = begin.go {
         time::sleep_until(core.time.at(at)).await;
         core.time.begin(at, slice.begin.offset);
-        *core.clocks.borrow_mut() = Clocks::now(slice, 0);
+        *core.clocks.borrow_mut() = Clocks::new(slice);
     }
     let listening = tokio::task::spawn_local(listen(Rc::clone(core)));
     let isolating = tokio::task::spawn_local(end_with_lease(Rc::clone(core)));
@@ -284,12 +286,12 @@ async fn tick(core: Rc<Core>) {
     loop {
         interval.tick().await;
         // A host that is behind gets a longer window instead of a lost one.
-        core.slice.messages.send_if_room(|| close_window(&core));
+        core.slice.messages.send_if_room(|| close_window(&core, false));
     }
 }
 
 async fn flush(core: &Core) {
-    let last = close_window(core);
+    let last = close_window(core, true);
     core.slice.messages.send(last).await;
 }
 
@@ -298,33 +300,40 @@ async fn flush(core: &Core) {
 pub(crate) struct Clocks {
     seq: u64,
     from_ns: u64,
-    cpu_ns: u64,
+    meter: Meter,
+    busy_ns: u64,
+    waited_ns: u64,
 }
 
 impl Clocks {
-    fn now(slice: &Slice, seq: u64) -> Self {
-        Clocks { seq, from_ns: slice.identity.epoch.elapsed().as_nanos() as u64, cpu_ns: cpu_time() }
+    fn new(slice: &Slice) -> Self {
+        let mut clocks = Clocks { seq: 0, from_ns: 0, meter: Meter::new(), busy_ns: 0, waited_ns: 0 };
+        clocks.read(slice);
+        clocks
+    }
+
+    fn read(&mut self, slice: &Slice) {
+        self.from_ns = slice.identity.epoch.elapsed().as_nanos() as u64;
+        (self.busy_ns, self.waited_ns) = (Meter::busy_ns(), self.meter.waited_ns());
     }
 }
 
-fn close_window(core: &Core) -> Message {
+/// Puts an empty window in the place of the present one, which is complete then.
+fn close_window(core: &Core, is_last: bool) -> Message {
     let spare = core.slice.windows.spare.try_recv();
     let empty = spare.unwrap_or_else(|_| Box::new(Window::new(&core.slice.layout)));
     let mut window = core.window.replace(empty);
     let mut clocks = core.clocks.borrow_mut();
-    let now = Clocks::now(&core.slice, clocks.seq + 1);
     window.seq = clocks.seq;
     window.core = core.slice.share.core;
-    window.from_ns = clocks.from_ns;
-    window.to_ns = now.from_ns;
     window.vus = core.vus.alive.get();
-    window.busy_ns = now.cpu_ns.saturating_sub(clocks.cpu_ns);
-    *clocks = now;
+    let (busy_ns, waited_ns) = (clocks.busy_ns, clocks.waited_ns);
+    window.from_ns = clocks.from_ns;
+    clocks.seq += 1;
+    clocks.read(&core.slice);
+    window.to_ns = clocks.from_ns;
+    window.busy_ns = clocks.busy_ns.saturating_sub(busy_ns);
+    window.waited_ns = clocks.waited_ns.saturating_sub(waited_ns);
+    core.judge.borrow_mut().window(&mut window, core.vus.queued.take(), is_last);
     Message::Window(window)
-}
-
-/// CPU time of this thread.
-fn cpu_time() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

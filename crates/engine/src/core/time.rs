@@ -11,6 +11,7 @@ pub(crate) struct LoadTime {
     /// Zero of the job clock.
     epoch: Instant,
     clock: Cell<LoadClock>,
+    pauses: Cell<u32>,
 }
 
 impl LoadTime {
@@ -18,7 +19,7 @@ impl LoadTime {
     pub(crate) fn new(epoch: std::time::Instant, offset: Duration) -> Self {
         let epoch = Instant::from_std(epoch);
         let clock = Cell::new(LoadClock::new(epoch.elapsed(), offset));
-        LoadTime { epoch, clock }
+        LoadTime { epoch, clock, pauses: Cell::new(0) }
     }
 
     /// The load begins at this time of the job clock.
@@ -42,8 +43,16 @@ impl LoadTime {
     /// Stops the load clock, or lets it run again.
     pub(crate) fn pause(&self, paused: bool) {
         let mut clock = self.clock.get();
+        if paused && !clock.is_paused() {
+            self.pauses.set(self.pauses.get().wrapping_add(1));
+        }
         clock.pause(self.now(), paused);
         self.clock.set(clock);
+    }
+
+    /// How often it was stopped: moments of the load curve lie elsewhere on other clocks after each pause.
+    pub(crate) fn pauses(&self) -> u32 {
+        self.pauses.get()
     }
 
     /// Whether nothing starts.

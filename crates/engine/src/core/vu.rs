@@ -24,10 +24,10 @@ use super::seed::Stream;
 pub(crate) struct Vu {
     /// Unique in the job, from 1.
     pub(crate) id: u32,
+    /// Number in its workflow, from 0.
+    number: u32,
     pub(crate) iteration: Cell<u64>,
     random: Cell<u64>,
-    /// Since when it could have begun an iteration; only kept where starts are intended (open models).
-    free_since: Cell<Now>,
     /// Connections and cookies.
     pub(crate) session: Session,
     /// Rows of this iteration, by position in the plan's data.
@@ -61,9 +61,9 @@ impl Vu {
     pub(crate) fn new(core: &Core, id: u32, draws: Stream) -> Self {
         Vu {
             id,
+            number: 0,
             iteration: Cell::new(0),
             random: Cell::new(core.slice.seed(draws)),
-            free_since: Cell::new(Now::ZERO),
             session: Session::default(),
             rows: RefCell::default(),
             setup: RefCell::default(),
@@ -93,8 +93,9 @@ impl Vu {
 /// has lived in this slot before.
 pub(crate) async fn live(core: Rc<Core>, slot: u32, lives: u32, mut feed: impl Feed) -> VuEnd {
     let _alive = Alive::new(&core);
-    let id = core.slice.vu_id(slot);
-    let vu = Vu::new(&core, id, Stream::Vu { id, lives });
+    let number = core.slice.vu_number(slot);
+    let id = core.slice.vu_id(number);
+    let vu = Vu { number, ..Vu::new(&core, id, Stream::Vu { id, lives }) };
     let has = |part: Part| !part.graph(core.workflow()).is_empty();
     if has(Part::VuSetup) {
         match Box::pin(graph::run(&core, &vu, Part::VuSetup, None)).await {
@@ -106,7 +107,6 @@ pub(crate) async fn live(core: Rc<Core>, slot: u32, lives: u32, mut feed: impl F
             }
         }
         *vu.setup.borrow_mut() = vu.results.take();
-        vu.free_since.set(clock::now());
     }
     let end = iterate(&core, &vu, &mut feed).await;
     if has(Part::VuTeardown) && core.phase.get() < StopPhase::Aborted {
@@ -132,9 +132,6 @@ async fn iterate(core: &Core, vu: &Vu, feed: &mut impl Feed) -> VuEnd {
         let running = Running::begin(core, vu, start);
         let end = graph::run(core, vu, Part::Steps, start.intended).await;
         running.end(end);
-        if start.intended.is_some() {
-            vu.free_since.set(clock::now());
-        }
         if leaves_values && end == GraphEnd::Completed {
             keep_and_provide(core, vu);
         }
@@ -153,8 +150,8 @@ async fn iterate(core: &Core, vu: &Vu, feed: &mut impl Feed) -> VuEnd {
 /// The data file that has no row for this virtual user any more.
 fn without_row(core: &Core, vu: &Vu) -> Option<usize> {
     let used = &core.workflow().data;
-    let (cursors, number) = (core.cursors.borrow(), core.slice.vu_number(vu.id));
-    let has_row = |at: usize| cursors[at].as_ref().is_none_or(|cursor| cursor.has_next(number));
+    let cursors = core.cursors.borrow();
+    let has_row = |at: usize| cursors[at].as_ref().is_none_or(|cursor| cursor.has_next(vu.number));
     used.iter().copied().find(|at| !has_row(*at))
 }
 
@@ -165,7 +162,7 @@ fn take_rows(core: &Core, vu: &Vu) -> Result<(), usize> {
     rows.resize(core.slice.data.len(), Value::UNDEFINED);
     for &at in used {
         let Some(cursor) = &mut cursors[at] else { continue };
-        rows[at] = cursor.next(core.slice.vu_number(vu.id), vu.random()).ok_or(at)?;
+        rows[at] = cursor.next(vu.number, vu.random()).ok_or(at)?;
     }
     Ok(())
 }
@@ -241,11 +238,15 @@ impl<'a> Running<'a> {
         window.started();
         if let Some(intended) = start.intended {
             let now = clock::now();
-            // While nobody was free the target held the start up, not the generator.
-            window.lag(now.nanos_since(intended.max(vu.free_since.get())));
-            // One that had to wait was counted when it began to.
-            if !start.queued && now.nanos_since(intended) > limits::LATE_AFTER.as_nanos() {
+            let lag = now.nanos_since(intended);
+            window.lag(lag);
+            // One that had to wait was counted as late when it began to.
+            if !start.queued && lag > limits::LATE_AFTER.as_nanos() {
                 window.late(1);
+            }
+            let had_setup = vu.iteration.get() == 0 && !Part::VuSetup.graph(core.workflow()).is_empty();
+            if start.queued || had_setup {
+                core.vus.queued.set(core.vus.queued.get() + 1);
             }
         }
         Running { core, ended: false }

@@ -145,9 +145,13 @@ fn nth(range: &Range<u64>, taken: u64, on_end: DataEnd) -> Option<u64> {
 }
 
 /// The rows of one virtual user, by its number from 0: contiguous, no two share a row, all together have every row. The
-/// first ones get one more, so that with fewer rows than virtual users it is the first that have one.
+/// first ones get one more, so that with fewer rows than virtual users it is the first that have one. Virtual users beyond
+/// the planned ones have none.
 fn of_vu(rows: u64, vu: u32, vus: u32) -> Range<u64> {
-    let (vu, vus) = (u64::from(vu), u64::from(vus.max(1)));
+    if vu >= vus {
+        return 0..0;
+    }
+    let (vu, vus) = (u64::from(vu), u64::from(vus));
     let begin = |vu: u64| (rows / vus) * vu + vu.min(rows % vus);
     begin(vu)..begin(vu + 1)
 }

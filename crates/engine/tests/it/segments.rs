@@ -161,12 +161,68 @@ fn a_change_of_rate_holds_from_the_moment_it_names() {
     let plan = plan_for(&target, "rate: 10/s\nduration: 2s\nsteps:\n  a: { http: 'BASE/' }");
     let mut running = Attempt::start(&spec(&plan, SegmentKind::Load, 0, 1, 1));
     let directive = running.go();
-    let change = RateChange { rate: Rate::per_second(400.0), from: Duration::from_secs(1) };
+    let change = RateChange { rate: Rate::per_second(400.0), from: Duration::from_secs(1), before: 10.0 };
     running.segment.direct(Directive { rate: Some(change), ..directive });
     let (_, totals, _) = running.finish();
-    // 10 in the first second, 400 in the other; the change may cost the start that was drawn already.
+    assert_eq!(totals.iterations.scheduled, 410, "10 in the first second, 400 in the other");
+}
+
+#[test]
+fn starts_are_the_integral_over_any_number_of_changes() {
+    let target = target();
+    let plan = plan_for(&target, "rate: 100/s\nduration: 2s\nsteps:\n  a: { http: 'BASE/' }");
+    let mut running = Attempt::start(&spec(&plan, SegmentKind::Load, 0, 2, 2));
+    let directive = running.go();
+    let began = directive.go.expect("just said");
+    let mut change = RateChange { rate: Rate::per_second(100.0), from: Duration::ZERO, before: 0.0 };
+    for number in 0..30 {
+        std::thread::sleep(Duration::from_millis(40));
+        // Each change has held for a moment when the cores hear of it.
+        let heard = running.epoch.elapsed().saturating_sub(began);
+        let rate = Rate::per_second(f64::from(number % 5) * 150.0);
+        change = change.then(rate, heard.saturating_sub(Duration::from_millis(3)));
+        running.segment.direct(Directive { rate: Some(change), ..directive });
+    }
+    let integral = change.then(Rate::ZERO, Duration::from_secs(2)).before;
+    let (_, totals, _) = running.finish();
     let scheduled = totals.iterations.scheduled;
-    assert!((405..=411).contains(&scheduled), "{scheduled}");
+    assert!((scheduled as f64 - integral).abs() <= 1.0, "{scheduled} for {integral}");
+}
+
+#[test]
+fn an_attempt_that_takes_over_goes_on_with_the_changed_rate() {
+    let target = target();
+    let plan = plan_for(&target, "rate: 100/s\nduration: 2s\nsteps:\n  a: { http: 'BASE/' }");
+    let mut spec = spec(&plan, SegmentKind::Load, 0, 1, 1);
+    spec.order.offset = Duration::from_millis(1_500);
+    let mut running = Attempt::start(&spec);
+    let change = RateChange { rate: Rate::per_second(300.0), from: Duration::from_secs(1), before: 100.0 };
+    running.segment.direct(Directive { rate: Some(change), ..Directive::default() });
+    let directive = running.go();
+    running.segment.direct(Directive { rate: Some(change), ..directive });
+    let (_, totals, _) = running.finish();
+    assert_eq!(totals.iterations.scheduled, 150, "half a second of 300/s, and nothing of what was before");
+}
+
+#[test]
+fn a_pause_is_no_delay_of_starts_that_wait() {
+    let target = target();
+    let lines = "rate: 100/s\nduration: 500ms\nmax_vus: 1\nsteps:\n  a: { http: 'BASE/delay/20' }";
+    let plan = plan_for(&target, lines);
+    let mut running = Attempt::start(&spec(&plan, SegmentKind::Load, 0, 1, 1));
+    let directive = running.go();
+    while target.handle().stats().requests < 5 {
+        std::thread::yield_now();
+    }
+    running.segment.direct(Directive { paused: true, ..directive });
+    std::thread::sleep(Duration::from_secs(3));
+    running.segment.direct(directive);
+    let (_, totals, _) = running.finish();
+    assert_eq!((totals.iterations.scheduled, totals.iterations.completed), (50, 50));
+    // Without the pause the last start waits for about half a second.
+    let (lag, latency) = (totals.lag.max_ns(), totals.steps()[0].latency.max_ns());
+    let pause = Some(Duration::from_secs(3).as_nanos() as u64);
+    assert!(lag < pause && latency < pause, "lag {lag:?}, latency {latency:?}");
 }
 
 #[test]

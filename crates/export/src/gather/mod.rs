@@ -68,7 +68,7 @@ fn began(started_at: &str) -> Moment {
 fn run(to: &mut Families, result: &RunResult, exports: &[ExportResult]) {
     to.gauge(&names::ELAPSED, &[], result.elapsed_s);
     to.truth(&names::FINISHED, &[], result.is_final);
-    to.truth(&names::SATURATED, &[], result.generator_saturated);
+    to.truth(&names::SATURATED, &[], result.validity.generator_saturated);
     for (at, threshold) in result.thresholds.iter().enumerate() {
         // A rule can be written twice, but a receiver refuses everything if a series is there twice.
         if result.thresholds[..at].iter().any(|before| before.rule == threshold.rule) {

@@ -7,8 +7,8 @@ use hyperscale_export::Readings;
 use hyperscale_export::reading::Reading;
 use hyperscale_stats::event::{BoundCounts, Generator, Shape, Snapshot, StepLive, WorkflowLive};
 use hyperscale_stats::result::{
-    ExportResult, Loss, Provenance, RunIdentity, RunResult, SeriesPoint, Status, ThresholdResult, VERSION,
-    WorkflowFacts, errors, load_result, workflow_result,
+    ExportResult, Provenance, RunIdentity, RunResult, SeriesPoint, Status, ThresholdResult, VERSION,
+    Validity, WorkflowFacts, errors, load_result, workflow_result,
 };
 use hyperscale_stats::{
     CallSample, CheckLayout, Layout, MetricKind, MetricLayout, StepKind, StepLayout, Totals, Window,
@@ -75,8 +75,7 @@ pub(crate) fn result(iterations: u64, elapsed_s: u64, is_final: bool) -> RunResu
         thresholds_passed: true,
         totals: load_result(&totals.load(), elapsed),
         errors: errors(&name("Shop"), &totals),
-        generator_saturated: false,
-        loss: Loss::default(),
+        validity: Validity::default(),
         series: Vec::new(),
         provenance: Provenance::default(),
     }

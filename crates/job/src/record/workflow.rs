@@ -209,7 +209,9 @@ impl WorkflowRecord {
         match target.to {
             Target::Vus(vus) => self.vus = Some(vus),
             Target::Rate(rate) => {
-                self.rate = Some(RateChange { rate: Rate::per_second(rate), from: target.since });
+                let (rate, from) = (Rate::per_second(rate), target.since);
+                let first = RateChange { rate, from, before: target.planned };
+                self.rate = Some(self.rate.map_or(first, |before| before.then(rate, from)));
             }
         }
     }

@@ -58,23 +58,6 @@ impl Curve {
         self.pieces().map(|piece| piece.area()).sum()
     }
 
-    /// The same curve up to a time, and a constant value from there on. It ends when it would have ended.
-    #[must_use]
-    pub fn changed(&self, at_ns: u64, value: f64) -> Curve {
-        if at_ns >= self.length().as_nanos() {
-            return self.clone();
-        }
-        let mut stages = Vec::with_capacity(self.stages.len() + 2);
-        for piece in self.pieces().take_while(|piece| piece.from_ns <= at_ns) {
-            let is_past = piece.end_ns() <= at_ns;
-            let to = if is_past { piece.to } else { piece.value_at(at_ns) };
-            stages.push(Stage { to, over: Span::from_nanos(piece.over_ns.min(at_ns - piece.from_ns)) });
-        }
-        stages.push(Stage { to: value, over: Span::ZERO });
-        stages.push(Stage { to: value, over: Span::from_nanos(self.length().as_nanos() - at_ns) });
-        Curve { start: self.start, stages }
-    }
-
     /// The straight lines it consists of.
     pub(super) fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
         let first = Piece { from_ns: 0, over_ns: 0, from: self.start, to: self.start, before: 0.0 };
@@ -195,15 +178,6 @@ mod tests {
         assert_eq!(time_of(&curve, 3.0), Some(6 * S + S / 2));
     }
 
-    #[test]
-    fn a_change_keeps_the_past_and_the_end() {
-        let changed = checkout().changed(100 * S, 500.0);
-        assert_eq!(changed.length(), checkout().length());
-        assert!((changed.integral(100 * S) - checkout().integral(100 * S)).abs() < 1e-6);
-        assert!((changed.area() - (170_000.0 + 140.0 * 500.0)).abs() < 1e-6);
-        assert_eq!(checkout().changed(240 * S, 1.0), checkout());
-    }
-
     proptest! {
         #[test]
         fn the_inverse_of_the_area_is_its_time(curve in curve(), part in 0.0f64..1.0) {
@@ -220,16 +194,6 @@ mod tests {
             let at = |part: f64| (curve.length().as_nanos() as f64 * part) as u64;
             let (early, late) = (at(a.min(b)), at(a.max(b)));
             prop_assert!(curve.integral(early) <= curve.integral(late) + 1e-9);
-        }
-
-        #[test]
-        fn a_change_keeps_the_past_and_the_length(curve in curve(), part in 0.0f64..1.0, value in 0.0f64..500.0) {
-            let at = (curve.length().as_nanos() as f64 * part) as u64;
-            let changed = curve.changed(at, value);
-            prop_assert_eq!(changed.length(), curve.length());
-            let left_s = (curve.length().as_nanos() - at) as f64 / 1e9;
-            let wanted = curve.integral(at) + value * left_s;
-            prop_assert!((changed.area() - wanted).abs() <= 1e-9 * (1.0 + wanted));
         }
     }
 }

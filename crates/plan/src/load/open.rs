@@ -9,6 +9,10 @@
 //!   smallest of `m` uniform numbers in `(y, Y)` is `y + (Y − y)·(1 − U^(1/m))`, which yields them one by one in order.
 //!
 //! A core's starts are its [`Share`] of the numbers `0..N`.
+//!
+//! A change of rate changes the curve, never where starts lie in its integral. So nothing is lost or made twice however
+//! often the rate changes and whenever a core hears of it: one that hears late has made starts too many and waits until
+//! the integral has come that far, or has made too few and makes them at once.
 
 use super::curve::{Curve, Piece};
 use super::mix::Turns;
@@ -19,13 +23,15 @@ use crate::model::workflow::ArrivalKind;
 /// The intended starts of one core, in order, in nanoseconds since the begin of the curve.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    curve: Curve,
     share: Share,
     process: Process,
     pieces: Box<[Piece]>,
     /// The piece in which the last start lay; starts only go forward.
     piece: usize,
+    length_ns: u64,
     last_ns: u64,
+    /// The next start, if it was asked for.
+    due: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,19 +47,23 @@ enum Process {
         step: f64,
     },
     Poisson {
-        /// Integral at the last start.
+        /// Integral at the next start, once it was drawn.
+        next: Option<f64>,
+        /// Integral at the newest start that was drawn.
         at: f64,
-        /// Integral at the end of the curve.
+        /// Starts that are still to be drawn lie between `at` and here.
         end: f64,
-        /// Starts that this core has still to make.
+        /// How many they are.
         left: u64,
+        /// Integral at the end of the curve: beyond `end`, or before it, if the rate was changed.
+        area: f64,
         random: Random,
     },
 }
 
 impl Arrivals {
     /// The starts of one core of a workflow. All cores must be given the same curve, kind and seed.
-    pub fn new(curve: Curve, kind: ArrivalKind, share: Share, seed: u64) -> Self {
+    pub fn new(curve: &Curve, kind: ArrivalKind, share: Share, seed: u64) -> Self {
         let area = curve.area();
         let process = match kind {
             ArrivalKind::Uniform => {
@@ -66,66 +76,55 @@ impl Arrivals {
                 turns: Some(turns),
             },
             ArrivalKind::Poisson => Process::Poisson {
+                next: None,
                 at: 0.0,
                 end: area,
                 left: share.count_of(starts_of(area)),
+                area,
                 random: Random::new(seed, u64::from(share.core)),
             },
         };
-        let pieces = curve.pieces().collect();
-        Self { curve, share, process, pieces, piece: 0, last_ns: 0 }
+        let (pieces, length_ns) = (curve.pieces().collect(), curve.length().as_nanos());
+        Self { share, process, pieces, piece: 0, length_ns, last_ns: 0, due: None }
     }
 
-    /// How many starts this core has still to make.
-    pub fn left(&self) -> u64 {
-        match &self.process {
-            Process::Uniform { next: None, .. } => 0,
-            Process::Uniform { next: Some(next), end, .. } => {
-                self.share.count_of(*end).saturating_sub(self.share.count_of(*next))
-            }
-            Process::Poisson { left, .. } => *left,
-        }
-    }
-
-    /// Leaves out the starts before `at_ns`, for a core that takes over in the middle of the curve. To be called before
-    /// the first start is taken.
+    /// Leaves out the starts before `at_ns`, for a core that takes over in the middle of the curve.
     pub fn begin_at(&mut self, at_ns: u64) {
-        if at_ns == 0 {
-            return;
+        while self.peek().is_some_and(|due| due < at_ns) {
+            self.next();
         }
-        let done = self.curve.integral(at_ns);
-        match &mut self.process {
-            Process::Uniform { next, turns, step, .. } => {
-                while let Some(k) = next.filter(|k| uniform_area(*k, turns.as_ref(), *step) < done) {
-                    *next = Some(self.share.next(k));
-                }
-            }
-            Process::Poisson { at, end, left, .. } => {
-                *at = done.min(*end);
-                *left = self.share.count_of(starts_of(*end - *at));
-            }
-        }
-        self.last_ns = at_ns;
     }
 
-    /// Changes the workflow's rate from `at_ns` on, on all cores with the same `at_ns`. To be called when all starts that are due
-    /// before `at_ns` were taken. A start that was taken already is not made twice, and order is kept.
-    pub fn rescale(&mut self, at_ns: u64, rate: f64) {
-        self.curve = self.curve.changed(at_ns, rate);
-        let area = self.curve.area();
-        let done = self.curve.integral(at_ns);
+    /// Changes the workflow's rate from `at_ns` on. `before` is the integral up to there: the number of starts of the whole
+    /// workflow that are due before `at_ns`, earlier changes included. Both must be the same on all cores. To be called
+    /// when all starts that are due before `at_ns` were taken.
+    pub fn rescale(&mut self, at_ns: u64, rate: f64, before: f64) {
+        let over_ns = self.length_ns.saturating_sub(at_ns);
+        let piece = Piece { from_ns: at_ns, over_ns, from: rate, to: rate, before };
+        let area_now = before + piece.area();
         match &mut self.process {
             Process::Uniform { end, turns, .. } => {
-                *end = turns.as_ref().map_or_else(|| starts_of(area), |turns| dealt(area, turns));
+                *end = turns.as_ref().map_or_else(|| starts_of(area_now), |turns| dealt(area_now, turns));
             }
-            Process::Poisson { at, end, left, .. } => {
-                *at = at.max(done);
-                *end = area.max(*at);
-                *left = self.share.count_of(starts_of(*end - *at));
-            }
+            Process::Poisson { area, .. } => *area = area_now,
         }
-        self.pieces = self.curve.pieces().collect();
-        self.piece = 0;
+        self.pieces = Box::new([piece]);
+        (self.piece, self.due) = (0, None);
+    }
+
+    /// When the next start is due, without taking it.
+    #[inline]
+    pub fn peek(&mut self) -> Option<u64> {
+        if self.due.is_none() {
+            let area = self.next_area()?;
+            let last = self.pieces.len().checked_sub(1)?;
+            while self.piece < last && area > self.pieces[self.piece].before + self.pieces[self.piece].area()
+            {
+                self.piece += 1;
+            }
+            self.due = Some(self.pieces[self.piece].time_of(area).max(self.last_ns));
+        }
+        self.due
     }
 
     /// Integral at the next start.
@@ -134,14 +133,21 @@ impl Arrivals {
         match &mut self.process {
             Process::Uniform { next, end, turns, step } => {
                 let k = next.filter(|k| k < end)?;
-                *next = Some(self.share.next(k));
                 Some(uniform_area(k, turns.as_ref(), *step))
             }
-            Process::Poisson { at, end, left, random } => {
-                let m = *left;
-                *left = m.checked_sub(1)?;
-                *at += (*end - *at) * -(random.unit().ln() / m as f64).exp_m1();
-                Some(*at)
+            Process::Poisson { next, at, end, left, area, random } => {
+                if next.is_none() {
+                    if *left == 0 && *area > *end {
+                        let more = |area: f64| self.share.count_of(starts_of(area));
+                        *left = more(*area) - more(*end);
+                        (*at, *end) = (*end, *area);
+                    }
+                    let m = *left;
+                    *left = m.checked_sub(1)?;
+                    *at += (*end - *at) * -(random.unit().ln() / m as f64).exp_m1();
+                    *next = Some(*at);
+                }
+                next.filter(|next| next <= area)
             }
         }
     }
@@ -152,13 +158,13 @@ impl Iterator for Arrivals {
 
     #[inline]
     fn next(&mut self) -> Option<u64> {
-        let area = self.next_area()?;
-        let last = self.pieces.len().checked_sub(1)?;
-        while self.piece < last && area > self.pieces[self.piece].before + self.pieces[self.piece].area() {
-            self.piece += 1;
+        let due = self.peek()?;
+        match &mut self.process {
+            Process::Uniform { next, .. } => *next = next.map(|k| self.share.next(k)),
+            Process::Poisson { next, .. } => *next = None,
         }
-        self.last_ns = self.pieces[self.piece].time_of(area).max(self.last_ns);
-        Some(self.last_ns)
+        (self.last_ns, self.due) = (due, None);
+        Some(due)
     }
 }
 
@@ -202,7 +208,7 @@ mod tests {
     const ALONE: Share = Share { core: 0, cores: 1, vus: 64 };
 
     fn all(curve: &Curve, kind: &ArrivalKind, shares: &[Share], seed: u64) -> Vec<u64> {
-        let of = |share: &Share| Arrivals::new(curve.clone(), kind.clone(), *share, seed);
+        let of = |share: &Share| Arrivals::new(curve, kind.clone(), *share, seed);
         let mut all: Vec<u64> = shares.iter().flat_map(of).collect();
         all.sort_unstable();
         all
@@ -211,48 +217,111 @@ mod tests {
     #[test]
     fn a_constant_rate_starts_evenly() {
         let starts: Vec<u64> =
-            Arrivals::new(Curve::constant(4.0, Span::from_secs(1)), ArrivalKind::Uniform, ALONE, 0).collect();
+            Arrivals::new(&Curve::constant(4.0, Span::from_secs(1)), ArrivalKind::Uniform, ALONE, 0)
+                .collect();
         assert_eq!(starts, [125_000_000, 375_000_000, 625_000_000, 875_000_000]);
     }
 
     #[test]
     fn a_ramp_starts_at_the_roots_of_its_integral() {
         let ramp = Curve { start: 0.0, stages: vec![Stage { to: 8.0, over: Span::from_secs(1) }] };
-        let starts: Vec<u64> = Arrivals::new(ramp, ArrivalKind::Uniform, ALONE, 0).collect();
+        let starts: Vec<u64> = Arrivals::new(&ramp, ArrivalKind::Uniform, ALONE, 0).collect();
         // 4 t² = k + ½
         let wanted = [0.353_553_391, 0.612_372_436, 0.790_569_415, 0.935_414_347].map(|s| (s * 1e9) as u64);
         assert_eq!(starts, wanted);
     }
 
-    #[test]
-    fn a_change_of_rate_is_exact_too() {
-        let shares = [0, 1, 2].map(|core| Share { core, cores: 3, vus: 10 });
-        let mut total = 0;
-        for share in shares {
-            let curve = Curve::constant(100.0, Span::from_secs(10));
-            let mut arrivals = Arrivals::new(curve, ArrivalKind::Uniform, share, 0);
-            let mut peek = arrivals.clone();
-            let before =
-                arrivals.by_ref().take(std::iter::from_fn(|| peek.next().filter(|ns| *ns < 4 * S)).count());
-            total += before.count();
-            arrivals.rescale(4 * S, 1_000.0);
-            let after: Vec<u64> = arrivals.collect();
-            assert!(after.iter().all(|ns| (4 * S..=10 * S).contains(ns)));
-            total += after.len();
+    /// Takes what is due before a time.
+    fn take_until(arrivals: &mut Arrivals, until: u64) -> Vec<u64> {
+        let mut taken = Vec::new();
+        while arrivals.peek().is_some_and(|due| due < until) {
+            taken.extend(arrivals.next());
         }
-        assert_eq!(total, 400 + 6_000);
+        taken
     }
 
     #[test]
-    fn a_pause_starts_nothing() {
-        for kind in [ArrivalKind::Uniform, ArrivalKind::Poisson] {
-            let mut arrivals =
-                Arrivals::new(Curve::constant(100.0, Span::from_secs(10)), kind.clone(), ALONE, 3);
-            while arrivals.clone().next().is_some_and(|ns| ns < 4 * S) {
-                arrivals.next();
+    fn changes_of_rate_lose_nothing_whenever_cores_hear_of_them() {
+        let shares = [0, 1, 2].map(|core| Share { core, cores: 3, vus: 10 });
+        let changes: [(u64, f64); 4] = [(4_000, 1_000.0), (4_003, 7.0), (5_500, 333.3), (5_501, 100.0)];
+        let (mut made, mut integral) = (0, 0.0);
+        for (core, share) in shares.into_iter().enumerate() {
+            let curve = Curve::constant(100.0, Span::from_secs(10));
+            let mut arrivals = Arrivals::new(&curve, ArrivalKind::Uniform, share, 0);
+            let (mut since, mut rate) = (0u64, 100.0);
+            integral = 0.0;
+            for (at_ms, next_rate) in changes {
+                integral += rate * (at_ms - since) as f64 / 1e3;
+                // Each core hears of each change at another time, and has drawn a start then.
+                let heard = at_ms * S / 1_000 + core as u64 * 2 * S / 1_000;
+                made += take_until(&mut arrivals, heard).len();
+                arrivals.rescale(at_ms * S / 1_000, next_rate, integral);
+                (since, rate) = (at_ms, next_rate);
             }
-            arrivals.rescale(4 * S, 0.0);
-            assert!(arrivals.count() <= 1, "{kind:?}");
+            integral += rate * (10_000 - since) as f64 / 1e3;
+            let after: Vec<u64> = arrivals.collect();
+            assert!(after.is_sorted() && after.last().is_some_and(|ns| *ns <= 10 * S));
+            made += after.len();
+        }
+        assert_eq!(made as u64, starts_of(integral));
+    }
+
+    #[test]
+    fn a_change_that_a_core_missed_does_not_matter() {
+        let curve = Curve::constant(100.0, Span::from_secs(10));
+        let mut every = Arrivals::new(&curve, ArrivalKind::Uniform, ALONE, 0);
+        let mut last = every.clone();
+        take_until(&mut every, 2 * S);
+        every.rescale(2 * S, 1_000.0, 200.0);
+        take_until(&mut last, 2 * S);
+        every.rescale(3 * S, 10.0, 1_200.0);
+        last.rescale(3 * S, 10.0, 1_200.0);
+        assert_eq!(last.collect::<Vec<_>>(), every.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_rate_of_zero_starts_nothing() {
+        for kind in [ArrivalKind::Uniform, ArrivalKind::Poisson] {
+            let curve = Curve::constant(100.0, Span::from_secs(10));
+            let mut arrivals = Arrivals::new(&curve, kind.clone(), ALONE, 3);
+            let before = take_until(&mut arrivals, 4 * S).len();
+            arrivals.rescale(4 * S, 0.0, 400.0);
+            // Starts of a Poisson process may be behind the integral; what is missing is made up for at once.
+            let at_once = arrivals.by_ref().filter(|ns| *ns == 4 * S).count();
+            assert_eq!(arrivals.next(), None, "{kind:?}");
+            assert!(kind == ArrivalKind::Poisson || (before, at_once) == (400, 0), "{before} and {at_once}");
+        }
+    }
+
+    #[test]
+    fn poisson_starts_go_on_beyond_the_planned_number() {
+        let shares = [0, 1].map(|core| Share { core, cores: 2, vus: 10 });
+        let mut made = Vec::new();
+        for share in shares {
+            let mut arrivals =
+                Arrivals::new(&Curve::constant(100.0, Span::from_secs(10)), ArrivalKind::Poisson, share, 5);
+            made.extend(take_until(&mut arrivals, 4 * S));
+            arrivals.rescale(4 * S, 10.0, 400.0);
+            made.extend(take_until(&mut arrivals, 5 * S));
+            arrivals.rescale(5 * S, 1_000.0, 410.0);
+            made.extend(arrivals);
+        }
+        assert_eq!(made.len(), 5_410, "as many as the integral, over all cores");
+        let (second, eighth) = (2 * S..3 * S, 8 * S..9 * S);
+        let within = |range: std::ops::Range<u64>| made.iter().filter(|ns| range.contains(ns)).count();
+        assert!((60..140).contains(&within(second.clone())), "{}", within(second));
+        assert!((850..1_150).contains(&within(eighth.clone())), "{}", within(eighth));
+    }
+
+    #[test]
+    fn a_core_that_takes_over_makes_the_starts_that_are_left() {
+        for kind in [ArrivalKind::Uniform, ArrivalKind::Poisson] {
+            let curve = Curve::constant(100.0, Span::from_secs(10));
+            let mut first = Arrivals::new(&curve, kind, ALONE, 3);
+            let mut second = first.clone();
+            take_until(&mut first, 4 * S);
+            second.begin_at(4 * S);
+            assert_eq!(second.collect::<Vec<_>>(), first.collect::<Vec<_>>());
         }
     }
 
@@ -322,19 +391,11 @@ mod tests {
         }
 
         #[test]
-        fn a_core_starts_in_order_and_knows_what_is_left(
-            curve in curve(), shares in shares(), seed: u64, poisson: bool,
-        ) {
+        fn a_core_starts_in_order(curve in curve(), shares in shares(), seed: u64, poisson: bool) {
             let kind = if poisson { ArrivalKind::Poisson } else { ArrivalKind::Uniform };
-            let mut arrivals = Arrivals::new(curve, kind, shares[0], seed);
-            let (mut left, mut last) = (arrivals.left(), 0);
-            while let Some(ns) = arrivals.next() {
-                prop_assert!(ns >= last);
-                last = ns;
-                left -= 1;
-                prop_assert_eq!(arrivals.left(), left);
-            }
-            prop_assert_eq!(left, 0);
+            let starts: Vec<u64> = Arrivals::new(&curve, kind, shares[0], seed).collect();
+            prop_assert!(starts.is_sorted());
+            prop_assert_eq!(starts.len() as u64, shares[0].count_of(starts_of(curve.area())));
         }
 
         #[test]
@@ -350,12 +411,10 @@ mod tests {
             let kind = if poisson { ArrivalKind::Poisson } else { ArrivalKind::Uniform };
             let length = curve.length().as_nanos();
             let at = (length as f64 * part) as u64;
-            let mut arrivals = Arrivals::new(curve, kind, ALONE, 9);
-            let mut last = 0;
-            while arrivals.clone().next().is_some_and(|ns| ns < at) {
-                last = arrivals.next().expect("just seen");
-            }
-            arrivals.rescale(at, rate);
+            let before = curve.integral(at);
+            let mut arrivals = Arrivals::new(&curve, kind, ALONE, 9);
+            let mut last = take_until(&mut arrivals, at).last().copied().unwrap_or(0);
+            arrivals.rescale(at, rate, before);
             for ns in arrivals {
                 prop_assert!(ns >= last && ns <= length);
                 last = ns;

@@ -71,7 +71,7 @@ fn another_plan_is_warned_about() {
 #[test]
 fn saturated_runs_break_no_rule_and_hold_none() {
     let (a, mut b) = (minute(1.0), minute(1.5));
-    b.generator_saturated = true;
+    b.validity.generator_saturated = true;
     for format in [CompareFormat::Text, CompareFormat::Markdown, CompareFormat::Html] {
         let text = rendered(&a, &b, &["p95>5%"], format);
         assert!(text.contains("not comparable: run B was limited by the load generator"), "{text}");

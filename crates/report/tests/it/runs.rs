@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hyperscale_stats::result::{
     Change, Changed, ChangedBy, Loss, PlanText, Provenance, RunIdentity, RunResult, Status, ThresholdResult,
-    Unreported, VERSION, WorkflowFacts, errors, load_result, workflow_result,
+    Unreported, VERSION, Validity, WorkflowFacts, errors, load_result, workflow_result,
 };
 use hyperscale_stats::{
     CallSample, CheckLayout, Layout, MetricKind, MetricLayout, Series, StepKind, StepLayout, StreamEvent,
@@ -66,8 +66,7 @@ fn result_of(workflow: &str, window: &Window, layout: &Arc<Layout>) -> RunResult
         thresholds_passed: true,
         totals: load_result(&totals.load(), ELAPSED),
         errors: errors(&name(workflow), &totals),
-        generator_saturated: totals.generator_saturated(),
-        loss: Loss::default(),
+        validity: Validity::default(),
         series: series.points(ELAPSED),
         provenance: Provenance::default(),
     }
@@ -113,10 +112,10 @@ pub(crate) fn eventful() -> RunResult {
     result.status = Status::Partial;
     result.thresholds = thresholds();
     result.thresholds_passed = false;
-    result.generator_saturated = true;
+    result.validity.generator_saturated = true;
     result.provenance.changes = changes();
     result.provenance.changes_left_out = 2;
-    result.loss = Loss {
+    result.validity.loss = Loss {
         windows_lost: 3,
         unreported: vec![Unreported {
             segment: "Browse/1".into(),
@@ -191,7 +190,7 @@ pub(crate) fn minute(slower: f64) -> RunResult {
         thresholds_passed: load.latency_us.p95 < 20_000.0,
         totals: load,
         errors: errors(&name("Shop"), &totals),
-        generator_saturated: false,
+        validity: Validity::default(),
         series: series.points(elapsed),
         provenance: Provenance {
             environment: facts_of(&[("os", "Debian"), ("cpus", "2"), ("version", "0.1.0")]),

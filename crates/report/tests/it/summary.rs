@@ -1,7 +1,8 @@
 //! The summary at the end of a run.
 
 use hyperscale_report::{Style, TextOptions, summary};
-use hyperscale_stats::result::{ExportResult, LoadResult, RunResult, Status};
+use hyperscale_stats::result::{ExportResult, LoadResult, RunResult, SaturationResult, Status};
+use hyperscale_stats::saturation::Measure;
 
 use crate::runs::{eventful, simple};
 
@@ -82,23 +83,51 @@ fn generator_that_was_the_bottleneck_says_by_what_measure() {
         let text = text(result, 400);
         text.lines().find(|line| line.contains("bottleneck")).unwrap().to_owned()
     };
+    let interval = |measure, from_s, to_s| SaturationResult {
+        from_s,
+        to_s,
+        workflow: result.workflows[0].name.clone(),
+        core: 0,
+        measure,
+    };
+    let (lag, queue) = (interval(Measure::Lag, 2, 3), interval(Measure::RunQueue, 4, 8));
+    let overlapping = SaturationResult { core: 1, ..interval(Measure::RunQueue, 6, 9) };
     result.workflows[0].generator.busiest_core = Some(0.03);
-    result.workflows[0].generator.lag_us.as_mut().unwrap().p99 = 11_900.0;
+    result.validity.saturation = vec![lag.clone()];
     assert!(
         warning(&result).ends_with(
-            "(start lag p99 11.9ms > 10.0ms, own cores 3 % busy): latencies are partly its own; \
+            "(start lag p99 above 10.0ms, 1 s of 10.0s from 2 s on): latencies are partly its own; \
              something else uses this machine"
         ),
         "{}",
         warning(&result)
     );
-    result.workflows[0].generator.busiest_core = Some(0.982);
+    result.validity.saturation = vec![lag, queue, overlapping];
     assert!(
-        warning(&result).ends_with(
-            "(busiest core 98.2 % > 95 %): latencies are partly its own; use more cores or less load"
-        ),
-        "{}",
         warning(&result)
+            .contains("(a core waited for its CPU over 5 % of the time, 5 s of 10.0s from 4 s on)"),
+        "the one that explains the others, seconds counted once: {}",
+        warning(&result)
+    );
+    result.validity.saturation = Vec::new();
+    assert!(
+        warning(&result).contains("was the bottleneck: latencies"),
+        "an older result: {}",
+        warning(&result)
+    );
+}
+
+#[test]
+fn dropped_starts_are_told_from_one_in_a_hundred_on() {
+    let mut result = eventful();
+    let iterations = &mut result.workflows[0].iterations;
+    (iterations.scheduled, iterations.dropped) = (Some(10_000), 100);
+    assert!(!text(&result, 400).contains("were dropped"));
+    result.workflows[0].iterations.dropped = 101;
+    let text = text(&result, 400);
+    assert!(
+        text.contains("Browse: 101 of 10,000 starts (1.01 %) were dropped: the target got less load"),
+        "{text}"
     );
 }
 

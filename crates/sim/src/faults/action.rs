@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use super::{LeaderMoment, LeaderTrouble};
+use crate::moment::Moment;
 use crate::network::Partition;
 use crate::process::Crash;
+use crate::world::Absent;
 
 /// Something that breaks or heals. Nodes are named by their place: whoever took the place of one that ended for ever is hit
 /// in its stead.
@@ -11,67 +14,67 @@ use crate::process::Crash;
 pub enum Fault {
     /// A process or machine dies.
     Crash {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
-        /// How.
+        /// Whether the machine goes down with the process.
         how: Crash,
     },
     /// A node is started again, with its disk.
     Restart {
-        /// Which.
+        /// Index of the node in the world.
         node: usize,
     },
     /// A second process of a worker is started under the same id; the first one runs on until its lease ends.
     StartBeside {
-        /// Which.
+        /// Index of the node in the world.
         node: usize,
     },
     /// A node is started again with the new version of the software.
     Upgrade {
-        /// Which.
+        /// Index of the node in the world.
         node: usize,
     },
     /// A node ends for ever; another takes its place, with a disk and an id of its own.
     Replace {
-        /// Which.
+        /// Index of the node in the world.
         node: usize,
         /// When the other one starts.
         after: Duration,
     },
     /// A machine dies and comes back with an empty disk: the same node, and nothing of what it knew.
     LoseDisk {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
         /// When it comes back.
         after: Duration,
     },
     /// A node ends for ever.
     Kill {
-        /// Which.
+        /// Index of the node in the world.
         node: usize,
     },
     /// A node announces that it goes.
     Leave {
-        /// Which.
+        /// Index of the node in the world.
         node: usize,
     },
     /// A process is stopped for a while.
     Pause {
-        /// Which.
+        /// Index of the node in the world.
         node: usize,
         /// For how long.
         span: Duration,
     },
     /// A machine sleeps for a while.
     Sleep {
-        /// Which.
+        /// Index of the node in the world.
         node: usize,
         /// For how long.
         span: Duration,
     },
     /// A processor becomes slow for a while.
     Slow {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
         /// How many times slower.
         factor: u32,
@@ -80,7 +83,7 @@ pub enum Fault {
     },
     /// A clock jumps ahead.
     Jump {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
         /// How far.
         by: Duration,
@@ -96,7 +99,7 @@ pub enum Fault {
     },
     /// A cut is mended.
     Mend {
-        /// Which.
+        /// The number under which it was cut.
         number: u32,
     },
     /// Everything takes longer for a while.
@@ -108,22 +111,54 @@ pub enum Fault {
     },
     /// Syncs of a disk do not return for a while.
     Stall {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
         /// For how long.
         span: Duration,
     },
     /// A disk has no room for a while.
     Fill {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
         /// For how long.
         span: Duration,
     },
+    /// Whoever leads a group is hit.
+    HitLeader {
+        /// The group.
+        cluster: u8,
+        /// At which moment of its leadership.
+        when: LeaderMoment,
+        /// What is done to it.
+        trouble: LeaderTrouble,
+        /// When all trouble ends.
+        until: Moment,
+    },
+    /// A founder dies at a moment of the founding.
+    HitFounder {
+        /// Index of the node in the world.
+        node: usize,
+        /// At which moment.
+        when: FounderMoment,
+        /// When it comes back.
+        back: Duration,
+    },
     /// The shared secret changes by one stage, for whoever starts from then on.
     Rotate,
-    /// All trouble ends, and everybody who may come back does.
-    Heal,
+    /// All trouble ends, and everybody who may come back does, but for those who are named.
+    Heal {
+        /// Those who stay away until the next time.
+        absent: Absent,
+    },
+}
+
+/// At which moment a founder is hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FounderMoment {
+    /// It has acknowledged the founding and tells the others: its process dies.
+    Acknowledged,
+    /// Another one says that it has acknowledged: its machine dies, and comes back without its disk.
+    OtherAcknowledged,
 }
 
 impl Fault {
@@ -135,6 +170,7 @@ impl Fault {
             | Fault::Upgrade { node }
             | Fault::StartBeside { node }
             | Fault::Replace { node, .. }
+            | Fault::HitFounder { node, .. }
             | Fault::LoseDisk { node, .. }
             | Fault::Kill { node }
             | Fault::Leave { node }
@@ -144,9 +180,12 @@ impl Fault {
             | Fault::Jump { node, .. }
             | Fault::Stall { node, .. }
             | Fault::Fill { node, .. } => Some(node),
-            Fault::Cut { .. } | Fault::Mend { .. } | Fault::Spike { .. } | Fault::Rotate | Fault::Heal => {
-                None
-            }
+            Fault::HitLeader { .. }
+            | Fault::Cut { .. }
+            | Fault::Mend { .. }
+            | Fault::Spike { .. }
+            | Fault::Rotate
+            | Fault::Heal { .. } => None,
         }
     }
 }

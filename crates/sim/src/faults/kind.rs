@@ -31,11 +31,13 @@ pub enum FaultKind {
     TornTail,
     FullDisk,
     SecondProcess,
+    LeaderFaults,
+    FounderFaults,
 }
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [FaultKind; 25] = [
+    pub const ALL: [FaultKind; 27] = [
         FaultKind::Loss,
         FaultKind::Duplication,
         FaultKind::Reordering,
@@ -61,18 +63,31 @@ impl FaultKind {
         FaultKind::TornTail,
         FaultKind::FullDisk,
         FaultKind::SecondProcess,
+        FaultKind::LeaderFaults,
+        FaultKind::FounderFaults,
     ];
 }
+
+/// Share of the seeds in which leaders are hit, whatever else happens.
+const LEADER_FAULTS: f64 = 0.5;
+/// Share of the seeds in which founders lose their disks or die while they found.
+const FOUNDER_FAULTS: f64 = 0.2;
 
 /// A subset of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultKinds(Vec<FaultKind>);
 
 impl FaultKinds {
-    /// Each kind is in or out by itself; how many are in on average is drawn too, from few to most.
+    /// Each kind is in or out by itself; how many are in on average is drawn too, from few to most. Some have a probability of
+    /// their own.
     pub fn draw(rng: &mut Rng) -> Self {
         let share = 0.1 + 0.6 * rng.f64();
-        Self(FaultKind::ALL.into_iter().filter(|_| rng.f64() < share).collect())
+        let probability = |kind: FaultKind| match kind {
+            FaultKind::LeaderFaults => LEADER_FAULTS,
+            FaultKind::FounderFaults => FOUNDER_FAULTS,
+            _ => share,
+        };
+        Self(FaultKind::ALL.into_iter().filter(|kind| rng.f64() < probability(*kind)).collect())
     }
 
     /// This one alone.

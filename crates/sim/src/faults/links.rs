@@ -5,10 +5,16 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::{Draw, Fault, FaultKind, FaultKinds};
+use crate::moment::Moment;
 use crate::network::{Partition, Weather};
+use crate::process::Crash;
 
 /// Cuts of a seed that has any.
 const CUTS: usize = 3;
+/// Who is stopped for so long is accused, and has time to contradict: less than the shortest suspicion.
+const ACCUSED_AFTER: Duration = Duration::from_secs(4);
+/// Who died was declared dead after this time, mostly.
+const DECLARED_DEAD_AFTER: Duration = Duration::from_secs(13);
 
 /// The network of a seed.
 pub(super) fn weather(rng: &mut Rng, kinds: &FaultKinds) -> Weather {
@@ -42,7 +48,24 @@ impl Draw<'_> {
             let number = self.cuts;
             self.add(at, Fault::Cut { number, links, span });
             self.add(at.plus(span), Fault::Mend { number });
+            if self.rng.bool() {
+                self.death_behind_cut(at, span);
+            }
         }
+    }
+
+    /// While links are cut somebody is stopped for so long that it is accused, contradicts, and dies so early that those who
+    /// reach it declare it dead before the cut ends: those who do not declared an older identity of it dead.
+    fn death_behind_cut(&mut self, cut: Moment, span: Duration) {
+        let (node, back) = (self.any_node(), self.seconds(5.0, 20.0));
+        let accused = cut.plus(span.mul_f64(0.1));
+        let dies = accused.plus(ACCUSED_AFTER * 2);
+        if dies.plus(DECLARED_DEAD_AFTER) > cut.plus(span) {
+            return;
+        }
+        self.add(accused, Fault::Pause { node, span: ACCUSED_AFTER });
+        self.add(dies, Fault::Crash { node, how: Crash::Process });
+        self.add(cut.plus(span + back), Fault::Restart { node });
     }
 
     /// Somebody is on each side, and with a bridge one is on neither.

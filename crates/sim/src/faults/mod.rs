@@ -4,11 +4,12 @@
 //! F: minorities of voters crash at once, everybody restarts once in turn, a voter set loses its power, links are cut three
 //! times, datagrams are lost, doubled, overtaken and delayed, workers are killed, nodes are replaced, upgraded or come back
 //! without their disk, a second process is started under one
-//! id, the shared secret changes, disks stall, fill up, and lose or tear what was not synced.
+//! id, whoever leads is hit, founders lose their disks while they found, the shared secret changes, disks stall, fill up, and lose or tear what was not synced.
 
 mod action;
 mod disks;
 mod kind;
+mod leader;
 mod links;
 mod machines;
 mod processes;
@@ -18,8 +19,9 @@ use std::time::Duration;
 use fastrand::Rng;
 use hyperscale_types::Role;
 
-pub use action::Fault;
+pub use action::{Fault, FounderMoment};
 pub use kind::{FaultKind, FaultKinds};
+pub use leader::{LeaderMoment, LeaderTrouble};
 
 use crate::moment::Moment;
 use crate::network::Weather;
@@ -45,6 +47,7 @@ pub(crate) struct Draw<'a> {
     roles: Vec<(Role, u8)>,
     until: Duration,
     cuts: u32,
+    kinds: FaultKinds,
     schedule: Vec<(Moment, Fault)>,
 }
 
@@ -54,7 +57,8 @@ impl FaultPlan {
         let kinds = FaultKinds::draw(rng);
         let weather = links::weather(rng, &kinds);
         let roles = shape.nodes();
-        let mut draw = Draw { rng, roles, until: safety, cuts: 0, schedule: Vec::new() };
+        let mut draw =
+            Draw { rng, roles, until: safety, cuts: 0, kinds: kinds.clone(), schedule: Vec::new() };
         for kind in kinds.iter() {
             draw.plan(kind);
         }
@@ -92,6 +96,8 @@ impl Draw<'_> {
             FaultKind::LostWrites | FaultKind::TornTail => self.power_fails_while_writing(),
             FaultKind::FullDisk => self.full_disk(),
             FaultKind::SecondProcess => self.second_process(),
+            FaultKind::LeaderFaults => self.leader_faults(),
+            FaultKind::FounderFaults => self.founder_faults(),
         }
     }
 
@@ -172,7 +178,7 @@ mod tests {
     /// What a kind plans by itself.
     fn planned(kind: FaultKind, seed: u64, shape: &Shape) -> Vec<(Moment, Fault)> {
         let (rng, roles, until) = (&mut Rng::with_seed(seed), shape.nodes(), Duration::from_mins(3));
-        let mut draw = Draw { rng, roles, until, cuts: 0, schedule: Vec::new() };
+        let mut draw = Draw { rng, roles, until, cuts: 0, kinds: FaultKinds::of(kind), schedule: Vec::new() };
         draw.plan(kind);
         draw.schedule
     }
@@ -237,7 +243,17 @@ mod tests {
         for seed in 0..100 {
             let times: Vec<Moment> = plan(seed).schedule.iter().map(|(at, _)| *at).collect();
             assert!(times.is_sorted());
-            assert!(times.first().is_none_or(|first| *first >= Moment::ZERO.plus(FROM)));
+            let is_early = |(at, fault): &(Moment, Fault)| {
+                let is_of_founder = matches!(
+                    fault,
+                    Fault::LoseDisk { .. }
+                        | Fault::HitFounder { .. }
+                        | Fault::Crash { .. }
+                        | Fault::Restart { .. }
+                );
+                *at < Moment::ZERO.plus(FROM) && !is_of_founder
+            };
+            assert!(!plan(seed).schedule.iter().any(is_early), "only founders are troubled so early");
             assert!(times.last().is_none_or(|last| *last < Moment::seconds(180)));
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyperscale_types::Role;
 
-use super::{Draw, Fault};
+use super::{Draw, Fault, FaultKind, FounderMoment};
 use crate::moment::Moment;
 use crate::process::Crash;
 
@@ -91,6 +91,10 @@ impl Draw<'_> {
     /// One node of each voter set is replaced by a new one, or loses its disk. A group has to take that in before the next one:
     /// of three voters two must have their disks.
     pub(super) fn replacement(&mut self) {
+        // Founders that lose their disks are the ones to be replaced then.
+        if self.kinds.has(FaultKind::FounderFaults) {
+            return;
+        }
         for set in self.voter_sets() {
             let (at, node) = (self.moment(), set[self.rng.usize(..set.len())]);
             // Sometimes the new machine takes its time.
@@ -100,6 +104,33 @@ impl Draw<'_> {
                 at,
                 if is_new { Fault::Replace { node, after } } else { Fault::LoseDisk { node, after } },
             );
+        }
+    }
+
+    /// One founder of each voter set loses its disk while the group is founded, or soon after; or it dies while the others
+    /// found the group with it, often right after it acknowledged or before, and comes back when they have decided something.
+    pub(super) fn founder_faults(&mut self) {
+        for set in self.voter_sets() {
+            let node = set[self.rng.usize(..set.len())];
+            if self.rng.bool() {
+                let is_own = self.rng.bool();
+                let when =
+                    if is_own { FounderMoment::Acknowledged } else { FounderMoment::OtherAcknowledged };
+                let back = self.seconds(4.0, 10.0);
+                self.add(Moment::ZERO, Fault::HitFounder { node, when, back });
+                continue;
+            }
+            if self.rng.bool() {
+                let at = Moment::ZERO.plus(self.seconds(1.0, 2.6));
+                self.add(at, Fault::Crash { node, how: Crash::Process });
+                let back = at.plus(self.seconds(4.0, 10.0));
+                self.add(back, Fault::Restart { node });
+                continue;
+            }
+            let early = self.rng.bool();
+            let at = if early { self.seconds(0.1, 3.5) } else { self.seconds(3.5, 14.0) };
+            let after = self.seconds(0.1, 8.0);
+            self.add(Moment::ZERO.plus(at), Fault::LoseDisk { node, after });
         }
     }
 

@@ -8,7 +8,7 @@ use hyperscale_swim::federation::{ClusterName, FederationEvent, Reachability};
 
 use super::{Invariant, Seen, Verdict, What};
 use crate::moment::Moment;
-use crate::world::{Fact, Truth, World, cluster_name};
+use crate::world::{Truth, World, cluster_name};
 
 /// What came from earlier trouble has passed by then.
 const CALM_FOR_S: u64 = 90;
@@ -42,11 +42,15 @@ impl Invariant for CrossJudgement {
     }
 }
 
-/// Whether most of those who can be asked in a cluster have run for a while.
+/// Whether most of those who can be asked in a cluster have run for a while and can be reached.
 fn answers(seen: &Seen<'_>, cluster: &ClusterName) -> bool {
     let Some(cluster) = number_of(seen.truth, cluster) else { return false };
-    let asked = seen.truth.voters(cluster).map(|index| &seen.truth.nodes[index]);
-    let runs = |fact: &&Fact| fact.process.is_up() && seen.at.since(fact.since) >= RUNS_FOR;
+    let asked = seen.truth.voters(cluster);
+    let runs = |index: &usize| {
+        let fact = &seen.truth.nodes[*index];
+        let is_up = fact.process.is_up() && !seen.truth.absent.contains(index);
+        is_up && seen.at.since(fact.since) >= RUNS_FOR
+    };
     asked.clone().filter(runs).count() * 2 > asked.count()
 }
 
@@ -118,7 +122,8 @@ impl CrossJudgement {
                 "gives {name} up, one of {together} that fell silent together, without a hold"
             ));
         }
-        if answers(seen, cluster) && seen.truth.is_calm(seen.at, CALM_FOR_S) {
+        let is_cut_off = seen.truth.absent.contains(&seen.node);
+        if answers(seen, cluster) && !is_cut_off && seen.truth.is_calm(seen.at, CALM_FOR_S) {
             return Err(format!("gives {} up though it answers", cluster.0));
         }
         Ok(())

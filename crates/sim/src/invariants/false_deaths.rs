@@ -1,4 +1,5 @@
-//! In calm weather – loss up to 10 %, nothing cut, nobody frozen – no node that runs is declared dead.
+//! In calm weather – loss up to 10 %, nothing cut, nobody frozen – no node that runs is declared dead. Who is cut off for
+//! good is neither judged nor a reason to object: the others must declare it dead, and it must declare them dead.
 
 use hyperscale_swim::Event;
 
@@ -19,7 +20,8 @@ impl Invariant for FalseDeaths {
         let What::Event(Event::Died { node, cause, .. }) = &seen.what else { return Ok(()) };
         let Some(member) = seen.swim.member(*node) else { return Ok(()) };
         let lives = seen.truth.lives(*node, member.claim.boot);
-        if lives && seen.truth.is_calm(seen.at, CALM_FOR_S) {
+        let is_cut_off = seen.truth.absent.contains(&seen.node);
+        if lives && !is_cut_off && seen.truth.is_calm(seen.at, CALM_FOR_S) {
             return Err(format!("{node} was declared dead ({cause:?}) in calm weather, and it runs"));
         }
         Ok(())

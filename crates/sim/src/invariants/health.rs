@@ -1,5 +1,5 @@
 //! The death of others never makes a node think itself ill: when nothing is lost or late, the multiplier of a manager
-//! stays at 2 or less, whoever dies.
+//! stays at 2 or less, whoever dies. A manager that is cut off itself is not judged: it hears nobody.
 
 use hyperscale_types::Role;
 
@@ -23,7 +23,8 @@ impl Invariant for Health {
             return Ok(());
         }
         let is_manager = seen.truth.nodes[seen.node].role == Role::Manager;
-        if is_manager && seen.truth.is_still(seen.at, STILL_FOR_S) {
+        let is_cut_off = seen.truth.absent.contains(&seen.node);
+        if is_manager && !is_cut_off && seen.truth.is_still(seen.at, STILL_FOR_S) {
             return Err(format!("health multiplier {lhm} though nothing is lost or late"));
         }
         Ok(())

@@ -18,7 +18,7 @@ impl Invariant for MergeKeepsNewest {
         let me: NodeId = seen.swim.peer().node;
         // Nothing is believed of what a former life says, nor by a node that has gone.
         let is_stale = seen.swim.member(*from).is_some_and(|sender| sender.claim.boot > *boot);
-        if is_stale || !seen.truth.stays(seen.node) {
+        if is_stale || !seen.truth.runs(seen.node) {
             return Ok(());
         }
         for update in members.iter().filter(|update| update.peer.node != me) {

@@ -28,3 +28,11 @@ fn every_invariant_has_its_own_name() {
     let names: std::collections::BTreeSet<_> = judges.watching.iter().map(|it| it.name()).collect();
     assert_eq!(names.len(), judges.watching.len());
 }
+
+#[test]
+fn black_box_hides_what_is_inside_and_nothing_else() {
+    let names = |judges: &Judges| judges.watching.iter().map(|it| it.name()).collect::<Vec<_>>();
+    let (all, outside) = (names(&Judges::all()), names(&Judges::black_box()));
+    assert!(WHITE_BOX.iter().all(|name| all.contains(name) && !outside.contains(name)));
+    assert_eq!(outside.len() + WHITE_BOX.len(), all.len());
+}

@@ -4,6 +4,7 @@
 //! client does that forgot the answer: after it, and after the end of the job. It remembers the first answer; a later one that
 //! says something else breaks a promise.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -54,6 +55,25 @@ pub struct ClientJob {
     pub ended: Option<JobEnd>,
     /// What it will say again, once each.
     pub repeats: Vec<Repeat>,
+    /// Nothing excuses another end than completion: it is ordered when all trouble is over, and never cancelled.
+    pub must_complete: bool,
+}
+
+/// Which jobs to draw.
+#[derive(Clone, Copy, Debug)]
+pub struct Orders {
+    /// The datacenter, or the gates.
+    pub cluster: u8,
+    /// How many.
+    pub count: usize,
+    /// From when on.
+    pub from: Moment,
+    /// And how long.
+    pub within: Duration,
+    /// Gates have none: their jobs have no segments.
+    pub has_workers: bool,
+    /// None of them is cancelled, and each must complete.
+    pub must_complete: bool,
 }
 
 /// All jobs of a world.
@@ -64,37 +84,31 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Draws so many jobs in a cluster, within a span.
-    pub fn draw(
-        &mut self,
-        rng: &mut Rng,
-        cluster: u8,
-        count: usize,
-        within: (Moment, Duration),
-        has_workers: bool,
-    ) {
-        for _ in 0..count {
-            let at = within.0.plus(within.1.mul_f64(rng.f64()));
+    /// Draws jobs; their places among all.
+    pub fn draw(&mut self, rng: &mut Rng, orders: Orders) -> Range<usize> {
+        let first = self.client_jobs.len();
+        for _ in 0..orders.count {
+            let at = orders.from.plus(orders.within.mul_f64(rng.f64()));
             let later = Duration::from_secs_f64(12.0 * rng.f64().powi(2));
-            let cancels_at = (rng.u8(..CANCELLED) == 0).then(|| at.plus(later));
+            let cancels_at = (rng.u8(..CANCELLED) == 0 && !orders.must_complete).then(|| at.plus(later));
             let key = format!("client-{}", self.client_jobs.len());
-            let wanted = plan::draw(rng, has_workers);
+            let wanted = plan::draw(rng, orders.has_workers);
             let mut repeats = Repeat::ALL.to_vec();
             repeats.retain(|_| rng.u8(..REPEATED) == 0);
-            let open = (None, false, None);
-            let (accepted, cancelled, ended) = open;
             self.client_jobs.push(ClientJob {
-                cluster,
+                cluster: orders.cluster,
                 at,
                 wanted,
                 key,
                 cancels_at,
-                accepted,
-                cancelled,
-                ended,
+                accepted: None,
+                cancelled: false,
+                ended: None,
                 repeats,
+                must_complete: orders.must_complete,
             });
         }
+        first..self.client_jobs.len()
     }
 }
 
@@ -145,9 +159,22 @@ mod tests {
 
     fn client_jobs(count: usize) -> Vec<ClientJob> {
         let mut clients = Clients::default();
-        let within = (Moment::ZERO, Duration::from_mins(1));
-        clients.draw(&mut Rng::with_seed(1), 0, count, within, true);
+        clients.draw(&mut Rng::with_seed(1), orders(count, false));
         clients.client_jobs
+    }
+
+    fn orders(count: usize, must_complete: bool) -> Orders {
+        let (from, within) = (Moment::ZERO, Duration::from_mins(1));
+        Orders { cluster: 0, count, from, within, has_workers: true, must_complete }
+    }
+
+    #[test]
+    fn jobs_that_must_complete_are_never_cancelled_by_their_clients() {
+        let mut clients = Clients::default();
+        assert_eq!(clients.draw(&mut Rng::with_seed(1), orders(30, false)), 0..30);
+        assert_eq!(clients.draw(&mut Rng::with_seed(1), orders(30, true)), 30..60);
+        let cancels = |jobs: &[ClientJob]| jobs.iter().filter(|job| job.cancels_at.is_some()).count();
+        assert!(cancels(&clients.client_jobs[..30]) > 0 && cancels(&clients.client_jobs[30..]) == 0);
     }
 
     #[test]

@@ -101,14 +101,17 @@ impl ManagerDriver {
         }
     }
 
-    /// A worker renews its lease here. One that nobody owns, or whose owner is no member any more, is claimed along the way.
+    /// A worker renews its lease here. One that nobody owns, or whose owner is dead or no member any more, is claimed along the
+    /// way: the claim that it made when it registered may have come to nothing.
     pub(super) fn renew(&mut self, now: Now, worker: NodeId, grant: Token, sent: Now) {
         self.leases.renew(worker, grant, sent);
         let known =
             group_of(&self.replica).machine().register().worker(worker).filter(|known| known.grant == grant);
         let is_member =
             |owner: NodeId| group_of(&self.replica).roster().members().any(|member| member.node == owner);
-        let is_unowned = known.is_some_and(|known| known.owner.is_none_or(|(owner, _)| !is_member(owner)));
+        let is_dead = |owner: NodeId| self.driver.dead.contains(&owner);
+        let has_owner = |(owner, _)| is_member(owner) && !is_dead(owner);
+        let is_unowned = known.is_some_and(|known| !known.owner.is_some_and(has_owner));
         if is_unowned && !self.leases.wanted.contains_key(&worker) {
             self.leases.wants(now, worker, grant);
         }
@@ -205,7 +208,8 @@ impl ManagerDriver {
     ) {
         let renewals = self.leases.forwarded.remove(&batch).unwrap_or_default();
         for (renewal, (worker, answer)) in renewals.iter().zip(answers) {
-            let letter = Letter::Renewed { sent: renewal.sent, answer: *answer, arrived };
+            let letter =
+                Letter::Renewed { grant: renewal.grant, sent: renewal.sent, answer: *answer, arrived };
             out.push(ManagerAction::Send { to: *worker, letter });
         }
     }

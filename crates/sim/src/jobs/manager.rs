@@ -7,20 +7,16 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hyperscale_consensus::bugs::Bugs;
-use hyperscale_consensus::register::{
-    Accept, Body, Clocks, CommandRefusal, Elapsed, End, EndStatus, JobEnd, JobId, JobOptions, Origin,
-    Outcome, RequestId, Segment,
-};
+use hyperscale_consensus::register::{Body, Clocks, EndStatus, JobEnd, JobId, Outcome, Segment};
 use hyperscale_consensus::replica::{Input, Output, Replica};
-use hyperscale_consensus::{BlobId, Event, RaftGroup, RaftRole, ReadId};
+use hyperscale_consensus::{Event, RaftGroup, RaftRole, ReadId};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
-use super::driver::{Driver, WHOLE_JOB};
+use super::driver::Driver;
 use super::leader_duties::LeaderDuties;
 use super::leases::{LEASE, Leases};
 use super::plan;
 use super::requests::{Purpose, Requests};
-use crate::log::letter::{ClientLetter, Wish};
 use crate::log::{Journal, Letter, Written};
 use crate::moment::Moment;
 
@@ -32,16 +28,16 @@ const HERE_EVERY: Duration = Duration::from_secs(1);
 pub enum ManagerAction {
     /// Send a letter.
     Send {
-        /// To whom.
+        /// The receiver: a worker or another manager.
         to: NodeId,
-        /// What.
+        /// The message.
         letter: Letter,
     },
     /// Answer a client.
     Answer {
         /// About which of its jobs.
         client_job: usize,
-        /// What.
+        /// The response.
         answer: Answer,
     },
     /// For the judges: a read was asked for.
@@ -179,7 +175,7 @@ impl ManagerDriver {
                 let lease_ms = LEASE.as_millis() as u64;
                 let capabilities = BTreeSet::new();
                 let body = Body::WorkerGrant { worker: from, boot, cores, lease_ms, capabilities };
-                self.ask(now, Purpose::Grant { worker: from, sent }, Token(0), body);
+                self.ask(now, Purpose::Grant { worker: from, boot, sent }, Token(0), body);
             }
             Letter::Renew { grant, sent } => self.renew(now, from, grant, sent),
             Letter::Renewals { batch, claims } => self.renewals(now, at, from, batch, claims, out),
@@ -243,43 +239,6 @@ impl ManagerDriver {
         }
     }
 
-    /// A client is told how its job ended, if it has.
-    pub(super) fn tell_end(&self, client_job: usize, job: JobId, out: &mut Vec<ManagerAction>) {
-        let end = self.group().machine().end_of(job);
-        out.extend(end.map(|end| ManagerAction::Answer { client_job, answer: Answer::Ended(end) }));
-    }
-
-    fn client(&mut self, now: Now, letter: ClientLetter, out: &mut Vec<ManagerAction>) {
-        let ClientLetter { client_job, wish } = letter;
-        match wish {
-            Wish::Submit { mut job, key } => {
-                let bytes = plan::result(&plan::segment(job, 0), 0);
-                let origin = plan::is_part(job).then(|| self.any_origin());
-                if origin.is_none() {
-                    // Every manager draws an id of its own; the key makes it one job.
-                    self.rng.fill(&mut job.0[8..]);
-                }
-                let (options, caller) = (JobOptions::default(), String::new());
-                let plan = BlobId::of(&bytes);
-                let accept = Box::new(Accept { job, key, plan, options, origin, caller });
-                self.store(now, Purpose::StorePlan { client_job, accept }, bytes);
-            }
-            Wish::Cancel(job) => {
-                let request = RequestId(job.0);
-                let (workflows, reason, caller) = (Vec::new(), "asked".to_owned(), String::new());
-                let body = Body::Cancel { job, workflows, request, reason, caller };
-                self.ask(now, Purpose::Cancel { client_job }, Token(0), body);
-            }
-            Wish::Status(job) => self.read(now, Purpose::Status { client_job, job }, out),
-        }
-    }
-
-    /// Any of two gates sends the part, one after the other: the first one may be stale, and is refused then.
-    fn any_origin(&mut self) -> Origin {
-        let (part, gate_token) = (Token(1), Token(self.rng.u64(1..=2)));
-        Origin { datacenter: "here".to_owned(), part, gate_token }
-    }
-
     /// An attempt ended, says its worker: the job's leader commits it.
     fn end_attempt(
         &mut self,
@@ -302,69 +261,6 @@ impl ManagerDriver {
             });
         }
     }
-
-    /// A quorum has a blob: what names it is committed.
-    pub(super) fn stored(&mut self, now: Now, purpose: Purpose, blob: BlobId) {
-        match purpose {
-            Purpose::StorePlan { client_job, accept } => {
-                self.ask(now, Purpose::Accept { client_job }, Token(0), Body::JobAccept(accept));
-            }
-            Purpose::StoreResult { worker, segment, attempt, status } => {
-                let job = self.group().machine().register().job(segment.job);
-                let Some((_, token)) = job.and_then(|job| job.leader) else { return };
-                let end = End::new(status, Some(blob));
-                let body = Body::AttemptEnd { segment: segment.clone(), attempt, end };
-                self.ask(now, Purpose::End { worker, segment, attempt }, token, body);
-            }
-            Purpose::StoreJobResult { job, token, status } => {
-                let body = Body::JobEnd { job, end: End::new(status, Some(blob)) };
-                self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, body);
-            }
-            _ => {}
-        }
-    }
-
-    /// What became of a request.
-    pub(super) fn decided(
-        &mut self,
-        now: Now,
-        purpose: Purpose,
-        outcome: Option<(u64, Outcome)>,
-        out: &mut Vec<ManagerAction>,
-    ) {
-        match (purpose, outcome) {
-            (Purpose::Accept { client_job }, Some((_, Outcome::Accepted { job, is_repeat }))) => {
-                out.push(ManagerAction::Answer { client_job, answer: Answer::Accepted(job) });
-                if !is_repeat {
-                    let elapsed = Elapsed::default();
-                    let lead =
-                        Body::JobLeader { job, leader: self.me, elapsed, reason: "accepted".to_owned() };
-                    self.ask(now, Purpose::Other, Token(0), lead);
-                }
-            }
-            (Purpose::Cancel { client_job }, Some((_, outcome))) if outcome != UNKNOWN_JOB => {
-                out.push(ManagerAction::Answer { client_job, answer: Answer::Cancelled });
-            }
-            (Purpose::Grant { worker, sent }, Some((index, Outcome::Granted(grant)))) => {
-                let lease = (grant.0 == index).then_some(LEASE);
-                self.leases.wants(now, worker, grant);
-                out.push(ManagerAction::Send {
-                    to: worker,
-                    letter: Letter::Registered { grant, lease, sent },
-                });
-            }
-            // A stale token decides nothing: the worker tells the new job leader.
-            (Purpose::End { worker, segment, attempt }, Some((_, outcome)))
-                if !matches!(outcome, Outcome::Refused(CommandRefusal::StaleToken { .. })) =>
-            {
-                out.push(ManagerAction::Send { to: worker, letter: Letter::Confirmed { segment, attempt } });
-            }
-            // What was refused is tried again after a while only.
-            (Purpose::Step { .. }, Some((_, Outcome::Refused(_)))) => {}
-            (Purpose::Step { job, place }, _) => self.driver.settled(job, place),
-            _ => {}
-        }
-    }
 }
 
 /// The job whose clocks a command may start or stop.
@@ -379,8 +275,6 @@ fn job_of(body: &Body) -> Option<JobId> {
         _ => None,
     }
 }
-
-const UNKNOWN_JOB: Outcome = Outcome::Refused(CommandRefusal::UnknownJob);
 
 impl fmt::Debug for ManagerDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

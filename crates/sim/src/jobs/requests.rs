@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyperscale_consensus::ReadId;
 use hyperscale_consensus::register::{Accept, Body, Command, EndStatus, JobId, Outcome, Segment};
 use hyperscale_consensus::replica::{CallId, Input, Reply, Request};
-use hyperscale_types::{NodeId, Now, Token};
+use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::manager::{ManagerAction, ManagerDriver, group_of};
 use crate::log::journal::{NEWER, newer};
@@ -23,7 +23,7 @@ pub(super) enum Purpose {
     /// A client's cancel.
     Cancel { client_job: usize },
     /// A worker's grant.
-    Grant { worker: NodeId, sent: Now },
+    Grant { worker: NodeId, boot: BootEpoch, sent: Now },
     /// The end of a worker's attempt.
     End { worker: NodeId, segment: Segment, attempt: u32 },
     /// A step of a job this manager leads.

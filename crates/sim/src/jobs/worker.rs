@@ -7,19 +7,21 @@
 //!
 //! Immediately before it sends load it compares its clock with its lease: a worker that wakes up sends nothing.
 
+mod attempts;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use hyperscale_consensus::TokenBook;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::lease::{Holder, LeaseError};
 use hyperscale_consensus::register::{EndStatus, JobId, Segment};
-use hyperscale_consensus::{Bearer, TokenBook};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::plan::CORES;
 use crate::log::Letter;
-use crate::log::letter::Dispatch;
 use crate::moment::Moment;
+use attempts::{State, Tried, ended};
 
 /// A manager that does not answer within this time is left for the next one.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -33,9 +35,9 @@ const TELL_AGAIN: Duration = Duration::from_secs(1);
 pub enum WorkerAction {
     /// It sends a letter.
     Send {
-        /// To whom.
+        /// The manager that gets it.
         to: NodeId,
-        /// What.
+        /// The message.
         letter: Letter,
     },
     /// It obeyed a job leader.
@@ -63,22 +65,6 @@ pub enum WorkerAction {
         /// When that was.
         arrived: Moment,
     },
-}
-
-/// The last attempt of a segment that this worker saw.
-#[derive(Clone, Copy, Debug)]
-struct Tried {
-    attempt: u32,
-    grant: Token,
-    cores: u32,
-    state: State,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum State {
-    Running { ends: Now },
-    Ended { status: EndStatus, told: Now, confirmed: bool },
-    Refused,
 }
 
 /// One worker in one life.
@@ -123,6 +109,11 @@ impl Worker {
     /// Whether it has a grant and may use it.
     pub fn is_usable(&self, now: Now) -> bool {
         self.lease.as_ref().is_some_and(|lease| lease.is_usable(now))
+    }
+
+    /// Whether it runs an attempt.
+    pub fn has_load(&self) -> bool {
+        self.tried.values().any(|it| matches!(it.state, State::Running { .. }))
     }
 
     /// What is to be done from time to time, load included. `managers` are those it knows of.
@@ -202,8 +193,10 @@ impl Worker {
     /// A letter from a manager.
     pub fn letter(&mut self, now: Now, from: NodeId, letter: Letter, out: &mut Vec<WorkerAction>) {
         match letter {
-            Letter::Registered { grant, lease, sent } => self.registered(now, from, grant, lease, sent),
-            Letter::Renewed { sent, answer, arrived } => {
+            Letter::Registered { boot, grant, lease, sent } if boot == self.boot => {
+                self.registered(now, from, grant, lease, sent);
+            }
+            Letter::Renewed { grant, sent, answer, arrived } if self.has_grant(grant) => {
                 self.renewed(now, from, (sent, answer, arrived), out);
             }
             Letter::Dispatch(dispatch) => self.dispatch(now, from, dispatch, out),
@@ -213,6 +206,10 @@ impl Worker {
             Letter::Confirmed { segment, attempt } => self.confirmed(&segment, attempt),
             _ => {}
         }
+    }
+
+    fn has_grant(&self, grant: Token) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.token() == grant)
     }
 
     fn registered(&mut self, now: Now, from: NodeId, grant: Token, lease: Option<Duration>, sent: Now) {
@@ -260,92 +257,6 @@ impl Worker {
         }
     }
 
-    fn dispatch(&mut self, now: Now, from: NodeId, it: Dispatch, out: &mut Vec<WorkerAction>) {
-        if !self.obeys(from, it.segment.job, it.token, out) {
-            return;
-        }
-        let known = self.tried.get(&it.segment).copied().filter(|known| known.attempt >= it.attempt);
-        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == it.grant);
-        if known.is_none() && !is_granted {
-            // Of a former process under this id, which may still run it, or of a grant that is on its way here: not this
-            // process' to refuse. What it does not take in time ends with its lease.
-            return;
-        }
-        let taken = match known {
-            Some(known) if known.attempt > it.attempt => return,
-            Some(known) => !matches!(known.state, State::Refused),
-            None => self.take_up(now, &it),
-        };
-        if let Some(Tried { state: State::Ended { told, confirmed, .. }, .. }) =
-            self.tried.get_mut(&it.segment)
-        {
-            // The new job leader has not heard of it: told again, at once.
-            (*told, *confirmed) = (Now::ZERO, false);
-        }
-        let letter = Letter::Dispatched { segment: it.segment, attempt: it.attempt, taken };
-        out.push(WorkerAction::Send { to: from, letter });
-    }
-
-    /// Starts an attempt, or decides never to.
-    fn take_up(&mut self, now: Now, it: &Dispatch) -> bool {
-        let takes = self.is_usable(now) && self.busy() + it.cores <= CORES;
-        let state = if takes { State::Running { ends: now.plus(it.length) } } else { State::Refused };
-        let tried = Tried { attempt: it.attempt, grant: it.grant, cores: it.cores, state };
-        self.tried.insert(it.segment.clone(), tried);
-        takes
-    }
-
-    fn stop(
-        &mut self,
-        from: NodeId,
-        segment: Segment,
-        attempt: u32,
-        (token, grant): (Token, Token),
-        out: &mut Vec<WorkerAction>,
-    ) {
-        if !self.obeys(from, segment.job, token, out) {
-            return;
-        }
-        let is_granted = self.lease.as_ref().is_some_and(|lease| lease.token() == grant);
-        let is_known = self.tried.get(&segment).is_some_and(|tried| tried.attempt >= attempt);
-        if !is_granted && !is_known {
-            // Another process under this id may run it: only that one, or the end of its lease, stops it.
-            return;
-        }
-        let tried = self.tried.entry(segment).or_insert(Tried {
-            attempt,
-            grant: Token(0),
-            cores: 0,
-            state: ended(EndStatus::Cancelled),
-        });
-        match tried.state {
-            State::Running { .. } if tried.attempt == attempt => tried.state = ended(EndStatus::Cancelled),
-            State::Ended { status, .. } if tried.attempt == attempt => tried.state = ended(status),
-            State::Refused if tried.attempt == attempt => tried.state = ended(EndStatus::Refused),
-            _ if tried.attempt < attempt => {
-                *tried = Tried { attempt, grant: Token(0), cores: 0, state: ended(EndStatus::Cancelled) };
-            }
-            _ => {}
-        }
-    }
-
-    fn obeys(&mut self, from: NodeId, job: JobId, token: Token, out: &mut Vec<WorkerAction>) -> bool {
-        let obeys = self.tokens.admit(0, job, token, Bearer::Member).is_ok();
-        if obeys {
-            self.leaders.insert(job, from);
-            out.push(WorkerAction::Obeyed { job, token });
-        }
-        obeys
-    }
-
-    fn confirmed(&mut self, segment: &Segment, number: u32) {
-        if let Some(it) = self.tried.get_mut(segment).filter(|it| it.attempt == number)
-            && let State::Ended { confirmed, .. } = &mut it.state
-        {
-            *confirmed = true;
-        }
-    }
-
     fn stop_all(&mut self) {
         for it in self.tried.values_mut().filter(|it| matches!(it.state, State::Running { .. })) {
             it.state = ended(EndStatus::Lost);
@@ -367,11 +278,6 @@ impl Worker {
         let runs = |it: &&Tried| matches!(it.state, State::Running { .. });
         self.tried.values().filter(runs).map(|it| it.cores).sum()
     }
-}
-
-/// An end that nobody was told yet.
-fn ended(status: EndStatus) -> State {
-    State::Ended { status, told: Now::ZERO, confirmed: false }
 }
 
 #[cfg(test)]

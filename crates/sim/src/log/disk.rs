@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hyperscale_consensus::Ticket;
 use hyperscale_consensus::storage::{Batch, Loaded, LogStorage, Loss, MemoryDisk, StorageError};
+use hyperscale_consensus::{Entry, Ticket};
 
 use crate::moment::Moment;
 use crate::network;
@@ -70,6 +70,12 @@ impl Disk {
     /// What survives whatever happens.
     pub fn durable(&self) -> &Loaded {
         self.platter.durable()
+    }
+
+    /// All entries that are durable, written or on their way; some may have been replaced by others.
+    pub fn all_entries(&self) -> impl Iterator<Item = &Entry> {
+        let waiting = self.platter.cached().iter().chain(&self.queue);
+        self.durable().entries.iter().chain(waiting.flat_map(|batch| &batch.entries))
     }
 
     /// Whether nothing is on its way.
@@ -133,6 +139,11 @@ impl Disk {
         now < self.stalled_until.max(self.full_until)
     }
 
+    /// Whether it refused a batch a moment ago, and is tried again later.
+    pub fn is_refusing(&self, now: Moment) -> bool {
+        now < self.retry_at
+    }
+
     /// Syncs do not return until then.
     pub fn stall(&mut self, until: Moment) {
         self.stalled_until = self.stalled_until.max(until);
@@ -172,7 +183,7 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyperscale_consensus::{Entry, EntryBody};
+    use hyperscale_consensus::EntryBody;
 
     fn batch(number: u64) -> Batch {
         let entries = vec![Entry { index: number, term: 1, body: EntryBody::Empty }];

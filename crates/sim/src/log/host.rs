@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
-use hyperscale_consensus::{BlobId, DirectoryId, RaftId};
+use hyperscale_consensus::{BlobId, DirectoryId};
 use hyperscale_types::Now;
 
 use super::disk::Disk;
@@ -23,8 +23,6 @@ pub struct Host {
     pub stage: Stage,
     /// The time of its replica's timer.
     pub timer: Option<Now>,
-    /// Disks it lost, with the ids it had: what others counted on was on them.
-    lost: Vec<(RaftId, Disk)>,
 }
 
 /// How far a replica has come.
@@ -38,22 +36,15 @@ pub enum Stage {
 impl Host {
     /// A host that never ran.
     pub fn new(directory: DirectoryId) -> Self {
-        let (disk, lost) = (Disk::default(), Vec::new());
-        Self { directory, disk, blobs: BTreeMap::new(), stage: Stage::Off, timer: None, lost }
+        let disk = Disk::default();
+        Self { directory, disk, blobs: BTreeMap::new(), stage: Stage::Off, timer: None }
     }
 
     /// Its disk is replaced by an empty one, with this directory.
     pub fn lose_disk(&mut self, directory: DirectoryId) {
-        let disk = std::mem::take(&mut self.disk);
-        self.lost.extend(disk.durable().raft_id.map(|id| (id, disk)));
+        self.disk = Disk::default();
         self.blobs.clear();
         self.directory = directory;
-    }
-
-    /// Its disks, those it lost too, with the ids they were used under.
-    pub fn disks(&self) -> impl Iterator<Item = (RaftId, &Disk)> {
-        let present = self.disk.durable().raft_id.map(|id| (id, &self.disk));
-        self.lost.iter().map(|(id, disk)| (*id, disk)).chain(present)
     }
 
     /// What it runs, once its replica takes part.

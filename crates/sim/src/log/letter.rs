@@ -36,6 +36,8 @@ pub enum Letter {
     },
     /// The grant. It comes with a lease only if it is new: one that was in force may be ending.
     Registered {
+        /// The life it is for: an answer that was asked for by an earlier process under this id is not this one's.
+        boot: BootEpoch,
         /// The grant.
         grant: Token,
         /// How long the lease is.
@@ -68,6 +70,8 @@ pub enum Letter {
     },
     /// The answer to a worker.
     Renewed {
+        /// The grant that was to be renewed.
+        grant: Token,
         /// When the worker asked.
         sent: Now,
         /// The lease, or why not.
@@ -105,7 +109,7 @@ pub enum Letter {
         segment: Segment,
         /// Which attempt.
         attempt: u32,
-        /// How.
+        /// The outcome that the worker reports.
         status: EndStatus,
     },
     /// The end of an attempt is decided, whatever was decided.
@@ -141,7 +145,7 @@ pub struct Dispatch {
 pub struct ClientLetter {
     /// The client's job it is about.
     pub client_job: usize,
-    /// What.
+    /// The request itself.
     pub wish: Wish,
 }
 

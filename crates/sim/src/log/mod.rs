@@ -4,12 +4,14 @@
 //! | --------- | ---------------------------------------------------------------------------------- |
 //! | `host`    | a node's replica over its lives: directory, disk, and how far its start has come   |
 //! | `disk`    | writes that take time, and are lost, torn, stalled or refused                      |
+//! | `elections` | who can be elected with what is on the disks                                     |
 //! | `journal` | the production register as the machine, with a note of every command it applied   |
 //! | `letter`  | everything that nodes of this world say to each other                              |
 //!
 //! The replica, the register, leases and tokens are the production code. What stands here decides nothing.
 
 pub mod disk;
+pub mod elections;
 pub mod host;
 pub mod journal;
 pub mod letter;

@@ -28,6 +28,10 @@ const RETRANSMIT_AFTER: Duration = Duration::from_millis(200);
 const RETRANSMITS_MAX: u32 = 6;
 /// A connection that was not used for so long has to be opened anew: two more delays.
 const CONNECTION_IDLE: Duration = Duration::from_mins(1);
+/// The number of the cut around those who stay away.
+const CUT_OFF: u32 = u32::MAX;
+/// Places that are on the larger side of that cut though nobody is there yet.
+const NEWCOMERS: usize = 64;
 /// What separates sites: one way, beside the delay within a site.
 const SITE_DELAY: Duration = Duration::from_millis(30);
 
@@ -162,6 +166,11 @@ impl Network {
         self.places.iter().rposition(|it| *it == place).expect("every place has had somebody")
     }
 
+    /// The place of a node, which it may have taken over from others.
+    pub fn place_of(&self, node: usize) -> usize {
+        self.places[node]
+    }
+
     /// Whether anything from one node reaches the other now.
     pub fn reaches(&self, now: Moment, from: usize, to: usize) -> bool {
         let (from, to) = (self.places[from], self.places[to]);
@@ -171,6 +180,14 @@ impl Network {
     /// Cuts links.
     pub fn cut(&mut self, number: u32, partition: Partition) {
         self.partitions.insert(number, partition);
+    }
+
+    /// Cuts these nodes off from all others, but not from each other.
+    pub fn cut_off(&mut self, nodes: &[usize]) {
+        let places = self.places.len();
+        let one: Vec<usize> = nodes.iter().map(|node| self.places[*node]).collect();
+        let other: Vec<usize> = (0..places + NEWCOMERS).filter(|place| !one.contains(place)).collect();
+        self.cut(CUT_OFF, Partition::between(&one, &other, places + NEWCOMERS));
     }
 
     /// Mends what was cut under that number.

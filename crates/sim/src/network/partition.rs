@@ -39,6 +39,12 @@ impl Partition {
         Self { both_ways: true, ..Self::one_way(one, other, nodes) }
     }
 
+    /// One place does not reach any of the others, nor they it.
+    pub fn around(place: usize, places: usize) -> Self {
+        let others: Vec<usize> = (0..places).filter(|other| *other != place).collect();
+        Self::between(&[place], &others, places)
+    }
+
     /// The same, coming and going.
     #[must_use]
     pub fn flapping(self, period: Duration) -> Self {

@@ -6,7 +6,7 @@
 use hyperscale_codec::gossip;
 use hyperscale_swim::federation::{
     Aggregate, ClusterName, CrossMessage, CrossSender, DatacenterLoad, Federation, FederationAction,
-    FederationCommand, FederationConfig, FederationInput, FederationTimer, MANAGERS_MAX,
+    FederationCommand, FederationConfig, FederationEvent, FederationInput, FederationTimer, MANAGERS_MAX,
 };
 use hyperscale_swim::{GateLoad, LoadLevel, Phase};
 use hyperscale_types::{BootEpoch, NodeId, Role};
@@ -15,6 +15,7 @@ use super::node::{address_of, id_of, index_at};
 use super::{Happening, World};
 use crate::invariants::What;
 use crate::network::Connection;
+use crate::paths::Path;
 
 /// What a message between clusters takes on the wire, about.
 const CROSS_BYTES: usize = 150;
@@ -151,6 +152,11 @@ impl World {
                 }
                 FederationAction::Event(event) => {
                     self.recorder.note(now, index, || format!("► {event:?}"));
+                    match event {
+                        FederationEvent::Unreachable { .. } => self.paths.take(Path::ClusterGivenUp),
+                        FederationEvent::JudgementHeld { .. } => self.paths.take(Path::JudgementHeld),
+                        _ => {}
+                    }
                     self.show(index, What::Cross(&event));
                 }
             }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use hyperscale_swim::Command;
 use hyperscale_types::BootEpoch;
 
-use super::{Happening, World};
+use super::log::ArmedFault;
+use super::{Absence, Absent, Happening, World};
 use crate::faults::Fault;
 use crate::log::Disk;
 use crate::moment::Moment;
@@ -75,14 +76,19 @@ impl World {
             }
             Fault::Stall { node, span } => self.on_disk(node, |disk| disk.stall(now.plus(span))),
             Fault::Fill { node, span } => self.on_disk(node, |disk| disk.fill(now.plus(span))),
+            Fault::HitLeader { cluster, when, trouble, until } => {
+                self.hit_leader(ArmedFault { cluster, when, trouble, until });
+            }
+            Fault::HitFounder { node, when, back } => self.hit_founder(node, when, back),
             Fault::Rotate => self.rotate(),
-            Fault::Heal => self.heal(),
+            Fault::Heal { absent } => self.heal(&absent),
         }
     }
 
     /// Starts a node again. One that is still on its way starts when it is there.
     fn restart(&mut self, node: usize) {
-        if self.truth.nodes[node].process.boot > BootEpoch(0) {
+        let stays_away = self.truth.absent.contains(&node);
+        if self.truth.nodes[node].process.boot > BootEpoch(0) && !stays_away {
             self.start(node);
         }
     }
@@ -107,14 +113,23 @@ impl World {
         }
     }
 
-    fn heal(&mut self) {
+    fn heal(&mut self, absent: &Absent) {
         let now = self.kernel.now();
         self.network.heal();
         self.registry.is_silent = true;
         (self.truth.calm_from, self.truth.still_from) = (now, now);
+        self.truth.absent = absent.nodes.iter().copied().collect();
+        self.note_absence(absent);
+        if absent.how == Absence::CutOff {
+            self.network.cut_off(&absent.nodes);
+        }
         for node in 0..self.nodes.len() {
             self.on_disk(node, Disk::heal);
-            self.start(node);
+            if absent.how == Absence::Dead && self.truth.absent.contains(&node) {
+                self.crash(node, Crash::Machine);
+            } else {
+                self.start(node);
+            }
         }
     }
 }

@@ -17,34 +17,34 @@ use crate::world::links::BytePlace;
 pub enum Happening {
     /// A node starts in a new life.
     Start {
-        /// Which.
+        /// Index of the node in the world.
         node: usize,
     },
     /// A datagram arrives.
     Datagram {
-        /// From whom.
+        /// Index of the sender.
         from: usize,
-        /// At whom.
+        /// Index of the receiver.
         to: usize,
-        /// What.
+        /// The decoded datagram; sealed worlds carry bytes instead.
         datagram: Datagram,
     },
     /// A datagram arrives, sealed.
     Sealed {
-        /// From whom.
+        /// Index of the sender.
         from: usize,
-        /// At whom.
+        /// Index of the receiver.
         to: usize,
         /// Its bytes.
         bytes: Vec<u8>,
     },
     /// A message between clusters arrives.
     Cross {
-        /// From whom.
+        /// Index of the sender.
         from: usize,
-        /// At whom.
+        /// Index of the receiver.
         to: usize,
-        /// What.
+        /// A probe or its response.
         message: Box<CrossMessage>,
     },
     /// A message between clusters arrives on a connection.
@@ -58,33 +58,33 @@ pub enum Happening {
     },
     /// A message arrives on a stream.
     Stream {
-        /// From whom.
+        /// Index of the sender.
         from: usize,
-        /// At whom.
+        /// Index of the receiver.
         to: usize,
-        /// What.
+        /// The decoded message.
         message: StreamMessage,
     },
     /// A timer of a core is due.
     Timer {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
         /// Of which life.
         boot: BootEpoch,
         /// When, on the node's clock.
         at: Now,
-        /// Which.
+        /// The timer, as the core named it when it set it.
         timer: Timer,
     },
     /// A timer of a core for probes between clusters is due.
     CrossTimer {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
         /// Of which life.
         boot: BootEpoch,
         /// When, on the node's clock.
         at: Now,
-        /// Which.
+        /// The timer, as the core named it when it set it.
         timer: FederationTimer,
     },
     /// The host of a core wants something of it.
@@ -93,25 +93,25 @@ pub enum Happening {
         node: usize,
         /// In which life.
         boot: BootEpoch,
-        /// What.
+        /// The command for the core.
         command: Command,
     },
     /// A node's embedded state changes.
     State {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
         /// In which life.
         boot: BootEpoch,
     },
     /// A letter of the log's world arrives.
     Letter {
-        /// From whom.
+        /// Index of the sender.
         from: usize,
-        /// At whom.
+        /// Index of the receiver.
         to: usize,
         /// In which life it was written to.
         boot: BootEpoch,
-        /// What.
+        /// The message, as data.
         letter: Box<Letter>,
     },
     /// A node sees that another one's process ended: its connections were closed.
@@ -125,7 +125,7 @@ pub enum Happening {
     },
     /// The timer of a replica is due.
     Tick {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
         /// Of which life.
         boot: BootEpoch,
@@ -134,14 +134,14 @@ pub enum Happening {
     },
     /// A manager or worker looks at what is to be done.
     Duty {
-        /// Who.
+        /// Index of the node in the world.
         node: usize,
         /// In which life.
         boot: BootEpoch,
     },
     /// A disk has had the time it needs.
     Disk {
-        /// Whose.
+        /// Index of the node in the world.
         node: usize,
         /// In which life.
         boot: BootEpoch,
@@ -175,9 +175,9 @@ pub enum Happening {
     },
     /// Bytes of a connection arrive.
     Bytes {
-        /// From whom.
+        /// Index of the sender.
         from: usize,
-        /// At whom.
+        /// Index of the receiver.
         to: usize,
         /// In which life they were written to.
         boot: BootEpoch,
@@ -188,14 +188,14 @@ pub enum Happening {
     },
     /// A client looks at its job.
     Client {
-        /// Which.
+        /// Index among all jobs of clients.
         client_job: usize,
     },
     /// A client is answered.
     Answered {
         /// About which job.
         client_job: usize,
-        /// What.
+        /// The response of the manager that was asked.
         answer: Answer,
     },
     /// An operator looks after the groups.

@@ -11,6 +11,7 @@ use super::{Fact, Happening, World};
 use crate::clock::Clock;
 use crate::cpu::Cpu;
 use crate::invariants::What;
+use crate::paths::Path;
 use crate::process::{Crash, Life, Process, Version};
 
 /// Peers a node is configured with.
@@ -26,6 +27,7 @@ impl World {
     /// Ends a node for ever. Another one with the same software starts in its place after a while; its number.
     pub fn replace(&mut self, index: usize, after: Duration) -> usize {
         self.end(index, Crash::Machine);
+        self.disturb_founding(index);
         let Fact { role, cluster, process, .. } = self.truth.nodes[index];
         self.network.connect(cluster, Some(index));
         self.put(role, cluster, process.version, after)
@@ -86,6 +88,9 @@ impl World {
     pub(super) fn start_beside(&mut self, index: usize) {
         let first = self.truth.nodes[index].process.boot;
         let Some(worker) = self.nodes[index].worker.take() else { return };
+        if worker.has_load() {
+            self.paths.take(Path::TwoLives);
+        }
         self.crash(index, Crash::Machine);
         self.nodes[index].outlived = Some((first, worker));
         self.start(index);

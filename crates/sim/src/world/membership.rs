@@ -13,6 +13,7 @@ use super::node::{index_at, index_of};
 use super::{Happening, World};
 use crate::invariants::What;
 use crate::network::Connection;
+use crate::paths::Path;
 use crate::process::Crash;
 
 /// About what a stream message takes on the wire, beside its entries.
@@ -97,6 +98,9 @@ impl World {
             Action::Event(event) => {
                 self.recorder.note(self.kernel.now(), from, || format!("► {event:?}"));
                 self.show(from, What::Event(&event));
+                if let Event::Refuted { .. } = event {
+                    self.paths.take(Path::Contradicted);
+                }
                 self.gossip(from, &event);
                 if let Event::Departed = event {
                     self.end(from, Crash::Process);

@@ -25,7 +25,7 @@ use hyperscale_types::Role;
 
 pub use cross::cluster_name;
 pub use happening::{Happening, Thread};
-pub use log::LogSetup;
+pub use log::{Absence, Absent, LogSetup};
 pub use node::{Node, id_of, index_of};
 pub use shape::{Shape, Size};
 pub use truth::{Fact, Truth};
@@ -37,6 +37,7 @@ use crate::jobs::client::Clients;
 use crate::kernel::Kernel;
 use crate::moment::Moment;
 use crate::network::{Network, Weather};
+use crate::paths::Paths;
 use crate::process::Version;
 use crate::recorder::Recorder;
 use registry::Registry;
@@ -87,6 +88,8 @@ pub struct World {
     pub recorder: Recorder,
     /// Those who order jobs.
     pub clients: Clients,
+    /// Rare paths that were taken.
+    pub paths: Paths,
     rng: Rng,
     registry: Registry,
     actions: Vec<Action>,
@@ -108,6 +111,7 @@ impl World {
             nodes: Vec::new(),
             judges,
             recorder,
+            paths: Paths::default(),
             rng,
             registry: Registry::default(),
             actions: Vec::new(),

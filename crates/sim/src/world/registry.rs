@@ -34,7 +34,7 @@ impl World {
     pub(super) fn registry_round(&mut self) {
         self.kernel.after(ROUND, Happening::Registry);
         for manager in 0..self.truth.nodes.len() {
-            if self.truth.nodes[manager].role == Role::Manager && self.truth.stays(manager) {
+            if self.truth.nodes[manager].role == Role::Manager && self.truth.runs(manager) {
                 self.tell_of_workers(manager);
             }
         }

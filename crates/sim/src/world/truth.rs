@@ -1,5 +1,7 @@
 //! What is really so, whatever the nodes believe: who runs, in which life, and since when nothing disturbs them.
 
+use std::collections::BTreeSet;
+
 use hyperscale_types::{BootEpoch, NodeId, Role};
 
 use super::node::index_of;
@@ -30,12 +32,20 @@ pub struct Truth {
     pub calm_from: Moment,
     /// From then on nothing is lost or late at all.
     pub still_from: Moment,
+    /// Nodes that stay dead or cut off from all others while the rest must get along without them. What they see and do is
+    /// judged for safety only.
+    pub absent: BTreeSet<usize>,
 }
 
 impl Truth {
-    /// Whether it runs and does not go.
-    pub fn stays(&self, index: usize) -> bool {
+    /// Whether it runs and does not go, whether others reach it or not.
+    pub fn runs(&self, index: usize) -> bool {
         self.nodes.get(index).is_some_and(|node| node.process.is_up() && !node.leaving)
+    }
+
+    /// Whether it runs, does not go and is not absent: whom the others must see.
+    pub fn stays(&self, index: usize) -> bool {
+        self.runs(index) && !self.absent.contains(&index)
     }
 
     /// Whether this life of the node runs and does not go.

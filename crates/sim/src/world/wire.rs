@@ -26,6 +26,7 @@ use hyperscale_wire::secret::{Secret, SecretChoice, Secrets};
 use super::links::{End, EndKey};
 use super::node::{id_of, index_of};
 use super::{Fact, Happening, World};
+use crate::bug::WireBug;
 use crate::moment::Moment;
 use crate::process::Version;
 
@@ -37,6 +38,7 @@ pub(super) const PROMISE: &str = "wire";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sealing {
     seed: u64,
+    bug: Option<WireBug>,
     stage: Stage,
     /// When that began.
     since: Moment,
@@ -99,8 +101,8 @@ fn versions_of(build: Version) -> Versions {
 
 impl World {
     /// Seals what nodes say from their next start on.
-    pub fn seal(&mut self, seed: u64) {
-        self.sealing = Some(Sealing { seed, stage: Stage::Old, since: self.kernel.now() });
+    pub fn seal(&mut self, seed: u64, bug: Option<WireBug>) {
+        self.sealing = Some(Sealing { seed, bug, stage: Stage::Old, since: self.kernel.now() });
     }
 
     /// The next stage of a change of the secret, for nodes that start from now on. The old one is retired only if
@@ -150,7 +152,11 @@ impl World {
 
     /// What a node reads and writes.
     pub(super) fn versions(&self, index: usize) -> Versions {
-        versions_of(self.truth.nodes[index].process.version)
+        let build = self.truth.nodes[index].process.version;
+        if self.sealing.is_some_and(|sealing| sealing.bug == Some(WireBug::NewestVersionAlways)) {
+            return Versions::new(PROTOCOL_MIN, newest_version(build)).expect("a range of versions");
+        }
+        versions_of(build)
     }
 
     fn carry(&mut self, from: usize, to: usize, bytes: Vec<u8>) {

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::result::{RunResult, Status};
+use crate::result::{RunResult, Status, WorkflowResult, covered_s};
+use crate::saturation::{BUSY_MAX, LAG_MAX_NS, Measure};
 
 /// Options that do not make it another test. Every other one does, those that nobody has thought of yet included.
 const SAME_TEST: [&str; 1] = ["seed"];
 /// Facts of the environment without which runs differ for another reason.
 const MACHINE: [&str; 4] = ["cpu_model", "cpus", "arch", "version"];
 const SATURATED: &str = "was limited by the load generator: its latencies are partly the generator's";
+/// A run whose generator was the bottleneck for more than this share of its time is not compared.
+const SPOILED_MAX: f64 = 0.05;
 /// Points of a series without which nothing can be said about variation over time.
 const POINTS_MIN: usize = 7;
 
@@ -72,16 +75,36 @@ pub(super) fn warnings(a: &RunResult, b: &RunResult, same_plan: bool) -> Vec<Str
 
 /// Why no rule can be held against these runs: latencies of a generator say nothing about what was tested.
 pub(super) fn incomparable(a: &RunResult, b: &RunResult) -> Option<String> {
-    let saturated = [("A", a), ("B", b)].into_iter().find(|(_, result)| result.generator_saturated);
+    let saturated = [("A", a), ("B", b)].into_iter().find(|(_, result)| is_spoiled(result));
     saturated.map(|(side, _)| format!("not comparable: run {side} {SATURATED}"))
+}
+
+/// Whether the generator was the bottleneck for so long that the run says little about its target. A single bad second is
+/// a doubt, no reason to refuse: on a machine that other programs use there is one in most runs. Waiting for a free VU
+/// does not count, because a target that became slow makes the starts wait.
+fn is_spoiled(result: &RunResult) -> bool {
+    let intervals = &result.validity.saturation;
+    if intervals.is_empty() {
+        return result.validity.generator_saturated;
+    }
+    let own = intervals.iter().filter(|interval| interval.measure != Measure::Vus);
+    let spoiled_s = covered_s(own.map(|interval| interval.from_s..interval.to_s));
+    let has_busy_core =
+        |workflow: &WorkflowResult| workflow.generator.busiest_core.is_some_and(|busy| busy > BUSY_MAX);
+    let has_lag = intervals.iter().any(|interval| interval.measure == Measure::Lag);
+    let is_late = |workflow: &WorkflowResult| {
+        has_lag && workflow.generator.lag_us.is_some_and(|lag| lag.p99 > LAG_MAX_NS as f64 / 1e3)
+    };
+    spoiled_s as f64 > SPOILED_MAX * result.elapsed_s
+        || result.workflows.iter().any(|workflow| has_busy_core(workflow) || is_late(workflow))
 }
 
 fn doubts(result: &RunResult) -> Vec<&'static str> {
     let doubts = [
         (result.status != Status::Completed, "did not complete"),
         (!result.is_final, "had not ended"),
-        (result.generator_saturated, SATURATED),
-        (!result.loss.is_none(), "has lost samples"),
+        (result.validity.generator_saturated, SATURATED),
+        (!result.validity.loss.is_none(), "has lost samples"),
         (
             result.series.len() < POINTS_MIN,
             "was too short to see how much it varies over time: intervals may be too narrow, rates have none",

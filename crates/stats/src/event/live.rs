@@ -82,6 +82,9 @@ pub struct Generator {
     /// Share of its time, 0 … 1, that the busiest of them was busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest_core: Option<f64>,
+    /// Share of its time, 0 … 1, in which the one that waited most could have run and had no CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_queue: Option<f64>,
     /// How long after their intended times starts were dispatched, 99th percentile (open models).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_p99_us: Option<f64>,

@@ -9,8 +9,8 @@ use hyperscale_types::{Name, ReportedKind};
 use super::buckets::bucket_results;
 use super::{
     BytesResult, CallTimes, CheckResult, ErrorResult, GeneratorResult, IterationsResult, LoadResult,
-    MetricResult, MetricTagResult, PhasesResult, Status, StepResult, StreamResult, TagResult, TimingResult,
-    ValuesResult, WorkflowResult,
+    MetricResult, MetricTagResult, PhasesResult, SaturationResult, Status, StepResult, StreamResult,
+    TagResult, TimingResult, ValuesResult, WorkflowResult,
 };
 use crate::buckets::Count;
 use crate::distribution::Distribution;
@@ -18,6 +18,7 @@ use crate::event::BoundCounts;
 use crate::histogram::Histogram;
 use crate::layout::{MetricKind, StepLayout};
 use crate::metric::MetricStats;
+use crate::saturation::Saturated;
 use crate::step::{STATUS_END, StepStats, TagStats};
 use crate::totals::{LoadTotals, Totals};
 use crate::window::Iterations;
@@ -60,6 +61,7 @@ pub fn workflow_result(facts: WorkflowFacts, totals: &Totals) -> WorkflowResult 
     let metrics = layout.metrics.iter().zip(totals.metrics()).map(|(metric, stats)| {
         metric_result(metric.name.clone(), step_name(metric.step), metric.kind, stats)
     });
+    let share = |share: f64| (share * 1e3).round() / 1e3;
     WorkflowResult {
         elapsed_s: round_s(facts.elapsed),
         iterations: iterations_result(&totals.iterations),
@@ -71,7 +73,8 @@ pub fn workflow_result(facts: WorkflowFacts, totals: &Totals) -> WorkflowResult 
         generator: GeneratorResult {
             lag_us: (!totals.lag.is_empty()).then(|| timing_result(&totals.lag)),
             generator_saturated: totals.generator_saturated(),
-            busiest_core: totals.busiest_core().map(|busy| (busy * 1e3).round() / 1e3),
+            busiest_core: totals.busiest_core().map(share),
+            run_queue: totals.run_queue().map(share),
         },
         name: facts.name,
         status: facts.status,
@@ -81,6 +84,18 @@ pub fn workflow_result(facts: WorkflowFacts, totals: &Totals) -> WorkflowResult 
         cores: facts.cores,
         notes: Vec::new(),
     }
+}
+
+/// When the generator was the bottleneck of a workflow.
+pub fn saturation(workflow: &Name, totals: &Totals) -> Vec<SaturationResult> {
+    let interval = |Saturated { from_s, to_s, core, measure }| SaturationResult {
+        from_s,
+        to_s,
+        workflow: workflow.clone(),
+        core,
+        measure,
+    };
+    totals.saturation.intervals().into_iter().map(interval).collect()
 }
 
 /// The result of several steps as one.

@@ -9,6 +9,8 @@ mod changes;
 mod exports;
 mod metric;
 mod step;
+mod validity;
+mod warnings;
 
 use std::collections::BTreeMap;
 
@@ -17,11 +19,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use buckets::{BucketResult, merge_buckets};
-pub use build::{WorkflowFacts, errors, load_result, workflow_result};
+pub use build::{WorkflowFacts, errors, load_result, saturation, workflow_result};
 pub use changes::{Change, Changed, ChangedBy};
 pub use exports::ExportResult;
 pub use metric::{MetricResult, MetricTagResult, ValuesResult};
 pub use step::{BytesResult, CallTimes, PhasesResult, StepResult, StreamResult, TagResult, TimingResult};
+pub use validity::{Loss, SaturationResult, Unreported, Validity};
+pub(crate) use warnings::covered_s;
+pub use warnings::{Bottleneck, bottleneck, saturated, warnings};
 
 /// The version that is written.
 pub const VERSION: u32 = 1;
@@ -54,10 +59,9 @@ pub struct RunResult {
     pub totals: LoadResult,
     /// What went wrong, by workflow, step, kind and message.
     pub errors: Vec<ErrorResult>,
-    /// Whether the generator itself was the bottleneck, so that latencies speak of it and not of the target.
-    pub generator_saturated: bool,
-    /// What is missing from the numbers.
-    pub loss: Loss,
+    /// What limits the trust in the numbers.
+    #[serde(flatten)]
+    pub validity: Validity,
     /// The run over time.
     pub series: Vec<SeriesPoint>,
     /// How the numbers came about.
@@ -199,13 +203,15 @@ pub struct GeneratorResult {
     /// How long after their intended times starts were dispatched (open models).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_us: Option<TimingResult>,
-    /// Whether its cores or its dispatching were the bottleneck: `busiest_core` above 0.95, or the 99th percentile of
-    /// `lag_us` above 10 ms.
+    /// Whether it was the bottleneck in any second; the `saturation` of the run says when and by what.
     #[serde(default)]
     pub generator_saturated: bool,
     /// Share of its time, 0 … 1, that the busiest of its cores was busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest_core: Option<f64>,
+    /// Share of its time, 0 … 1, in which the core that waited most could have run and had no CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_queue: Option<f64>,
 }
 
 /// Iterations: `started = completed + failed + interrupted`, and `scheduled = started + dropped` where it is there.
@@ -306,43 +312,6 @@ pub struct ErrorResult {
     pub message: String,
     /// How often.
     pub count: u64,
-}
-
-/// What is missing from the numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Loss {
-    /// Windows that came after their interval was reported, and were still added.
-    pub windows_late: u64,
-    /// Windows that never came.
-    pub windows_lost: u64,
-    /// Samples that could not be kept.
-    pub samples_dropped: u64,
-    /// Workers that were lost.
-    pub workers_lost: u64,
-    /// Intervals in which requests may have been sent that are in no count.
-    pub unreported: Vec<Unreported>,
-}
-
-impl Loss {
-    /// Whether nothing is missing.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// An interval whose requests are unknown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Unreported {
-    /// The segment.
-    pub segment: String,
-    /// Its attempt.
-    pub attempt: u32,
-    /// Begin, on the run's clock.
-    pub from_s: f64,
-    /// End, on the run's clock.
-    pub to_s: f64,
-    /// VUs that were running.
-    pub vus: u64,
 }
 
 /// One point of the run over time.

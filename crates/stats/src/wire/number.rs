@@ -99,7 +99,7 @@ impl<'b> Reader<'b> {
         Ok(())
     }
 
-    fn slice(&mut self, len: usize) -> Result<&'b [u8], DecodeError> {
+    pub(super) fn slice(&mut self, len: usize) -> Result<&'b [u8], DecodeError> {
         let (slice, rest) = self.bytes.split_at_checked(len).ok_or(DecodeError::Truncated)?;
         self.bytes = rest;
         Ok(slice)

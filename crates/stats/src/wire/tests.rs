@@ -12,6 +12,7 @@ use crate::histogram::Histogram;
 use crate::layout::{CheckLayout, MetricKind, MetricLayout, StepKind, StepLayout};
 use crate::result::{Status, WorkflowFacts, errors, workflow_result};
 use crate::sample::{CallSample, StreamEvent};
+use crate::saturation::Judged;
 
 fn layout() -> Arc<Layout> {
     let name = |text: &str| text.parse::<Name>().unwrap();
@@ -39,7 +40,8 @@ fn window() -> Window {
     let mut window = Window::new(&layout());
     (window.seq, window.core) = (7, 3);
     (window.from_ns, window.to_ns) = (700_000_000, 800_000_000);
-    (window.vus, window.busy_ns) = (12, 90_000_000);
+    (window.vus, window.busy_ns, window.waited_ns) = (12, 90_000_000, 6_000_000);
+    window.judged = Some(Judged { from_ns: 0, exceeded: 0b101 });
     let mut phases = Phases::default();
     Phase::ALL.into_iter().zip(1..).for_each(|(phase, n)| phases.add(phase, n * 1_000));
     let ok = CallSample {
@@ -96,6 +98,7 @@ fn a_window_is_read_back_the_same() {
     assert_eq!(codec().encode_window(&back), bytes);
     assert_eq!((back.seq, back.core, back.from_ns, back.to_ns), (7, 3, 700_000_000, 800_000_000));
     assert_eq!((back.vus, back.busy_ns, back.iterations), (12, 90_000_000, window().iterations));
+    assert_eq!((back.waited_ns, back.judged), (window().waited_ns, window().judged));
     assert_eq!(back.steps()[1].latency, window().steps()[1].latency);
     let (mut sent, mut received) = (Totals::new(&layout()), Totals::new(&layout()));
     sent.add(&window());

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hyperscale_types::limits;
+
 use super::DecodeError;
 use super::histogram::{put_unless_empty, take_histogram};
 use super::metric::{put_metric, take_metric};
@@ -12,6 +14,7 @@ use crate::buckets::Count;
 use crate::histogram::Histogram;
 use crate::layout::Layout;
 use crate::metric::MetricStats;
+use crate::saturation::{Judged, Saturation};
 use crate::step::StepStats;
 use crate::totals::{CoreLoad, Totals};
 use crate::window::{CheckStats, Iterations, Window};
@@ -25,6 +28,11 @@ const CHECKS: u8 = 5;
 const METRICS: u8 = 6;
 /// Of totals only.
 const CORES: u8 = 7;
+const SATURATION: u8 = 8;
+/// Of windows only.
+const JUDGED: u8 = 9;
+/// Points wider than this belong to no run: eight points of it are a century.
+const SATURATION_WIDTH_MAX: u64 = 1 << 29;
 
 pub(super) fn put_window(out: &mut Vec<u8>, window: &Window) {
     let mut sections = Sections::default();
@@ -36,9 +44,17 @@ pub(super) fn put_window(out: &mut Vec<u8>, window: &Window) {
         length_ns,
         u64::from(window.vus),
         window.busy_ns,
+        window.waited_ns,
     ];
-    sections.section(HEAD, |out| put_counters(out, &head));
+    // Most windows of an idle machine have waited for nothing.
+    let head = if window.waited_ns > 0 { &head[..] } else { &head[..head.len() - 1] };
+    sections.section(HEAD, |out| put_counters(out, head));
     put_common(&mut sections, &Common::of_window(window));
+    sections.section(JUDGED, |out| {
+        if let Some(judged) = window.judged {
+            put_counters(out, &[judged.from_ns, u64::from(judged.exceeded)]);
+        }
+    });
     sections.finish(out);
 }
 
@@ -53,9 +69,11 @@ pub(super) fn put_totals(out: &mut Vec<u8>, totals: &Totals) {
         for (core, load) in &totals.cores {
             put(out, *core);
             let vus = [load.vus, load.vus_peak].map(u64::from);
-            put_counters(out, &[load.busy_ns, load.observed_ns, load.newest_ns, vus[0], vus[1]]);
+            let counters = [load.busy_ns, load.observed_ns, load.newest_ns, vus[0], vus[1], load.waited_ns];
+            put_counters(out, &counters);
         }
     });
+    sections.section(SATURATION, |out| put_saturation(out, &totals.saturation));
     sections.finish(out);
 }
 
@@ -121,19 +139,29 @@ pub(super) fn take_window(reader: &mut Reader<'_>, layout: &Arc<Layout>) -> Resu
     charge_layout(reader, layout)?;
     let mut window = Window::new(layout);
     reader.sections(|number, section| {
-        if number == HEAD {
-            take_head(section, &mut window)?;
-            return Ok(true);
+        match number {
+            HEAD => take_head(section, &mut window)?,
+            JUDGED => {
+                let [from_ns, exceeded] = section.counters()?;
+                let exceeded = u8::try_from(exceeded).map_err(|_| DecodeError::NumberTooLarge)?;
+                window.judged = (exceeded != 0).then_some(Judged { from_ns, exceeded });
+            }
+            _ => {
+                let Window { iterations, lag, steps, checks, metrics, .. } = &mut window;
+                return take_common(number, section, CommonMut { iterations, lag, steps, checks, metrics });
+            }
         }
-        let Window { iterations, lag, steps, checks, metrics, .. } = &mut window;
-        take_common(number, section, CommonMut { iterations, lag, steps, checks, metrics })
+        Ok(true)
     })?;
+    if window.judged.is_some_and(|judged| judged.from_ns > window.to_ns) {
+        return Err(DecodeError::KeyOutOfRange);
+    }
     Ok(window)
 }
 
 fn take_head(reader: &mut Reader<'_>, window: &mut Window) -> Result<(), DecodeError> {
-    let [seq, core, from_ns, length_ns, vus, busy_ns] = reader.counters()?;
-    (window.seq, window.from_ns, window.busy_ns) = (seq, from_ns, busy_ns);
+    let [seq, core, from_ns, length_ns, vus, busy_ns, waited_ns] = reader.counters()?;
+    (window.seq, window.from_ns, window.busy_ns, window.waited_ns) = (seq, from_ns, busy_ns, waited_ns);
     (window.core, window.vus) = (small(core)?, small(vus)?);
     window.to_ns = from_ns.checked_add(length_ns).ok_or(DecodeError::NumberTooLarge)?;
     Ok(())
@@ -149,6 +177,10 @@ pub(super) fn take_totals(reader: &mut Reader<'_>, layout: &Arc<Layout>) -> Resu
         }
         CORES => {
             totals.cores = take_cores(section)?;
+            Ok(true)
+        }
+        SATURATION => {
+            totals.saturation = take_saturation(section)?;
             Ok(true)
         }
         _ => {
@@ -170,11 +202,44 @@ fn take_cores(reader: &mut Reader<'_>) -> Result<BTreeMap<u32, CoreLoad>, Decode
         let core = reader.number()?;
         ascending(&mut last, core)?;
         reader.charge(2 * size_of::<CoreLoad>())?;
-        let [busy_ns, observed_ns, newest_ns, vus, vus_peak] = reader.counters()?;
+        let [busy_ns, observed_ns, newest_ns, vus, vus_peak, waited_ns] = reader.counters()?;
         let (vus, vus_peak) = (small(vus)?, small(vus_peak)?);
-        cores.insert(core, CoreLoad { busy_ns, observed_ns, newest_ns, vus, vus_peak });
+        cores.insert(core, CoreLoad { busy_ns, waited_ns, observed_ns, newest_ns, vus, vus_peak });
     }
     Ok(cores)
+}
+
+/// Width, then the points of each core as bytes.
+fn put_saturation(out: &mut Vec<u8>, saturation: &Saturation) {
+    if saturation.is_empty() {
+        return;
+    }
+    put(out, saturation.width_s);
+    put_len(out, saturation.cores.len());
+    for (core, points) in &saturation.cores {
+        put(out, *core);
+        put_len(out, points.len());
+        out.extend_from_slice(points);
+    }
+}
+
+fn take_saturation(reader: &mut Reader<'_>) -> Result<Saturation, DecodeError> {
+    let width_s: u64 = reader.number()?;
+    if !width_s.is_power_of_two() || width_s > SATURATION_WIDTH_MAX {
+        return Err(DecodeError::KeyOutOfRange);
+    }
+    let (mut cores, mut last) = (BTreeMap::new(), None);
+    for _ in 0..reader.len()? {
+        let core = reader.number()?;
+        ascending(&mut last, core)?;
+        let len = reader.len()?;
+        if len > limits::SERIES_POINTS_MAX {
+            return Err(DecodeError::KeyOutOfRange);
+        }
+        reader.charge(len)?;
+        cores.insert(core, reader.slice(len)?.to_vec());
+    }
+    Ok(Saturation { width_s, cores })
 }
 
 fn small(number: u64) -> Result<u32, DecodeError> {

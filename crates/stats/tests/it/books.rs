@@ -266,24 +266,6 @@ fn every_status_up_to_999_has_its_own_count() {
 }
 
 #[test]
-fn a_busy_core_or_a_large_lag_means_saturation() {
-    let window = |busy_ns, lag| {
-        let mut window = Window::new(&layout());
-        (window.to_ns, window.busy_ns) = (1_000_000_000, busy_ns);
-        window.lag(lag);
-        window
-    };
-    assert!(!total([&window(900_000_000, 9_000_000)]).generator_saturated());
-    assert!(total([&window(960_000_000, 0)]).generator_saturated());
-    assert!(total([&window(0, 11_000_000)]).generator_saturated());
-    assert_eq!(
-        total([&window(960_000_000, 0)]).busiest_core(),
-        Some(0.96),
-        "what the first rule is held against"
-    );
-}
-
-#[test]
 fn peak_of_virtual_users_is_kept_after_they_are_gone() {
     let window = |core, seq: u64, vus| {
         let mut window = Window::new(&layout());

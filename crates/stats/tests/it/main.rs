@@ -5,6 +5,7 @@
 mod books;
 mod histogram;
 mod result;
+mod saturation;
 mod series;
 mod thresholds;
 mod wire;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyperscale_stats::result::{
-    Loss, Provenance, RunIdentity, RunResult, SeriesPoint, Status, VERSION, WorkflowFacts, errors,
+    Provenance, RunIdentity, RunResult, SeriesPoint, Status, VERSION, Validity, WorkflowFacts, errors,
     load_result, workflow_result,
 };
 use hyperscale_stats::{StreamEvent, Totals, Window};
@@ -62,8 +62,7 @@ fn run_result() -> RunResult {
         thresholds_passed: true,
         totals: load_result(&totals.load(), ELAPSED),
         errors: errors(&"Browse".parse().unwrap(), &totals),
-        generator_saturated: false,
-        loss: Loss::default(),
+        validity: Validity::default(),
         series: vec![SeriesPoint {
             t_s: 0.0,
             rate: 1.0,
@@ -94,7 +93,7 @@ fn every_documented_field_is_there() {
     for (place, fields) in [
         (
             &value,
-            "version job name status final started_at elapsed_s workflows thresholds thresholds_passed totals errors generator_saturated loss series",
+            "version job name status final started_at elapsed_s workflows thresholds thresholds_passed totals errors generator_saturated saturation warnings loss series",
         ),
         (
             &value["workflows"][0],

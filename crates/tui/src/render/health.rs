@@ -1,7 +1,8 @@
 //! How the generator itself is doing, on one line.
 
-use hyperscale_report::{Bottleneck, bottleneck, human};
+use hyperscale_report::human;
 use hyperscale_stats::event::Generator;
+use hyperscale_stats::result::{Bottleneck, bottleneck};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -10,6 +11,9 @@ use ratatui::widgets::Paragraph;
 use super::fit::first_that_fits;
 use crate::state::State;
 use crate::theme::Theme;
+
+/// Waiting for a CPU is shown from this share of the time on.
+const WAITED_MIN: f64 = 0.01;
 
 /// Cores, lag, late and dropped starts, memory; and by what measure it is the bottleneck, if it is.
 pub(super) fn health(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
@@ -53,6 +57,8 @@ fn fitting(parts: &[String], width: usize) -> String {
 fn parts(generator: &Generator) -> Vec<String> {
     let cores = if generator.cores == 1 { "core" } else { "cores" };
     let busy = generator.busiest_core.map(|busy| format!("busiest {:.0}%", busy * 100.0));
+    let waited = generator.run_queue.filter(|waited| *waited >= WAITED_MIN);
+    let waited = waited.map(|waited| format!("without CPU {:.0}%", waited * 100.0));
     let lag = generator.lag_p99_us.map(|lag| format!("lag p99 {}", human::micros(lag)));
     let memory = generator.memory_bytes.map(|memory| format!("memory {}", human::bytes(memory)));
     let counts = [
@@ -60,5 +66,5 @@ fn parts(generator: &Generator) -> Vec<String> {
         format!("dropped {}", human::count(generator.dropped)),
     ];
     let first = [format!("{} {cores}", generator.cores)];
-    first.into_iter().chain(busy).chain(lag).chain(counts).chain(memory).collect()
+    first.into_iter().chain(busy).chain(waited).chain(lag).chain(counts).chain(memory).collect()
 }

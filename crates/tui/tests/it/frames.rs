@@ -2,7 +2,8 @@
 
 use hyperscale_report::human;
 use hyperscale_stats::event::{Event, Shape};
-use hyperscale_stats::result::{Status, TimingResult};
+use hyperscale_stats::result::{SaturationResult, Status, TimingResult};
+use hyperscale_stats::saturation::Measure;
 use hyperscale_tui::{Key, Mode, State, Theme, render};
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -90,7 +91,14 @@ fn failing_thresholds() {
 fn errors_and_a_saturated_generator() {
     let state = with(&[&CHECKOUT], 25, |snapshot| {
         snapshot.generator.saturated = true;
-        snapshot.result.generator_saturated = true;
+        snapshot.result.validity.generator_saturated = true;
+        snapshot.result.validity.saturation = vec![SaturationResult {
+            from_s: 3,
+            to_s: 9,
+            workflow: CHECKOUT.name.parse().unwrap(),
+            core: 0,
+            measure: Measure::Lag,
+        }];
         let workflow = &mut snapshot.result.workflows[0];
         (workflow.generator.generator_saturated, workflow.generator.busiest_core) = (true, Some(0.03));
         workflow.generator.lag_us =

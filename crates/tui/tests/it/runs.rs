@@ -7,8 +7,8 @@ use hyperscale_stats::event::{
     BoundCounts, Event, Generator, Shape, Snapshot, Started, StepLive, Target, WorkflowLive, WorkflowPlan,
 };
 use hyperscale_stats::result::{
-    Loss, Provenance, RunIdentity, RunResult, SeriesPoint, Status, ThresholdResult, VERSION, WorkflowFacts,
-    WorkflowResult, errors, load_result, workflow_result,
+    Provenance, RunIdentity, RunResult, SeriesPoint, Status, ThresholdResult, VERSION, Validity,
+    WorkflowFacts, WorkflowResult, errors, load_result, workflow_result,
 };
 use hyperscale_stats::totals::LoadTotals;
 use hyperscale_stats::{CallSample, CheckLayout, Layout, StepKind, StepLayout, Totals, Window};
@@ -113,8 +113,7 @@ pub(crate) fn snapshot(parts: &[&Part], seconds: u64) -> Snapshot {
         totals: load_result(&load, elapsed),
         errors: all.iter().flat_map(|(result, _, totals)| errors(&result.name, totals)).collect(),
         workflows: all.iter().map(|(result, ..)| result.clone()).collect(),
-        generator_saturated: false,
-        loss: Loss::default(),
+        validity: Validity::default(),
         series: points(seconds, 1.0, parts.iter().any(|part| !part.errors.is_empty())),
         provenance: Provenance::default(),
     };
@@ -126,6 +125,7 @@ pub(crate) fn snapshot(parts: &[&Part], seconds: u64) -> Snapshot {
         generator: Generator {
             cores: 2,
             busiest_core: Some(0.43),
+            run_queue: Some(0.003),
             lag_p99_us: Some(212.0),
             late: 0,
             dropped: 0,

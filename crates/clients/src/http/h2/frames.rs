@@ -66,6 +66,11 @@ impl Frames {
         }
     }
 
+    /// How much of the current frame's payload is still to come; unknown in the middle of a header.
+    pub(super) fn payload_left(&self) -> Option<usize> {
+        (self.skip > 0 || self.filled == 0).then_some(self.skip)
+    }
+
     fn payload(&self) -> usize {
         let [high, middle, low, ..] = self.header;
         usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low)

@@ -17,6 +17,7 @@ mod error;
 mod exchange;
 mod frames;
 mod head;
+mod inbound;
 pub(crate) mod multiplex;
 mod pool;
 mod tap;

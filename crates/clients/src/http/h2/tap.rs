@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Traffic;
 use super::frames::{Frame, Frames};
+use super::inbound::Inbound;
 use crate::clock;
 use crate::lease::LeaseDeadline;
 
@@ -100,11 +101,19 @@ pub(super) struct Tap<T> {
     lease: LeaseDeadline,
     sending: Frames,
     receiving: Frames,
+    inbound: Inbound,
 }
 
 impl<T> Tap<T> {
     pub(super) fn new(io: T, ledger: Rc<RefCell<Ledger>>, lease: LeaseDeadline) -> Self {
-        Tap { io, ledger, lease, sending: Frames::after_preface(), receiving: Frames::default() }
+        Tap {
+            io,
+            ledger,
+            lease,
+            sending: Frames::after_preface(),
+            receiving: Frames::default(),
+            inbound: Inbound::default(),
+        }
     }
 
     fn wrote<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]>, mut written: usize) {
@@ -121,15 +130,12 @@ impl<T> Tap<T> {
 impl<T: AsyncRead + Unpin> AsyncRead for Tap<T> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let before = buf.filled().len();
-        let result = Pin::new(&mut this.io).poll_read(cx, buf);
-        let came = &buf.filled()[before..];
-        if !came.is_empty() {
+        this.inbound.poll_read(&mut this.io, cx, buf, |came| {
             let now = clock::now();
             let mut ledger = this.ledger.borrow_mut();
             this.receiving.feed(came, |frame| ledger.received(frame, now));
-        }
-        result
+            this.receiving.payload_left()
+        })
     }
 }
 

@@ -43,24 +43,47 @@ const LOT: usize = 1_024;
 struct Shared {
     /// Virtual users without work, newest last.
     idle: RefCell<Vec<Rc<Post>>>,
-    /// Intended times of starts that found no free virtual user.
+    /// Starts that found no free virtual user.
     queue: RefCell<Queue>,
     /// No further start will become due.
     over: Cell<bool>,
 }
 
+/// A start that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Due {
+    /// On the load clock, which stands still while the load is paused.
+    load_ns: u64,
+    /// The same on the clock of calls, unless there was a pause since.
+    intended: Now,
+    /// Pauses before it became due.
+    pauses: u32,
+}
+
+impl Due {
+    /// Its start. A pause since it became due is nobody's delay.
+    fn start(self, core: &Core, queued: bool) -> Start {
+        let intended = if self.pauses == core.time.pauses() {
+            self.intended
+        } else {
+            Anchor::new().at(core.time.wall(self.load_ns).into_std())
+        };
+        Start { intended: Some(intended), queued }
+    }
+}
+
 /// Starts that wait for a free virtual user, oldest first.
 struct Queue {
-    intended: VecDeque<Now>,
+    due: VecDeque<Due>,
     max: usize,
 }
 
 impl Queue {
     /// Whether there was room for one more.
-    fn push(&mut self, intended: Now) -> bool {
-        let fits = self.intended.len() < self.max;
+    fn push(&mut self, due: Due) -> bool {
+        let fits = self.due.len() < self.max;
         if fits {
-            self.intended.push_back(intended);
+            self.due.push_back(due);
         }
         fits
     }
@@ -68,14 +91,14 @@ impl Queue {
 
 impl Default for Queue {
     fn default() -> Self {
-        Queue { intended: VecDeque::new(), max: limits::QUEUED_STARTS_MAX }
+        Queue { due: VecDeque::new(), max: limits::QUEUED_STARTS_MAX }
     }
 }
 
 /// Where an idle virtual user waits for its next start.
 #[derive(Default)]
 struct Post {
-    start: Cell<Option<Start>>,
+    start: Cell<Option<Due>>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -91,11 +114,15 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
         vus_max: share.own_vus(),
         late: *late,
     };
-    let mut starts = Arrivals::new(rate.clone(), arrivals.clone(), share, core.slice.seed(Stream::Arrivals));
-    starts.begin_at(ns(core.slice.begin.offset));
-    let mut changed_rate: Option<RateChange> = None;
+    let mut starts = Arrivals::new(rate, arrivals.clone(), share, core.slice.seed(Stream::Arrivals));
+    let begin = ns(core.slice.begin.offset);
+    // An attempt that takes over begins with the rate that holds then.
+    let mut changed_rate = core.wanted.get().rate.filter(|change| ns(change.from) <= begin);
+    if let Some(change) = changed_rate {
+        rescale(&mut starts, change);
+    }
+    starts.begin_at(begin);
     let ticker = Ticker::new()?;
-    let mut next = starts.next();
     let length = rate.length().as_nanos();
     loop {
         core.while_paused().await;
@@ -103,17 +130,20 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
             break;
         }
         let now = core.time.load_ns();
-        let wanted_rate = core.wanted.get().rate.filter(|change| Some(*change) != changed_rate);
-        if let Some(change) = wanted_rate.filter(|change| ns(change.from) <= now) {
-            changed_rate = Some(change);
-            starts.rescale(now, change.rate.as_per_second());
-            next = starts.next();
-        }
-        if next.is_some_and(|due| due <= now) {
-            pacer.release_due(&mut next, &mut starts, now);
-            if next.is_some_and(|due| due <= now) {
+        let change = core.wanted.get().rate.filter(|change| Some(*change) != changed_rate);
+        let changes_at = change.map_or(u64::MAX, |change| ns(change.from));
+        // What was due before a change is due at the old rate.
+        let until = now.min(changes_at.saturating_sub(1));
+        if starts.peek().is_some_and(|due| due <= until) {
+            pacer.release_due(&mut starts, until);
+            if starts.peek().is_some_and(|due| due <= until) {
                 tokio::task::yield_now().await;
             }
+            continue;
+        }
+        if let Some(change) = change.filter(|_| changes_at <= now) {
+            changed_rate = Some(change);
+            rescale(&mut starts, change);
             continue;
         }
         // The load lasts as long as its curve, not until its last start.
@@ -121,7 +151,7 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
             break;
         }
         pacer.reap();
-        let due = next.unwrap_or(length).min(wanted_rate.map_or(u64::MAX, |change| ns(change.from)));
+        let due = starts.peek().unwrap_or(length).min(changes_at);
         let wake = core.time.wall(due).into_std().max(Instant::now() + TICK);
         let changed = core.changed.notified();
         tokio::select! {
@@ -131,6 +161,10 @@ pub(super) async fn run(core: &Rc<Core>) -> io::Result<()> {
     }
     pacer.end().await;
     Ok(())
+}
+
+fn rescale(starts: &mut Arrivals, change: RateChange) {
+    starts.rescale(ns(change.from), change.rate.as_per_second(), change.before);
 }
 
 fn ns(time: Duration) -> u64 {
@@ -148,46 +182,43 @@ struct Pacer<'a> {
 
 impl Pacer<'_> {
     /// Releases what is due, at most a lot.
-    fn release_due(&mut self, next: &mut Option<u64>, starts: &mut Arrivals, now: u64) {
-        if next.is_none_or(|due| due > now) {
-            return;
-        }
-        let anchor = Anchor::new();
+    fn release_due(&mut self, starts: &mut Arrivals, until: u64) {
+        let (anchor, pauses) = (Anchor::new(), self.core.time.pauses());
         for _ in 0..LOT {
-            let Some(due) = next.filter(|due| *due <= now) else { return };
-            self.release(anchor.at(self.core.time.wall(due).into_std()));
-            *next = starts.next();
+            let Some(load_ns) = starts.peek().filter(|due| *due <= until) else { return };
+            starts.next();
+            let intended = anchor.at(self.core.time.wall(load_ns).into_std());
+            self.release(Due { load_ns, intended, pauses });
         }
     }
 
     /// A start is due.
-    fn release(&mut self, intended: Now) {
+    fn release(&mut self, due: Due) {
         self.core.window.borrow_mut().scheduled(1);
-        let start = Start { intended: Some(intended), queued: false };
         if let Some(post) = self.shared.idle.borrow_mut().pop() {
-            post.start.set(Some(start));
+            post.start.set(Some(due));
             if let Some(waker) = post.waker.borrow_mut().take() {
                 waker.wake();
             }
         } else if self.spawned < self.vus_max {
-            self.spawn(start);
+            self.spawn(due);
         } else {
-            self.wait_or_drop(intended);
+            self.wait_or_drop(due);
         }
     }
 
     /// No virtual user is free: the start is late, whatever becomes of it.
-    fn wait_or_drop(&mut self, intended: Now) {
+    fn wait_or_drop(&mut self, due: Due) {
         self.core.window.borrow_mut().late(1);
-        if self.late == Late::Drop || !self.shared.queue.borrow_mut().push(intended) {
+        if self.late == Late::Drop || !self.shared.queue.borrow_mut().push(due) {
             self.core.window.borrow_mut().dropped(1);
         }
     }
 
-    fn spawn(&mut self, start: Start) {
+    fn spawn(&mut self, due: Due) {
         let slot = self.spawned;
         self.spawned += 1;
-        let post = Rc::new(Post { start: Cell::new(Some(start)), waker: RefCell::default() });
+        let post = Rc::new(Post { start: Cell::new(Some(due)), waker: RefCell::default() });
         let feed = OpenFeed { shared: Rc::clone(&self.shared), post };
         let core = Rc::clone(self.core);
         self.vus.spawn_local(async move { (slot, vu::live(core, slot, 0, feed).await) });
@@ -221,7 +252,7 @@ impl Pacer<'_> {
     }
 
     fn drop_queue(&self) {
-        let dropped = self.shared.queue.take().intended.len();
+        let dropped = self.shared.queue.take().due.len();
         self.core.window.borrow_mut().dropped(dropped as u64);
     }
 }
@@ -234,24 +265,24 @@ struct OpenFeed {
 
 impl Feed for OpenFeed {
     async fn next(&mut self, core: &Core) -> Option<Start> {
-        if let Some(start) = self.post.start.take() {
-            return admit(core, start);
-        }
         if core.time.is_paused() {
             core.while_paused().await;
+        }
+        if let Some(due) = self.post.start.take() {
+            return admit(core, due);
         }
         if core.phase.get() != StopPhase::Running {
             return None;
         }
-        if let Some(intended) = self.shared.queue.borrow_mut().intended.pop_front() {
-            return Some(Start { intended: Some(intended), queued: true });
+        if let Some(due) = self.shared.queue.borrow_mut().due.pop_front() {
+            return Some(due.start(core, true));
         }
         if self.shared.over.get() {
             return None;
         }
         self.shared.idle.borrow_mut().push(Rc::clone(&self.post));
-        let start = self.wait().await?;
-        admit(core, start)
+        let due = self.wait().await?;
+        admit(core, due)
     }
 
     fn give_back(&mut self, core: &Core, _start: Start) {
@@ -261,10 +292,10 @@ impl Feed for OpenFeed {
 
 impl OpenFeed {
     /// Waits for a start, or for the end of all starts.
-    async fn wait(&self) -> Option<Start> {
+    async fn wait(&self) -> Option<Due> {
         poll_fn(|context| {
-            if let Some(start) = self.post.start.take() {
-                return Poll::Ready(Some(start));
+            if let Some(due) = self.post.start.take() {
+                return Poll::Ready(Some(due));
             }
             if self.shared.over.get() {
                 return Poll::Ready(None);
@@ -277,9 +308,9 @@ impl OpenFeed {
 }
 
 /// A start that was handed over just before the run was stopped does not begin any more.
-fn admit(core: &Core, start: Start) -> Option<Start> {
+fn admit(core: &Core, due: Due) -> Option<Start> {
     if core.phase.get() == StopPhase::Running {
-        return Some(start);
+        return Some(due.start(core, false));
     }
     core.window.borrow_mut().dropped(1);
     None
@@ -289,8 +320,8 @@ impl Drop for OpenFeed {
     /// Nothing may be lost: a start handed to a virtual user that was cut off before it took it goes to the queue,
     /// where it is dropped and counted at the end.
     fn drop(&mut self) {
-        if let Some(Start { intended: Some(intended), .. }) = self.post.start.take() {
-            self.shared.queue.borrow_mut().intended.push_back(intended);
+        if let Some(due) = self.post.start.take() {
+            self.shared.queue.borrow_mut().due.push_back(due);
         }
     }
 }
@@ -302,9 +333,10 @@ mod tests {
     #[test]
     fn a_queue_takes_starts_up_to_its_limit() {
         let mut queue = Queue { max: 2, ..Queue::default() };
-        assert_eq!([1, 2, 3].map(|ns| queue.push(Now(ns))), [true, true, false]);
-        assert_eq!(queue.intended.pop_front(), Some(Now(1)), "the oldest first");
-        assert!(queue.push(Now(4)), "there is room again");
+        let due = |load_ns| Due { load_ns, intended: Now(load_ns), pauses: 0 };
+        assert_eq!([1, 2, 3].map(|ns| queue.push(due(ns))), [true, true, false]);
+        assert_eq!(queue.due.pop_front(), Some(due(1)), "the oldest first");
+        assert!(queue.push(due(4)), "there is room again");
         assert_eq!(Queue::default().max, 1_000_000);
     }
 }

@@ -5,6 +5,7 @@ mod committed_is_durable;
 mod committed_prefix;
 mod cores_promised_once;
 mod fresh_reads;
+mod jobs_complete;
 mod leader_per_term;
 mod learners_caught_up;
 mod lease_not_outlived;
@@ -23,13 +24,15 @@ use std::time::Duration;
 
 use hyperscale_consensus::register::{JobEnd, JobId, Outcome, Segment};
 use hyperscale_consensus::storage::{Batch, Loaded};
-use hyperscale_consensus::{Backlog, Configuration, Halt, Message, RaftId, ReadId, StateHash};
+use hyperscale_consensus::{Backlog, Halt, Message, RaftId, ReadId, StateHash};
 use hyperscale_types::Token;
 
 use super::Invariant;
 use crate::log::Written;
+use crate::log::elections::Standing;
 use crate::moment::Moment;
 
+pub use jobs_complete::jobs_incomplete;
 pub use log_settles::{blobs_differ, jobs_open, replicas_differ};
 
 /// What happened in the log's world, at one node.
@@ -44,14 +47,14 @@ pub enum Logged<'a> {
     },
     /// The replica sends a message, with this on its disk.
     Sends {
-        /// What.
+        /// The raft message, before it is encoded.
         message: &'a Message,
         /// What survives whatever happens.
         durable: &'a Loaded,
     },
     /// The replica hands a batch to its disk, which holds this.
     Persists {
-        /// What.
+        /// Entries, term and vote, snapshot.
         batch: &'a Batch,
         /// What survives whatever happens.
         durable: &'a Loaded,
@@ -69,10 +72,8 @@ pub enum Logged<'a> {
     Committed {
         /// Its place.
         index: u64,
-        /// Whose disk holds it.
-        holders: &'a [RaftId],
-        /// Who votes, before what was applied now and after it.
-        configurations: [&'a Configuration; 2],
+        /// All replicas that have their disks: whether they hold it, and what elections depend on.
+        replicas: &'a [Standing],
     },
     /// A command was applied for the first time.
     Decided(&'a Written),
@@ -87,14 +88,14 @@ pub enum Logged<'a> {
     ReadAsked(ReadId),
     /// A read was answered from the state after this entry.
     ReadReady {
-        /// Which.
+        /// The read, as `ReadAsked` named it.
         read: ReadId,
         /// The entry.
         applied: u64,
     },
     /// The leader makes a learner a voter.
     Promotes {
-        /// Whom.
+        /// The learner.
         id: RaftId,
         /// The entry that does it.
         entry: u64,
@@ -148,7 +149,7 @@ pub enum Logged<'a> {
     Told {
         /// The job.
         job: JobId,
-        /// How.
+        /// The terminal state that the client is told.
         end: JobEnd,
     },
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::jobs::plan;
+use crate::log::letter::Dispatch;
 
 const TTL: Duration = Duration::from_secs(15);
 
@@ -18,7 +19,8 @@ fn segment() -> Segment {
 /// A worker with a lease since second 10.
 fn leased() -> Worker {
     let mut worker = Worker::new(node(9), BootEpoch(1), 0, Bugs::default());
-    let registered = Letter::Registered { grant: Token(5), lease: Some(TTL), sent: at(10) };
+    let registered =
+        Letter::Registered { boot: BootEpoch(1), grant: Token(5), lease: Some(TTL), sent: at(10) };
     worker.letter(at(10), node(1), registered, &mut Vec::new());
     worker
 }
@@ -98,7 +100,7 @@ fn worker_whose_manager_is_silent_registers_with_another_under_the_grant_it_has(
         _ => None,
     };
     assert!(actions.iter().filter_map(registers).any(|to| to == node(2)), "{actions:?}");
-    let registered = Letter::Registered { grant: Token(5), lease: None, sent: at(21) };
+    let registered = Letter::Registered { boot: BootEpoch(1), grant: Token(5), lease: None, sent: at(21) };
     worker.letter(at(21), node(2), registered, &mut Vec::new());
     assert!(worker.is_usable(at(21)), "it keeps its lease");
 }
@@ -106,10 +108,10 @@ fn worker_whose_manager_is_silent_registers_with_another_under_the_grant_it_has(
 #[test]
 fn grant_that_was_in_force_is_no_lease_before_it_is_renewed() {
     let mut worker = Worker::new(node(9), BootEpoch(1), 0, Bugs::default());
-    let registered = Letter::Registered { grant: Token(5), lease: None, sent: at(10) };
+    let registered = Letter::Registered { boot: BootEpoch(1), grant: Token(5), lease: None, sent: at(10) };
     worker.letter(at(10), node(1), registered, &mut Vec::new());
     assert!(!worker.is_usable(at(10)));
-    let renewed = Letter::Renewed { sent: at(11), answer: Ok(TTL), arrived: Moment(0) };
+    let renewed = Letter::Renewed { grant: Token(5), sent: at(11), answer: Ok(TTL), arrived: Moment(0) };
     worker.letter(at(11), node(1), renewed, &mut Vec::new());
     assert!(worker.is_usable(at(12)));
 }
@@ -136,4 +138,17 @@ fn replaced_job_leader_is_not_obeyed() {
     assert!(sends_load(&duty(&mut worker, 12)));
     worker.letter(at(12), node(2), stop(8), &mut Vec::new());
     assert!(!sends_load(&duty(&mut worker, 13)));
+}
+
+#[test]
+fn answers_to_an_earlier_process_under_this_id_are_not_taken() {
+    let mut worker = Worker::new(node(1), BootEpoch(2), 0, Bugs::default());
+    let late = Letter::Registered { boot: BootEpoch(1), grant: Token(5), lease: Some(TTL), sent: at(10) };
+    worker.letter(at(11), node(9), late, &mut Vec::new());
+    assert!(!worker.is_usable(at(11)), "the grant of the process before");
+    let own = Letter::Registered { boot: BootEpoch(2), grant: Token(7), lease: None, sent: at(11) };
+    worker.letter(at(11), node(9), own, &mut Vec::new());
+    let renewed = Letter::Renewed { grant: Token(5), sent: at(11), answer: Ok(TTL), arrived: Moment(0) };
+    worker.letter(at(12), node(9), renewed, &mut Vec::new());
+    assert!(!worker.is_usable(at(12)), "the renewal of the process before");
 }

@@ -76,6 +76,7 @@ impl World {
 
     /// A message of a peer reaches the replica.
     pub(in crate::world) fn replica_message(&mut self, to: usize, from: NodeId, message: ReplicaMessage) {
+        self.note_message(to, from, &message);
         self.at_work(to, |manager, now, _| manager.input(now, Input::Message { from, message }));
     }
 

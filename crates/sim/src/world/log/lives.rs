@@ -10,6 +10,7 @@ use super::{Happening, World};
 use crate::jobs::{ManagerDriver, ManagerOptions, Worker};
 use crate::log::journal::NEWER;
 use crate::log::{Host, Journal, Stage};
+use crate::paths::Path;
 use crate::process::{Crash, Version};
 use crate::world::Fact;
 use crate::world::node::{addresses_of, id_of};
@@ -28,18 +29,18 @@ impl World {
         (role != Role::Worker).then(|| Box::new(Host::new(log.new_directory())))
     }
 
-    /// The disk of a node that is down breaks. Founders that are about to write down each other's directories are spared.
+    /// The disk of a node that is down breaks.
     pub(in crate::world) fn lose_disk(&mut self, index: usize) {
-        let cluster = self.truth.nodes[index].cluster;
         let (Some(log), Some(host)) = (&mut self.log, &mut self.nodes[index].host) else { return };
-        if log.frontier.contains_key(&cluster) {
-            host.lose_disk(log.new_directory());
-            self.recorder.note(self.kernel.now(), index, || "loses its disk".to_owned());
-        }
+        host.lose_disk(log.new_directory());
+        self.disturb_founding(index);
+        self.recorder.note(self.kernel.now(), index, || "loses its disk".to_owned());
+        self.note_lost_disk(index);
     }
 
     /// A node's life begins.
     pub(in crate::world) fn start_log(&mut self, index: usize, boot: BootEpoch) {
+        self.forget_waiting(index);
         let Some(log) = &mut self.log else { return };
         if self.truth.nodes[index].role == Role::Worker {
             let bugs = log.setup.bugs().clone();
@@ -89,10 +90,13 @@ impl World {
             Crash::Process => host.disk.abandon(),
             Crash::Machine => host.disk.crash(log.setup.frailty, &mut log.rng),
         }
+        if self.hosts_of(self.truth.nodes[index].cluster).is_empty() {
+            self.paths.take(Path::WholeGroupDown);
+        }
     }
 
     /// Who was configured to found the group with this node: the first nodes of its cluster.
-    fn founders(&self, index: usize) -> Vec<usize> {
+    pub(super) fn founders(&self, index: usize) -> Vec<usize> {
         let (role, cluster) = (self.truth.nodes[index].role, self.truth.nodes[index].cluster);
         let shape = &self.setup.shape;
         let count = if role == Role::Gate { shape.gates } else { shape.managers };

@@ -2,17 +2,29 @@
 //!
 //! | file       | what it does                                                        |
 //! | ---------- | ------------------------------------------------------------------- |
+//! | `founding` | groups are founded, and the operator helps where that fails          |
 //! | `lives`    | replicas start, found or join their group, crash and come back      |
 //! | `work`     | does what a replica asks for, in the order it asks                  |
+//! | `leader_faults` | faults that wait for a moment in the life of a leader          |
+//! | `rare`     | recognises rare paths                                               |
+//! | `shown`    | shows the judges what replicas do                                   |
+//! | `standing` | what elections of a group depend on                                 |
 //! | `letters`  | letters leave and arrive                                            |
+//! | `minority` | who may stay away while the rest still decides                      |
 //! | `operator` | removes members that are gone or lost their disk, adds those that wait |
-//! | `crowd`    | workers and clients                                                 |
+//! | `workers_and_clients` | those outside of the group                                                |
 
-mod crowd;
+mod founding;
+mod leader_faults;
 mod letters;
 mod lives;
+mod minority;
 mod operator;
+mod rare;
+mod shown;
+mod standing;
 mod work;
+mod workers_and_clients;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,13 +34,15 @@ use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::{Config, DirectoryId};
 use hyperscale_types::Role;
 
-use super::{Happening, World};
-use crate::jobs::client::Clients;
+use super::{Happening, Shape, World};
+use crate::jobs::client::Orders;
 use crate::log::Host;
 use crate::log::disk::Frailty;
 use crate::moment::Moment;
 
+pub(super) use leader_faults::ArmedFault;
 pub(super) use letters::connection_of;
+pub use minority::{Absence, Absent};
 pub(super) use operator::ROUND as OPERATOR_ROUND;
 
 /// How the log of a world is made. A world without it has membership only.
@@ -80,6 +94,11 @@ pub(super) struct LogWorld {
     rng: Rng,
     /// The last entry that was applied anywhere, per group.
     frontier: BTreeMap<u8, u64>,
+    /// Faults that wait for their moment in the life of a leader.
+    armed: Vec<ArmedFault>,
+    foundings: founding::Foundings,
+    /// What recognises rare paths.
+    rare: rare::Memory,
 }
 
 impl LogWorld {
@@ -95,20 +114,41 @@ impl World {
     pub(super) fn prepare_log(&mut self) {
         let Some(setup) = self.setup.log.clone() else { return };
         let mut rng = Rng::with_seed(self.setup.seed ^ 0x10c5_0f00_d000_0001);
-        let mut clients = Clients::default();
-        for cluster in 0..self.setup.shape.datacenters {
-            clients.draw(&mut rng, cluster, setup.jobs, setup.ordered, true);
-        }
-        if self.setup.shape.gates > 0 {
-            let gates = self.setup.shape.datacenters;
-            clients.draw(&mut rng, gates, setup.jobs.div_ceil(3), setup.ordered, false);
-        }
-        for (client_job, it) in clients.client_jobs.iter().enumerate() {
-            self.kernel.at(it.at, Happening::Client { client_job });
-        }
+        self.order(&mut rng, setup.jobs, setup.ordered, false);
         self.kernel.after(OPERATOR_ROUND, Happening::Operator);
-        self.clients = clients;
-        self.log = Some(LogWorld { setup, rng, frontier: BTreeMap::new() });
+        self.log = Some(LogWorld {
+            setup,
+            rng,
+            frontier: BTreeMap::new(),
+            armed: Vec::new(),
+            foundings: founding::Foundings::default(),
+            rare: rare::Memory::default(),
+        });
+    }
+
+    /// Clients of each datacenter order so many jobs from now on, those of the gates a third; all of them must complete.
+    pub fn order_jobs(&mut self, count: usize, within: Duration) {
+        let Some(mut rng) = self.log.as_mut().map(|log| log.rng.fork()) else { return };
+        self.order(&mut rng, count, (self.kernel.now(), within), true);
+    }
+
+    fn order(
+        &mut self,
+        rng: &mut Rng,
+        count: usize,
+        (from, within): (Moment, Duration),
+        must_complete: bool,
+    ) {
+        let Shape { datacenters, gates, .. } = self.setup.shape;
+        for cluster in 0..datacenters + u8::from(gates > 0) {
+            let has_workers = cluster < datacenters;
+            let count = if has_workers { count } else { count.div_ceil(3) };
+            let orders = Orders { cluster, count, from, within, has_workers, must_complete };
+            for client_job in self.clients.draw(rng, orders) {
+                let at = self.clients.client_jobs[client_job].at;
+                self.kernel.at(at, Happening::Client { client_job });
+            }
+        }
     }
 
     /// The hosts of a cluster's log whose nodes run and stay.

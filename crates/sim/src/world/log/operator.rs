@@ -21,6 +21,7 @@ impl World {
     pub(in crate::world) fn operator_round(&mut self) {
         self.kernel.after(ROUND, Happening::Operator);
         for cluster in 0..self.truth.clusters() {
+            self.empty_founders(cluster);
             let leader = self.leader_of(cluster);
             let change = leader.and_then(|leader| self.wanted(leader, cluster));
             if let (Some(leader), Some(change)) = (leader, change) {

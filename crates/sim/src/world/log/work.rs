@@ -4,19 +4,17 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use hyperscale_consensus::register::{Body, Command, Outcome};
-use hyperscale_consensus::replica::{CallId, Input, Output, ReplicaMessage, Reply, Request, StartError};
-use hyperscale_consensus::{
-    Applied, BlobId, Configuration, Event, Halt, OpenError, RaftId, RaftRole, ReadId, Snapshot, SnapshotJob,
-};
+use hyperscale_consensus::replica::{CallId, Input, Output, Request};
+use hyperscale_consensus::{BlobId, Snapshot, SnapshotJob};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::lives::DUTY;
 use super::{Happening, World};
-use crate::invariants::{Logged, What};
+use crate::invariants::Logged;
 use crate::jobs::{Answer, ManagerAction, ManagerDriver};
 use crate::log::disk::Progress;
 use crate::log::{Disk, Host, Letter, Stage, Written};
-use crate::process::Version;
+use crate::paths::Path;
 
 impl World {
     pub(in crate::world) fn log_tick(&mut self, index: usize, boot: BootEpoch, at: Now) {
@@ -79,7 +77,11 @@ impl World {
     fn look_after_disk(&mut self, index: usize, boot: BootEpoch) {
         let now = self.kernel.now();
         let (Some(log), Some(host)) = (&mut self.log, &mut self.nodes[index].host) else { return };
-        if let Progress::Again(after) = host.disk.begin(now, &mut log.rng) {
+        let progress = host.disk.begin(now, &mut log.rng);
+        if host.disk.is_refusing(now) {
+            self.paths.take(Path::DiskFull);
+        }
+        if let Progress::Again(after) = progress {
             self.kernel.after(after, Happening::Disk { node: index, boot });
         }
     }
@@ -155,9 +157,9 @@ impl World {
         let Host { disk, timer, blobs, stage, .. } = &mut *host;
         if let Stage::Running(manager) = stage {
             let now = self.nodes[index].clock.read(self.kernel.now());
-            let (mut orders, before) = (Vec::new(), configuration_of(manager));
+            let mut orders = Vec::new();
             work(manager, now, &mut orders);
-            self.follow_through(index, now, manager, (disk, timer, blobs), orders, before);
+            self.follow_through(index, now, manager, (disk, timer, blobs), orders);
         }
         self.nodes[index].host = Some(host);
         let boot = self.truth.nodes[index].process.boot;
@@ -171,7 +173,6 @@ impl World {
         manager: &mut ManagerDriver,
         (disk, timer, blobs): (&mut Disk, &mut Option<Now>, &mut BTreeMap<BlobId, Bytes>),
         mut orders: Vec<ManagerAction>,
-        mut before: Configuration,
     ) {
         self.show_backlog(index, manager);
         loop {
@@ -185,7 +186,8 @@ impl World {
             let written = manager.replica.group().map(|group| group.machine().take()).unwrap_or_default();
             for output in outputs {
                 let entry = entry_of(&output, &written);
-                self.show_output(index, manager, disk, &before, &output, entry);
+                self.show_output(index, manager, disk, &output, entry);
+                self.note_output(index, manager, disk, &output);
                 manager.output(now, &output, entry, &mut orders);
                 match output {
                     Output::Persist(batch) => disk.take(batch),
@@ -208,7 +210,6 @@ impl World {
                     _ => {}
                 }
             }
-            before = configuration_of(manager);
         }
         if let Some(group) = manager.replica.group() {
             let (applied, hash) = group.applied();
@@ -239,146 +240,12 @@ impl World {
         self.kernel.at(moment, Happening::Tick { node: index, boot, at });
     }
 
-    /// Before anything is answered, when most of it waits.
-    fn show_backlog(&mut self, index: usize, manager: &ManagerDriver) {
-        let Some(group) = manager.replica.group() else { return };
-        let (waiting, allowed) = (group.backlog(), group.config().backlog_max);
-        if waiting.proposals + waiting.reads > 0 {
-            self.show_log(index, Logged::Waiting { waiting, allowed });
-        }
-    }
-
     fn follow_order(&mut self, index: usize, order: ManagerAction) {
         match order {
             ManagerAction::Send { to, letter } => self.post(index, to, letter),
             ManagerAction::Answer { client_job, answer } => self.answer_client(client_job, answer),
             ManagerAction::ReadAsked(read) => self.show_log(index, Logged::ReadAsked(read)),
         }
-    }
-
-    fn show_output(
-        &mut self,
-        index: usize,
-        manager: &ManagerDriver,
-        disk: &Disk,
-        before: &Configuration,
-        output: &Output<Outcome>,
-        entry: Option<&Written>,
-    ) {
-        match output {
-            Output::Persist(batch) => {
-                self.show_log(index, Logged::Persists { batch, durable: disk.durable() });
-            }
-            Output::Send { message: ReplicaMessage::Raft(message), .. } => {
-                self.show_log(index, Logged::Sends { message, durable: disk.durable() });
-            }
-            Output::Applied(it) => self.show_applied(index, manager, disk, before, it, entry),
-            Output::Reply { call, reply: Reply::Readable { .. } } => {
-                let applied = manager.group().applied().0;
-                self.show_log(index, Logged::ReadReady { read: ReadId(call.0), applied });
-            }
-            Output::Event(event) => self.show_event(index, manager, event),
-            Output::Opened(id) => {
-                self.recorder.note(self.kernel.now(), index, || format!("takes part in the log as {id}"));
-            }
-            Output::Failed(StartError::Open(OpenError::Outdated(_))) => self.update_build(index),
-            Output::Failed(error) => {
-                let what = format!("cannot start from its disk: {error}");
-                self.judges.object("log_opens", self.kernel.now(), Some(index), what);
-            }
-            Output::Send { .. }
-            | Output::MakeSnapshot(_)
-            | Output::Waiting { .. }
-            | Output::Reply { .. }
-            | Output::PutBlob { .. }
-            | Output::ReadBlob { .. }
-            | Output::RemoveBlob(_)
-            | Output::Timer(_) => {}
-        }
-    }
-
-    fn show_applied(
-        &mut self,
-        index: usize,
-        manager: &ManagerDriver,
-        disk: &Disk,
-        before: &Configuration,
-        it: &Applied<Outcome>,
-        entry: Option<&Written>,
-    ) {
-        let group = manager.group();
-        let outcome = it.outcome.as_ref();
-        self.show_log(index, Logged::Applied { index: it.index, term: it.term, outcome });
-        if self.is_news(index, it.index) {
-            let holders = self.holders(index, group.id(), disk, it.index, it.term);
-            let configurations = [before, group.configuration()];
-            let news = Logged::Committed { index: it.index, holders: &holders, configurations };
-            self.show_log(index, news);
-            if let Some(entry) = entry {
-                self.show_log(index, Logged::Decided(entry));
-            }
-        }
-    }
-
-    fn show_event(&mut self, index: usize, manager: &ManagerDriver, event: &Event) {
-        self.recorder.note(self.kernel.now(), index, || format!("► {event:?}"));
-        match event {
-            Event::LeaderChanged { term, role: RaftRole::Leader, .. } => {
-                self.show_log(index, Logged::Leads { term: *term, id: manager.group().id() });
-            }
-            Event::Promoting { id, index: entry } => {
-                let (entry, last) = (*entry, self.last_on_disk(index, manager, *id));
-                let allowed = self.log.as_ref().map_or(0, |log| log.setup.config.promotion.lag_max);
-                self.show_log(index, Logged::Promotes { id: *id, entry, last, allowed });
-            }
-            // Nothing is wrong with a build that stops because it is too old.
-            Event::Halted(Halt::Outdated { .. })
-                if self.truth.nodes[index].process.version == Version::Old =>
-            {
-                self.update_build(index);
-            }
-            Event::Halted(halt) => self.show_log(index, Logged::Halted(halt)),
-            _ => {}
-        }
-    }
-
-    /// The last entry that a member's disk holds.
-    fn last_on_disk(&self, index: usize, manager: &ManagerDriver, id: RaftId) -> u64 {
-        let directory = manager.group().roster().member(id).map(|member| member.directory);
-        let cluster = self.truth.nodes[index].cluster;
-        let host = self.all_hosts_of(cluster).find(|(_, host)| Some(host.directory) == directory);
-        host.map_or(0, |(_, host)| {
-            let durable = host.disk.durable();
-            durable.entries.last().map_or(0, |entry| entry.index).max(durable.snapshot.index)
-        })
-    }
-
-    /// Whether nobody had applied that entry.
-    fn is_news(&mut self, index: usize, entry: u64) -> bool {
-        let Some(log) = &mut self.log else { return false };
-        let frontier = log.frontier.entry(self.truth.nodes[index].cluster).or_default();
-        let is_news = entry > *frontier;
-        *frontier = entry.max(*frontier);
-        is_news
-    }
-
-    /// Whose disks hold an entry or held it when they were lost, whether they run or not. The own one is not in its place
-    /// now.
-    fn holders(&self, index: usize, own: RaftId, disk: &Disk, entry: u64, term: u64) -> Vec<RaftId> {
-        let holds = |disk: &Disk| {
-            let durable = disk.durable();
-            let first = durable.entries.first().map_or(u64::MAX, |first| first.index);
-            let found = entry.checked_sub(first).and_then(|at| durable.entries.get(at as usize));
-            entry <= durable.snapshot.index || found.is_some_and(|found| found.term == term)
-        };
-        let others = self.all_hosts_of(self.truth.nodes[index].cluster).flat_map(|(_, host)| host.disks());
-        let mut holders: Vec<RaftId> = others.filter(|(_, disk)| holds(disk)).map(|(id, _)| id).collect();
-        holders.extend(holds(disk).then_some(own));
-        holders
-    }
-
-    pub(super) fn show_log(&mut self, index: usize, what: Logged<'_>) {
-        self.show(index, What::Log(what));
     }
 
     fn answer_client(&mut self, client_job: usize, answer: Answer) {
@@ -392,9 +259,4 @@ impl World {
 fn entry_of<'a>(output: &Output<Outcome>, written: &'a [Written]) -> Option<&'a Written> {
     let Output::Applied(applied) = output else { return None };
     written.iter().rev().find(|it| it.index == applied.index)
-}
-
-/// The configuration that a manager's replica has applied.
-fn configuration_of(manager: &ManagerDriver) -> Configuration {
-    manager.replica.group().map(|group| group.configuration().clone()).unwrap_or_default()
 }

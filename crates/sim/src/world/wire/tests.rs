@@ -23,7 +23,7 @@ fn sealed_world(weather: Weather) -> World {
         start_within: Duration::from_secs(1),
     };
     let mut world = World::new(setup, Judges::all(), Recorder::off());
-    world.seal(5);
+    world.seal(5, None);
     world
 }
 

@@ -1,0 +1,136 @@
+//! What must come true once the faults have ended: the rest of a seed after its safety phase.
+//!
+//! In half of the seeds a minority of every group and some workers stay dead or cut off at first. Whatever is demanded is
+//! demanded of those who are left: views that agree, leaders, commits, jobs that end, and jobs submitted now that *complete*.
+//! Then they come back, and the same is demanded of all.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use hyperscale_swim::Command;
+use hyperscale_types::Role;
+
+use crate::faults::Fault;
+use crate::invariants::{
+    blobs_differ, cut_off, ghosts, jobs_incomplete, jobs_open, replicas_differ, strangers, workers_differ,
+};
+use crate::world::{Absent, World};
+
+/// How long a datacenter may take to find itself again once all trouble is over.
+const CONVERGE_WITHIN: Duration = Duration::from_mins(1);
+/// The same after deaths: suspicions and leases have to end.
+const DEATHS_WITHIN: Duration = Duration::from_secs(90);
+/// What gates may take on top, as periods and suspicions of wide areas are five times as long, and what hearsay about
+/// nodes that are gone may take to be given up.
+const GATES_WITHIN: Duration = Duration::from_mins(4);
+/// How long groups may take to find leaders and replicas to catch up, once views have converged.
+const LOG_WITHIN: Duration = Duration::from_mins(1);
+/// How long jobs may take to end from then on.
+const JOBS_WITHIN: Duration = Duration::from_mins(3);
+/// How long blobs may take to be where they belong and nowhere else from then on.
+const BLOBS_WITHIN: Duration = Duration::from_mins(2);
+/// Nodes of a datacenter.
+const DATACENTER: [Role; 2] = [Role::Manager, Role::Worker];
+/// Quiet before the epilogue: what came from earlier trouble has passed.
+const QUIET: Duration = Duration::from_mins(1);
+/// Jobs of each datacenter that must complete, per phase, and the time in which clients order them.
+const NEW_JOBS: usize = 2;
+const ORDERED_WITHIN: Duration = Duration::from_secs(15);
+
+/// Runs the phases after the faults; how long views took to converge, if everything came true that had to.
+pub(super) fn run(world: &mut World, rng: &mut Rng) -> Option<Duration> {
+    let absent = if rng.bool() { world.draw_minority(rng) } else { Absent::default() };
+    let somebody_is_away = !absent.nodes.is_empty();
+    let within = if somebody_is_away { DEATHS_WITHIN } else { CONVERGE_WITHIN };
+    let took = heal(world, absent, within)?;
+    if somebody_is_away {
+        heal(world, Absent::default(), CONVERGE_WITHIN)?;
+    } else {
+        epilogue(world, rng);
+    }
+    Some(took)
+}
+
+/// All trouble ends but for those who stay away; how long views took to converge.
+fn heal(world: &mut World, absent: Absent, within: Duration) -> Option<Duration> {
+    world.plan(world.kernel.now(), Fault::Heal { absent });
+    world.run(Duration::from_millis(1));
+    give_every_datacenter_a_worker(world);
+    world.order_jobs(NEW_JOBS, ORDERED_WITHIN);
+    let took = converge(world, within)?;
+    conclude(world)?;
+    Some(took)
+}
+
+/// Where all workers have gone for ever, an operator starts another: jobs need one to complete.
+fn give_every_datacenter_a_worker(world: &mut World) {
+    for cluster in 0..world.setup().shape.datacenters {
+        if world.truth.members_with(cluster, Role::Worker).next().is_none() {
+            world.add(Role::Worker, cluster, Duration::from_millis(100));
+        }
+    }
+}
+
+fn converge(world: &mut World, within: Duration) -> Option<Duration> {
+    let difference = |world: &World| strangers(world, &DATACENTER).or_else(|| workers_differ(world));
+    let took = settle(world, "views_converge", within, difference)?;
+    settle(world, "views_converge", GATES_WITHIN, |world| {
+        strangers(world, &[Role::Gate]).or_else(|| ghosts(world)).or_else(|| cut_off(world))
+    })?;
+    Some(took)
+}
+
+/// Every group has a leader, its replicas agree, every acknowledged job ends, and those submitted since complete.
+fn conclude(world: &mut World) -> Option<()> {
+    settle(world, "log_settles", LOG_WITHIN, replicas_differ)?;
+    settle(world, "jobs_end", JOBS_WITHIN, |world| jobs_open(world).or_else(|| replicas_differ(world)))?;
+    settle(world, "jobs_complete", JOBS_WITHIN, jobs_incomplete)?;
+    settle(world, "blobs_kept", BLOBS_WITHIN, blobs_differ)?;
+    Some(())
+}
+
+fn settle(
+    world: &mut World,
+    promise: &'static str,
+    within: Duration,
+    difference: impl Fn(&World) -> Option<String>,
+) -> Option<Duration> {
+    let took = world.run_while(within, |world| difference(world).is_none());
+    if took.is_none()
+        && let Some(difference) = difference(world)
+    {
+        let at = world.kernel.now();
+        world.judges.object(promise, at, None, format!("after {within:?} {difference}"));
+    }
+    took
+}
+
+/// In calm weather: newcomers, new jobs, a leave, and many deaths at once.
+fn epilogue(world: &mut World, rng: &mut Rng) {
+    world.run(QUIET);
+    for cluster in 0..world.truth.clusters() {
+        let is_gates = world.truth.members_with(cluster, Role::Gate).next().is_some();
+        let role = if is_gates { Role::Gate } else { Role::Worker };
+        world.add(role, cluster, Duration::from_millis(rng.u64(..900)));
+    }
+    world.order_jobs(NEW_JOBS, ORDERED_WITHIN);
+    world.run(Duration::from_secs(12));
+    for cluster in 0..world.truth.clusters() {
+        let mut workers: Vec<usize> = world.truth.members_with(cluster, Role::Worker).collect();
+        rng.shuffle(&mut workers);
+        let dying = rng.usize(0..=workers.len() / 2);
+        for node in workers.drain(..dying) {
+            world.plan(world.kernel.now(), Fault::Kill { node });
+        }
+        // The last one stays: somebody has to do the jobs.
+        if workers.len() > 1
+            && let Some(node) = workers.pop()
+        {
+            world.tell(node, Command::Leave);
+        }
+    }
+    world.run(Duration::from_secs(1));
+    if converge(world, DEATHS_WITHIN).is_some() {
+        conclude(world);
+    }
+}
