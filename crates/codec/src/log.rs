@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use hyperscale_consensus::replica::ReplicaMessage;
 use hyperscale_consensus::{
-    BlobId, Message, MessageKind, PeerState, ProposeError, QuorumError, RaftId, Reach, Report, Snapshot,
-    record,
+    BlobId, Leader, Message, MessageKind, PeerState, ProposeError, QuorumError, RaftId, Reach, Report,
+    Snapshot, record,
 };
 use hyperscale_types::NodeId;
 use hyperscale_wire::connection::{Incoming, Outgoing};
@@ -220,7 +220,12 @@ fn report_in(answer: BootstrapAnswer, node: NodeId) -> Result<Report, Unreadable
 
 fn error_out(error: ProposeError) -> Error {
     let (code, reach) = match error {
-        ProposeError::NotLeader { .. } => (ErrorCode::NotLeader, None),
+        ProposeError::NotLeader { leader } => {
+            let node = leader.map(|leader| record::addresses_out(leader.node, leader.addresses));
+            let details = node.map(|node| ErrorDetails { node: Some(node), ..ErrorDetails::default() });
+            let (code, message) = (ErrorCode::NotLeader.into(), error.to_string());
+            return Error { code, message, retry_after_ms: 0, details };
+        }
         ProposeError::NoQuorum { reachable, needed } => {
             (ErrorCode::NoQuorum, Some(Reach { reachable, needed }))
         }
@@ -252,8 +257,7 @@ fn error_in(error: &Error) -> Result<ProposeError, Unreadable> {
         Ok::<_, Unreadable>(Reach { reachable: reachable as usize, needed: needed as usize })
     };
     Ok(match error.code() {
-        // Whom it takes for the leader is not said: the asker has a view of its own.
-        ErrorCode::NotLeader => ProposeError::NotLeader { leader: None },
+        ErrorCode::NotLeader => ProposeError::NotLeader { leader: leader_in(error)? },
         ErrorCode::NoQuorum => {
             let Reach { reachable, needed } = reach()?;
             ProposeError::NoQuorum { reachable, needed }
@@ -269,4 +273,14 @@ fn error_in(error: &Error) -> Result<ProposeError, Unreadable> {
         ErrorCode::NotStarted => ProposeError::NotStarted,
         _ => return Err(Unreadable::Unknown("error.code")),
     })
+}
+
+/// Whom a replica takes for the leader, if it says so.
+fn leader_in(error: &Error) -> Result<Option<Leader>, Unreadable> {
+    let Some(node) = error.details.as_ref().and_then(|details| details.node.as_ref()) else {
+        return Ok(None);
+    };
+    let addresses = record::addresses_in(node)?;
+    let node = NodeId::new(node.node_id).ok_or(Unreadable::Missing("details.node"))?;
+    Ok(Some(Leader { node, addresses }))
 }

@@ -19,7 +19,8 @@ use hyperscale_consensus::register::{
     Accept, Assign, AssignSegment, Body, Command, Elapsed, End, EndStatus, Group, JobId, JobOptions, Outcome,
     Register, SegmentKind,
 };
-use hyperscale_consensus::{BlobId, Effects, Machine};
+use hyperscale_consensus::replica::BLOBS_PER_SLICE;
+use hyperscale_consensus::{BlobId, Effects, Machine, NameCursor};
 use hyperscale_types::{BootEpoch, NodeId, Token};
 
 struct Log {
@@ -98,7 +99,8 @@ fn assigned(count: u32) {
     println!("{count} segments one by one: {took:?}, {:?} each", took / count);
 }
 
-/// What is done between two heartbeats: the longest command, the view of a snapshot and the list of blobs. Encoding is not.
+/// What is done between two heartbeats: the longest command, the view of a snapshot and a slice of the list of blobs. Encoding
+/// is not.
 fn held_up(log: &Log) {
     let start = Instant::now();
     let view = log.register.view();
@@ -106,15 +108,31 @@ fn held_up(log: &Log) {
     let start = Instant::now();
     let state = view.encode();
     let encoded = start.elapsed();
-    let start = Instant::now();
-    let blobs = log.register.blobs();
+    let (mut next, mut slices, mut longest, mut names) = (Some(NameCursor::default()), 0, Duration::ZERO, 0);
+    while let Some(from) = next {
+        let mut listed = Vec::new();
+        let start = Instant::now();
+        next = log.register.named_blobs(from, BLOBS_PER_SLICE, &mut listed);
+        longest = longest.max(start.elapsed());
+        (slices, names) = (slices + 1, names + listed.len());
+    }
     println!(
-        "longest command {:?}; view {viewed:?}; {} blobs listed in {:?}; encoded elsewhere in {encoded:?}, {} bytes",
+        "longest command {:?}; view {viewed:?}; {names} names in {slices} slices, the longest {longest:?}; encoded elsewhere in {encoded:?}, {} bytes",
         log.longest,
-        blobs.len(),
-        start.elapsed(),
         state.len()
     );
+}
+
+/// All ended jobs are forgotten: the longest command from the first one until nothing of them is left in the tables.
+fn forget(log: &mut Log) {
+    log.longest = Duration::ZERO;
+    let last = log.index;
+    let mut commands = 0;
+    while log.register.ended_jobs().next().is_some() || log.register.chunk_contents().next().is_some() {
+        log.apply(Token(0), Body::JobForget { first: 1, last });
+        commands += 1;
+    }
+    println!("all forgotten with {commands} commands, the longest {:?}", log.longest);
 }
 
 fn main() {
@@ -152,4 +170,5 @@ fn main() {
         register.supply(*blob, bytes).unwrap();
     }
     println!("snapshot and chunks read in {:?}; equal: {}", start.elapsed(), register == log.register);
+    forget(&mut log);
 }

@@ -7,7 +7,7 @@ use crate::blob::BlobId;
 use crate::check::MessageRefusal;
 use crate::group::SnapshotJob;
 use crate::id::{ProposalId, RaftId, ReadId};
-use crate::message::{Configuration, Message};
+use crate::message::{Addresses, Configuration, Leader, Message};
 use crate::quorum::QuorumError;
 use crate::roster::ChangeError;
 use crate::storage::Batch;
@@ -77,8 +77,8 @@ pub enum ProposeError {
     /// Somebody else leads. The caller asks there.
     #[error("not the leader")]
     NotLeader {
-        /// Who does, if known.
-        leader: Option<RaftId>,
+        /// Who does, if the log of who was asked names it.
+        leader: Option<Leader>,
     },
     /// Nobody can lead: too few voters are in reach.
     #[error("no quorum: {reachable} of {needed} needed voters reachable")]
@@ -121,11 +121,11 @@ pub enum RaftRole {
     Follower,
     /// Asks for votes, or whether it would get them.
     Candidate,
-    /// Leads.
+    /// Replicates its log to the others, and proposes.
     Leader,
 }
 
-/// What happened.
+/// Something that the layers above, or an operator, should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Another leader, or none.
@@ -146,6 +146,13 @@ pub enum Event {
     },
     /// The configuration is another one.
     ConfigurationChanged(Configuration),
+    /// A member is reached elsewhere from now on.
+    MemberMoved {
+        /// The member.
+        id: RaftId,
+        /// Where it is now.
+        addresses: Addresses,
+    },
     /// A learner was close for long enough; it is being made a voter.
     Promoting {
         /// Who it is.
@@ -155,7 +162,7 @@ pub enum Event {
     },
     /// Leadership is being handed over.
     Transferring {
-        /// To whom.
+        /// The voter that campaigns next.
         to: RaftId,
         /// Whether somebody asked for it or the leader is ill.
         cause: TransferCause,
@@ -181,7 +188,7 @@ pub enum Event {
     },
     /// A message was not taken.
     Refused {
-        /// From whom.
+        /// The member that the message names as its sender.
         from: RaftId,
         /// The rule that it broke.
         refusal: MessageRefusal,
@@ -239,7 +246,7 @@ pub enum Halt {
     Outdated {
         /// The entry.
         index: u64,
-        /// On what.
+        /// The version that was agreed on, and the newest one understood here.
         outdated: Outdated,
     },
     /// A snapshot cannot be read. The disk holds what it held before.

@@ -43,9 +43,25 @@ pub trait Machine {
     /// Takes the state of a snapshot; empty bytes are the state of a new group. Changes nothing if it cannot.
     fn restore(&mut self, state: Bytes) -> Result<(), RestoreError>;
 
-    /// Blobs that the state names: kept by every replica, and fetched where they are missing.
+    /// Adds some of the blobs that the state names, which every replica keeps and fetches where they are missing; where the next
+    /// ones are, `None` after the last. Stops soon after `limit` of them; a blob may come twice. Between two calls commands may be applied: what was named before the
+    /// first one and still is comes all the same, and what is named since is told by [`Machine::take_named`].
+    fn named_blobs(&self, _from: NameCursor, _limit: usize, _out: &mut Vec<BlobId>) -> Option<NameCursor> {
+        None
+    }
+
+    /// Blobs that commands have named since the last call.
+    fn take_named(&mut self) -> Vec<BlobId> {
+        Vec::new()
+    }
+
+    /// All blobs that the state names: takes as long as the state is large.
     fn blobs(&self) -> BTreeSet<BlobId> {
-        BTreeSet::new()
+        let (mut all, mut next) = (Vec::new(), Some(NameCursor::default()));
+        while let Some(from) = next {
+            next = self.named_blobs(from, usize::MAX, &mut all);
+        }
+        all.into_iter().collect()
     }
 
     /// Whether the state says that the group has moved on to something this build cannot apply. Asked after every entry and
@@ -68,6 +84,17 @@ pub trait Machine {
     fn supply(&mut self, blob: BlobId, _bytes: &Bytes) -> Result<(), RestoreError> {
         Err(RestoreError(format!("nothing is listed under {blob:?}")))
     }
+}
+
+/// Where a listing of the named blobs resumes. The machine that made it knows what it means; the default is the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NameCursor {
+    /// Part of the state.
+    pub part: u8,
+    /// The first key in it that was not listed.
+    pub key: u128,
+    /// Elements under that key that were listed.
+    pub place: usize,
 }
 
 /// A state that does not change any more, not encoded yet.

@@ -17,7 +17,7 @@ pub const BLOB_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub struct BlobId {
     /// SHA-256.
     pub hash: [u8; 32],
-    /// Bytes.
+    /// How many bytes it has.
     pub length: u64,
 }
 

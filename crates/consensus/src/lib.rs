@@ -68,7 +68,7 @@ pub mod storage;
 mod token;
 
 pub use action::{Action, Applied, Event, Halt, ProposeError, RaftRole, TransferCause};
-pub use apply::{Effects, HASHES_MAX, Machine, Outdated, RestoreError, StateHash, StateView};
+pub use apply::{Effects, HASHES_MAX, Machine, NameCursor, Outdated, RestoreError, StateHash, StateView};
 pub use blob::{BLOB_BYTES_MAX, BlobId, Placement};
 pub use bootstrap::{
     Bootstrap, BootstrapError, Decision, FOUNDERS_MAX, Founding, PeerState, REPORT_AGE_MAX, Report,
@@ -85,7 +85,7 @@ pub use health::{ILL_AT, priority};
 pub use id::{DirectoryId, ProposalId, RaftId, ReadId, Ticket};
 pub use message::{
     Addresses, Configuration, ConfigurationChange, ConfigurationStep, Entry, EntryBody, Founder, HardState,
-    Member, Message, MessageKind, Snapshot, StateProof,
+    Leader, Member, Message, MessageKind, Snapshot, StateProof,
 };
 pub use quorum::{Circuit, FAILURES_MAX, FAILURES_WITHIN, HALF_OPEN_AFTER, QuorumError, Reach};
 pub use roster::{ChangeError, RETIRED_MAX, Roster};

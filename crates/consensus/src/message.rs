@@ -52,9 +52,9 @@ impl MessageKind {
 pub struct Message {
     /// What it is about.
     pub kind: MessageKind,
-    /// Receiver.
+    /// The member it is for.
     pub to: RaftId,
-    /// Sender.
+    /// The member that sent it; compared with the node of its connection before it is believed.
     pub from: RaftId,
     /// Term of the sender; of a pre-vote the term it would begin.
     pub term: u64,
@@ -161,7 +161,7 @@ impl EntryBody {
 /// A change of the configuration: always entered as a joint one; without steps the joint one is left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigurationChange {
-    /// What changes.
+    /// Members that come, change or go; none: the joint configuration is left.
     pub steps: Vec<ConfigurationStep>,
     /// The member that comes, so that every replica binds its id to its directory.
     pub member: Option<Member>,
@@ -187,7 +187,16 @@ pub struct Member {
     pub node: NodeId,
     /// The data directory it lives in.
     pub directory: DirectoryId,
-    /// Where it is reached. Said when it founded or was added; where it is now, if it moved, is known by gossip.
+    /// Where it is reached. If it moved, the leader changes this as soon as it hears of it.
+    pub addresses: Addresses,
+}
+
+/// Who leads, as the log names it: whoever asked the wrong replica asks there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// The node it runs on.
+    pub node: NodeId,
+    /// Where that is reached.
     pub addresses: Addresses,
 }
 
@@ -240,9 +249,9 @@ pub struct HardState {
 /// The voters and learners, as the committed log says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
-    /// Who votes.
+    /// Members whose majority decides.
     pub voters: Vec<RaftId>,
-    /// Who listens.
+    /// Members that get the log and do not count.
     pub learners: Vec<RaftId>,
     /// Who voted before; not empty while a change is under way, and then both majorities are needed.
     pub voters_outgoing: Vec<RaftId>,
@@ -254,6 +263,15 @@ impl Configuration {
     /// Whether a change is under way.
     pub fn is_joint(&self) -> bool {
         !self.voters_outgoing.is_empty()
+    }
+
+    /// The step that leaves a member what it is.
+    pub(crate) fn step_of(&self, id: RaftId) -> ConfigurationStep {
+        if self.voters.contains(&id) {
+            ConfigurationStep::AddVoter(id)
+        } else {
+            ConfigurationStep::AddLearner(id)
+        }
     }
 
     /// Whether this member votes, by the new configuration or by the old one.

@@ -3,6 +3,9 @@
 //! Part of the replicated state: changed only by applied configuration entries, the same way on every replica. Ids are
 //! never reused: the next one only grows, and a directory that was ever bound is not bound again.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{Bytes, BytesMut};
@@ -57,6 +60,31 @@ pub enum ChangeError {
     /// Only the leader changes the configuration.
     #[error("not the leader")]
     NotLeader,
+    /// The member is reached there already.
+    #[error("the member has these addresses already")]
+    SameAddresses,
+    /// raft-rs did not apply it, though the checks above passed.
+    #[error("the change was not applied: {0}")]
+    NotApplied(&'static str),
+}
+
+impl ChangeError {
+    /// Why raft-rs did not apply a change, in its words where they are known.
+    pub(crate) fn not_applied(error: &raft::Error) -> Self {
+        const KNOWN: [&str; 8] = [
+            "config is already joint",
+            "can't make a zero-voter config joint",
+            "can't leave a non-joint config",
+            "configuration is not joint",
+            "removed all voters",
+            "no progress for voter",
+            "no progress for learner",
+            "is in learners and",
+        ];
+        let text = error.to_string();
+        let known = KNOWN.into_iter().find(|known| text.contains(known));
+        Self::NotApplied(known.unwrap_or("the protocol refused it for another reason"))
+    }
 }
 
 impl Default for Roster {
@@ -107,8 +135,12 @@ impl Roster {
         if now.is_joint() != change.steps.is_empty() {
             return Err(ChangeError::Pending);
         }
-        if let Some(member) = &change.member {
+        let moved = self.moved(change);
+        if let Some(member) = change.member.as_ref().filter(|_| moved.is_none()) {
             self.check_member(member)?;
+        }
+        if let Some(id) = moved {
+            return if change.steps == [now.step_of(id)] { Ok(()) } else { Err(ChangeError::UnknownMember) };
         }
         let mut voters: BTreeSet<RaftId> = now.voters.iter().copied().collect();
         for step in &change.steps {
@@ -119,6 +151,14 @@ impl Roster {
             };
         }
         if voters.is_empty() { Err(ChangeError::LastVoter) } else { Ok(()) }
+    }
+
+    /// The member that is reached elsewhere after this change.
+    pub(crate) fn moved(&self, change: &ConfigurationChange) -> Option<RaftId> {
+        let member = change.member.as_ref()?;
+        let known = self.members.get(&member.raft_id)?;
+        let is_same = (known.node, known.directory) == (member.node, member.directory);
+        is_same.then_some(member.raft_id)
     }
 
     fn check_member(&self, member: &Member) -> Result<(), ChangeError> {
@@ -166,7 +206,7 @@ impl Roster {
     pub(crate) fn make(&mut self, change: &ConfigurationChange, after: &Configuration) {
         if let Some(member) = change.member {
             self.members.insert(member.raft_id, member);
-            self.next = member.raft_id.next();
+            self.next = self.next.max(member.raft_id.next());
         }
         let gone = self.members.extract_if(.., |id, _| !after.contains(*id));
         self.retired.extend(gone.map(|(id, member)| (id, member.directory)));
@@ -202,116 +242,5 @@ impl Roster {
             roster.retired.insert(RaftId::new(retired.raft_id)?, directory);
         }
         Some(roster)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::Addresses;
-
-    fn id(number: u64) -> RaftId {
-        RaftId::new(number).unwrap()
-    }
-
-    fn member(raft_id: u64, node: u64, directory: u8) -> Member {
-        Member {
-            raft_id: id(raft_id),
-            node: NodeId::new(node).unwrap(),
-            directory: DirectoryId([directory; 16]),
-            addresses: Addresses::example(directory),
-        }
-    }
-
-    fn three() -> (Roster, Configuration) {
-        let founders = (1..=3).map(|n| (NodeId::new(n * 10).unwrap(), member(n, n * 10, n as u8).founder()));
-        let founders = founders.collect();
-        let configuration = Configuration { voters: vec![id(1), id(2), id(3)], ..Configuration::default() };
-        (Roster::founding(&founders), configuration)
-    }
-
-    fn add(member: Member) -> ConfigurationChange {
-        ConfigurationChange {
-            steps: vec![ConfigurationStep::AddLearner(member.raft_id)],
-            member: Some(member),
-        }
-    }
-
-    fn remove(number: u64) -> ConfigurationChange {
-        ConfigurationChange { steps: vec![ConfigurationStep::Remove(id(number))], member: None }
-    }
-
-    #[test]
-    fn founders_are_numbered_by_node_id() {
-        let (roster, _) = three();
-        assert_eq!(roster.member(id(2)), Some(&member(2, 20, 2)));
-        assert_eq!(roster.next_id(), id(4));
-    }
-
-    #[test]
-    fn raft_ids_and_directories_are_never_used_again() {
-        let (mut roster, mut configuration) = three();
-        configuration.voters.pop();
-        roster.make(&remove(3), &configuration);
-        assert_eq!(
-            roster.check(&add(member(4, 30, 3)), &configuration),
-            Err(ChangeError::DirectoryKnown(id(3)))
-        );
-        assert_eq!(roster.check(&add(member(3, 30, 9)), &configuration), Err(ChangeError::IdTaken));
-        let lost_its_disk = add(member(4, 30, 9));
-        assert_eq!(roster.check(&lost_its_disk, &configuration), Ok(()));
-        configuration.learners.push(id(4));
-        roster.make(&lost_its_disk, &configuration);
-        assert_eq!(roster.next_id(), id(5));
-    }
-
-    #[test]
-    fn voter_that_goes_is_known_until_the_joint_configuration_is_left() {
-        let (mut roster, before) = three();
-        let after = Configuration { voters: vec![id(1), id(2)], ..Configuration::default() };
-        let joint = Configuration { voters_outgoing: before.voters, ..after.clone() };
-        roster.make(&remove(3), &joint);
-        assert_eq!(roster.member(id(3)), Some(&member(3, 30, 3)));
-        roster.make(&ConfigurationChange::default(), &after);
-        assert_eq!(roster.member(id(3)), None);
-        assert_eq!(roster.check(&add(member(4, 30, 3)), &after), Err(ChangeError::DirectoryKnown(id(3))));
-    }
-
-    #[test]
-    fn member_that_lost_its_disk_is_removed_before_it_comes_as_new() {
-        let (roster, configuration) = three();
-        assert_eq!(roster.check(&add(member(4, 30, 9)), &configuration), Err(ChangeError::NodeKnown(id(3))));
-    }
-
-    #[test]
-    fn only_one_change_at_a_time() {
-        let (roster, mut configuration) = three();
-        let leave = ConfigurationChange::default();
-        assert_eq!(roster.check(&leave, &configuration), Err(ChangeError::Pending));
-        configuration.voters_outgoing = configuration.voters.clone();
-        assert_eq!(roster.check(&remove(1), &configuration), Err(ChangeError::Pending));
-        assert_eq!(roster.check(&leave, &configuration), Ok(()));
-    }
-
-    #[test]
-    fn only_learners_become_voters_and_the_last_voter_stays() {
-        let (roster, mut configuration) = three();
-        let promote = ConfigurationChange { steps: vec![ConfigurationStep::AddVoter(id(4))], member: None };
-        assert_eq!(roster.check(&promote, &configuration), Err(ChangeError::NotLearner));
-        configuration.voters = vec![id(1)];
-        assert_eq!(roster.check(&remove(1), &configuration), Err(ChangeError::LastVoter));
-        assert_eq!(roster.check(&remove(9), &configuration), Err(ChangeError::UnknownMember));
-    }
-
-    #[test]
-    fn bytes_are_read_back() {
-        let (mut roster, mut configuration) = three();
-        configuration.voters.remove(1);
-        roster.make(&remove(2), &configuration);
-        let mut bytes = BytesMut::new();
-        roster.write(&mut bytes);
-        let bytes = bytes.freeze();
-        assert_eq!(Roster::read(&mut bytes.clone()), Some(roster));
-        assert_eq!(Roster::read(&mut bytes.slice(..bytes.len() - 1)), None);
     }
 }

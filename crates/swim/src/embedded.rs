@@ -53,7 +53,7 @@ impl EmbeddedState {
 pub enum WorkerState {
     /// Looking for a manager.
     Registering,
-    /// Fit.
+    /// Takes work; neither CPU nor memory is short.
     Healthy,
     /// Under pressure; works, chosen last.
     Degraded,

@@ -64,14 +64,14 @@ pub enum Command {
 pub enum Action {
     /// Send a datagram.
     SendDatagram {
-        /// To whom.
+        /// The node that is to get it, and where it is.
         to: Destination,
         /// The message, and the updates that ride on it.
         datagram: Datagram,
     },
     /// Send a message on a stream, opening a connection if there is none. Must not block on a slow peer.
     SendStream {
-        /// To whom.
+        /// The node, or an address of which the node is not known yet.
         to: Endpoint,
         /// The message; its body says whether an answer is due.
         message: StreamMessage,

@@ -51,7 +51,7 @@ pub enum Chunk<'a> {
     Credit {
         /// The stream, or zero for the whole lane.
         stream: u64,
-        /// How many.
+        /// Bytes that the peer may send on top of what it has left.
         bytes: u32,
     },
     /// The sender gives up.
@@ -87,7 +87,7 @@ impl fmt::Debug for Chunk<'_> {
 /// What the first piece of a stream says about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct First {
-    /// Urgency.
+    /// Order of sending, headroom and rate of the stream.
     pub class: Class,
     /// A head and then bytes, handed on as they arrive; else one message.
     pub transfer: bool,

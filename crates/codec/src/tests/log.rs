@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use hyperscale_consensus::replica::ReplicaMessage;
 use hyperscale_consensus::{
-    Addresses, BlobId, Configuration, DirectoryId, Entry, EntryBody, Member, Message, MessageKind, PeerState,
-    ProposeError, QuorumError, RaftId, Reach, Report, Snapshot,
+    Addresses, BlobId, Configuration, DirectoryId, Entry, EntryBody, Leader, Member, Message, MessageKind,
+    PeerState, ProposeError, QuorumError, RaftId, Reach, Report, Snapshot,
 };
 use hyperscale_types::NodeId;
 use hyperscale_wire::connection::{Incoming, Outgoing};
@@ -42,6 +42,7 @@ fn samples() -> Vec<ReplicaMessage> {
     let report = |state| Report { node: node(5), directory: DirectoryId([6; 16]), addresses, state };
     let errors = [
         ProposeError::NotLeader { leader: None },
+        ProposeError::NotLeader { leader: Some(Leader { node: node(3), addresses }) },
         ProposeError::NoQuorum { reachable: 1, needed: 2 },
         QuorumError::Unavailable(reach).into(),
         QuorumError::Timeout(reach).into(),

@@ -1,6 +1,7 @@
 //! Changes of the configuration: joint, one at a time, asked for by an operator.
 //!
 //! ```text
+//! Move ──► the same member, reached elsewhere: proposed by the leader itself, see `replica::peers`
 //! Add ──► learner ── close, with its blobs, for 10 s ──► voter          Remove ──► gone; its raft id and directory are never used again
 //! ```
 //!
@@ -33,6 +34,13 @@ pub enum Change {
     },
     /// A member goes. The leader hands over first.
     Remove(RaftId),
+    /// A member is reached elsewhere. It stays what it is: a voter or a learner.
+    Move {
+        /// The member.
+        id: RaftId,
+        /// Where it is now.
+        addresses: Addresses,
+    },
 }
 
 impl<M: Machine> RaftGroup<M> {
@@ -51,6 +59,14 @@ impl<M: Machine> RaftGroup<M> {
             }
             Change::Remove(id) if id == self.id && self.configuration.voters.len() > 1 => {
                 return Err(ChangeError::IsLeader.into());
+            }
+            Change::Move { id, addresses } => {
+                let known = *self.applier.roster.member(id).ok_or(ChangeError::UnknownMember)?;
+                if known.addresses == addresses {
+                    return Err(ChangeError::SameAddresses.into());
+                }
+                let member = Some(Member { addresses, ..known });
+                ConfigurationChange { steps: vec![self.configuration.step_of(id)], member }
             }
             Change::Remove(id) => {
                 ConfigurationChange { steps: vec![ConfigurationStep::Remove(id)], member: None }
@@ -135,13 +151,17 @@ impl<M: Machine> RaftGroup<M> {
     ) -> Result<(), ChangeError> {
         let made = self.applier.roster.check(change, &self.configuration).and_then(|()| {
             let applied = self.raft.apply_conf_change(&convert::change_in(change));
-            applied.map_err(|_| ChangeError::Pending)
+            applied.map_err(|error| ChangeError::not_applied(&error))
         });
         let word: &[u8] = if made.is_ok() { b"made" } else { b"refused" };
         self.applier.other(index, &[&convert::change_bytes(change)[..], word].concat());
         let configuration = convert::configuration_out(&made?);
+        let moved = self.applier.roster.moved(change).zip(change.member);
         self.applier.roster.make(change, &configuration);
         self.adopt(configuration);
+        if let Some((id, Member { addresses, .. })) = moved {
+            self.events.push(Event::MemberMoved { id, addresses });
+        }
         self.step_down_if_removed();
         Ok(())
     }

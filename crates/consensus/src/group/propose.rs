@@ -129,7 +129,7 @@ impl<M: Machine> RaftGroup<M> {
             return Err(if lost {
                 ProposeError::NoQuorum { reachable: reach.reachable, needed: reach.needed }
             } else {
-                ProposeError::NotLeader { leader: self.leader() }
+                ProposeError::NotLeader { leader: self.leader_named() }
             });
         }
         if self.raft.raft.lead_transferee.is_some() {

@@ -12,7 +12,7 @@ use crate::action::{Action, Applied, Event, Halt, ProposeError};
 use crate::apply::{Machine, RestoreError};
 use crate::blob::BlobId;
 use crate::convert;
-use crate::id::{RaftId, Ticket};
+use crate::id::Ticket;
 use crate::message::{EntryBody, Message, MessageKind, Snapshot};
 use crate::split::split;
 use crate::storage::{Batch, SnapshotWrite};
@@ -157,6 +157,7 @@ impl<M: Machine> RaftGroup<M> {
         self.events.push(Event::LeaderChanged { term, leader, role });
         if !self.is_leader() {
             self.state.established = None;
+            let leader = self.leader_named();
             self.reads.fail_all(ProposeError::NotLeader { leader });
         }
     }
@@ -169,7 +170,8 @@ impl<M: Machine> RaftGroup<M> {
         if let Some(outdated) = self.applier.machine.outdated() {
             return Err(Halt::Outdated { index, outdated });
         }
-        self.proposals.skip(index, ProposeError::NotLeader { leader: RaftId::new(self.raft.raft.leader_id) });
+        let leader = self.leader_named();
+        self.proposals.skip(index, ProposeError::NotLeader { leader });
         if !bug!(self.config.bugs, SnapshotKeepsConfiguration) {
             self.adopt(snapshot.configuration.clone());
         }
@@ -192,6 +194,11 @@ impl<M: Machine> RaftGroup<M> {
             self.halt(Halt::BadSnapshot { index: self.applier.applied(), reason: error.to_string() });
         }
         supplied
+    }
+
+    /// Blobs that commands named which were applied since the last call.
+    pub fn take_named(&mut self) -> Vec<BlobId> {
+        self.applier.machine.take_named()
     }
 
     /// Applies what is committed, unless sealed parts of the state are missing: then it waits.

@@ -8,7 +8,7 @@ use crate::action::{Halt, RaftRole};
 use crate::apply::{Machine, StateHash};
 use crate::config::Config;
 use crate::id::RaftId;
-use crate::message::Configuration;
+use crate::message::{Configuration, Leader};
 use crate::roster::Roster;
 
 impl<M: Machine> RaftGroup<M> {
@@ -49,6 +49,12 @@ impl<M: Machine> RaftGroup<M> {
     /// Who leads, as far as it knows.
     pub fn leader(&self) -> Option<RaftId> {
         RaftId::new(self.raft.raft.leader_id)
+    }
+
+    /// The same, with its node and addresses; `None` also if this log does not name it yet.
+    pub fn leader_named(&self) -> Option<Leader> {
+        let member = self.applier.roster.member(self.leader()?)?;
+        Some(Leader { node: member.node, addresses: member.addresses })
     }
 
     /// Last entry of its log.

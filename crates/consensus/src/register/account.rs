@@ -7,6 +7,9 @@ use super::command::JobId;
 use super::job::Job;
 use super::limits::Room;
 
+/// Whole jobs that one `JobForget` takes; the leader proposes it again for the others.
+pub const FORGOTTEN_PER_COMMAND: usize = 256;
+
 /// Sums over the jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Account {
@@ -18,6 +21,8 @@ pub(super) struct Account {
     pub(super) logical: u64,
     /// Ended and not sealed, by the entry that ended them.
     ended: BTreeSet<(u64, JobId)>,
+    /// Those of them that do not change any more.
+    sealable: BTreeSet<(u64, JobId)>,
 }
 
 impl Account {
@@ -26,20 +31,27 @@ impl Account {
         Room { others: self.open_bytes }
     }
 
-    /// Jobs that ended and are not sealed, with the entries that ended them.
-    pub(super) fn ended(&self) -> impl ExactSizeIterator<Item = &(u64, JobId)> {
-        self.ended.iter()
+    /// The job that ended first of those that may be sealed.
+    pub(super) fn next_to_seal(&self) -> Option<JobId> {
+        self.sealable.first().map(|(_, id)| *id)
     }
 
-    pub(super) fn ended_within(&self, first: u64, last: u64) -> Vec<JobId> {
-        let from = (first, JobId([0; 16]));
-        self.ended.range(from..=(last, JobId([u8::MAX; 16]))).map(|(_, id)| *id).collect()
+    /// Whole jobs that ended within a range: the first ones, at most [`FORGOTTEN_PER_COMMAND`].
+    pub(super) fn ended_within(&self, first: u64, last: u64) -> BTreeSet<JobId> {
+        if first > last {
+            return BTreeSet::new();
+        }
+        let range = (first, JobId([0; 16]))..=(last, JobId([u8::MAX; 16]));
+        self.ended.range(range).map(|(_, id)| *id).take(FORGOTTEN_PER_COMMAND).collect()
     }
 
     fn add(&mut self, id: JobId, job: &Job) {
         self.logical += job.logical_bytes();
         if let Some(end) = &job.end {
             self.ended.insert((end.index, id));
+            if job.is_sealable() {
+                self.sealable.insert((end.index, id));
+            }
             self.ended_bytes += job.weight();
         } else {
             self.open += 1;
@@ -51,6 +63,7 @@ impl Account {
         self.logical -= job.logical_bytes();
         if let Some(end) = &job.end {
             self.ended.remove(&(end.index, id));
+            self.sealable.remove(&(end.index, id));
             self.ended_bytes -= job.weight();
         } else {
             self.open -= 1;
@@ -84,7 +97,7 @@ impl Register {
         for (id, job) in self.jobs.iter() {
             self.account.add(*id, job);
         }
-        self.account.logical += self.ended.chunks().values().map(|chunk| chunk.logical_bytes).sum::<u64>();
+        self.account.logical += self.chunk_contents().map(|contents| contents.logical_bytes).sum::<u64>();
     }
 
     /// Jobs that ended and are neither sealed nor forgotten, with the entries that ended them, in their order.

@@ -18,7 +18,7 @@ use super::time::Elapsed;
 use super::weight::{WORKFLOW_BYTES, values_bytes, values_weight};
 use super::worker::Worker;
 use super::{CommandRefusal, Outcome, Register, pack, version};
-use crate::apply::{Effects, Machine, Outdated, RestoreError, StateView};
+use crate::apply::{Effects, Machine, NameCursor, Outdated, RestoreError, StateView};
 use crate::blob::BlobId;
 
 type Done = Result<Outcome, CommandRefusal>;
@@ -29,14 +29,15 @@ impl Machine for Register {
     fn apply(&mut self, index: u64, command: &Bytes, effects: &mut Effects) -> Outcome {
         let outcome = match version::read(command, self.version, Body::since) {
             Ok(command) => {
-                let jobs = self.jobs_of(&command.body);
-                let may_end = matches!(command.body, Body::JobEnd { .. } | Body::DcEnd { .. });
+                let (jobs, named) = (self.jobs_of(&command.body), command.body.blob());
                 self.take_out(&jobs);
                 let outcome = self.dispatch(index, command, &jobs).unwrap_or_else(Outcome::Refused);
                 self.put_back(&jobs);
-                if may_end {
-                    self.seal_if_due();
+                if !matches!(outcome, Outcome::Refused(_)) {
+                    self.for_host.named.extend(named);
                 }
+                self.seal_some(index);
+                self.ended.purge();
                 self.report(effects);
                 outcome
             }
@@ -59,8 +60,12 @@ impl Machine for Register {
         pack::read(self, state)
     }
 
-    fn blobs(&self) -> BTreeSet<BlobId> {
-        Register::blobs(self)
+    fn named_blobs(&self, from: NameCursor, limit: usize, out: &mut Vec<BlobId>) -> Option<NameCursor> {
+        self.list_names(from, limit, out)
+    }
+
+    fn take_named(&mut self) -> Vec<BlobId> {
+        std::mem::take(&mut self.for_host.named)
     }
 
     fn outdated(&self) -> Option<Outdated> {
@@ -68,7 +73,7 @@ impl Machine for Register {
     }
 
     fn take_sealed(&mut self) -> Vec<(BlobId, Bytes)> {
-        self.take_fresh()
+        std::mem::take(&mut self.for_host.chunks)
     }
 
     fn missing(&self) -> Vec<BlobId> {
@@ -100,7 +105,7 @@ impl Register {
             Body::AttemptEnd { segment, .. } | Body::AttemptWindows { segment, .. } => {
                 BTreeSet::from([segment.job])
             }
-            Body::JobForget { first, last } => self.account.ended_within(*first, *last).into_iter().collect(),
+            Body::JobForget { first, last } => self.account.ended_within(*first, *last),
             // Losing an attempt changes neither weight nor end.
             Body::WorkerGrant { .. }
             | Body::WorkerGone { .. }
@@ -247,7 +252,7 @@ impl Register {
         Ok(Outcome::Done)
     }
 
-    /// Forgets the jobs that ended within a range, whole ones one by one and sealed ones chunk by chunk.
+    /// Forgets the jobs that ended within a range: sealed ones chunk by chunk, and some of the whole ones.
     fn forget(&mut self, first: u64, last: u64, forgotten: &BTreeSet<JobId>) -> Outcome {
         let ended =
             |job: &super::Job| job.end.as_ref().is_some_and(|end| (first..=last).contains(&end.index));

@@ -1,21 +1,118 @@
 //! Which blobs the register refers to: what a voter that joins must fetch, and what nobody may collect.
 
+//!
+//! There are as many as jobs that are retained, so they are listed in slices, job by job: jobs that are whole first, then those of
+//! the chunk that is being filled, then those of the chunks by number. A job only ever moves forward in that order, and so is
+//! listed however it moves meanwhile.
+
 use std::collections::BTreeSet;
+
+use bytes::Bytes;
 
 use super::Register;
 use super::attempt::AttemptState;
-use super::command::Values;
+use super::command::{Body, JobId, Values};
 use super::end::End;
 use super::job::Job;
 use super::part::PartState;
+use crate::apply::NameCursor;
 use crate::blob::BlobId;
 
+/// What applying hands to the host: no part of the state.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ForHost {
+    /// Chunks that were sealed.
+    pub(super) chunks: Vec<(BlobId, Bytes)>,
+    /// Blobs that were named.
+    pub(super) named: Vec<BlobId>,
+}
+
+impl PartialEq for ForHost {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for ForHost {}
+
+/// Parts of the register in the order they are listed.
+const WHOLE: u8 = 0;
+const FILLING: u8 = 1;
+const CHUNKS: u8 = 2;
+
 impl Register {
-    /// Every blob that a job refers to, and the chunks. What sealed jobs refer to is known once their chunks were read, see
-    /// [`Register::supply`](crate::Machine::supply).
-    pub fn blobs(&self) -> BTreeSet<BlobId> {
-        let of_jobs = self.jobs.values().flat_map(Job::blobs);
-        of_jobs.chain(self.ended.blobs()).chain(self.chunks().map(|chunk| chunk.blob)).collect()
+    /// See [`Machine::named_blobs`](crate::Machine::named_blobs). What sealed jobs refer to is known once their chunks were read.
+    pub(super) fn list_names(
+        &self,
+        from: NameCursor,
+        limit: usize,
+        out: &mut Vec<BlobId>,
+    ) -> Option<NameCursor> {
+        let end = out.len().saturating_add(limit);
+        let first = JobId(from.key.to_be_bytes());
+        let next = match from.part {
+            WHOLE => {
+                let whole = self.jobs.range(first).map(|(id, job)| (*id, job.blobs()));
+                list(whole, end, out).unwrap_or(NameCursor { part: FILLING, ..NameCursor::default() })
+            }
+            FILLING => {
+                let filling = self.ended.filling.iter().flat_map(|it| it.jobs.range(first..));
+                let filling = filling.map(|(id, job)| (*id, job.blobs.iter().copied()));
+                let next = list(filling, end, out).map(|next| NameCursor { part: FILLING, ..next });
+                next.unwrap_or(NameCursor { part: CHUNKS, ..NameCursor::default() })
+            }
+            _ => return self.list_names_of_chunks(from, end, out),
+        };
+        if out.len() >= end { Some(next) } else { self.list_names(next, end - out.len(), out) }
+    }
+
+    fn list_names_of_chunks(
+        &self,
+        from: NameCursor,
+        end: usize,
+        out: &mut Vec<BlobId>,
+    ) -> Option<NameCursor> {
+        let first = u64::try_from(from.key).ok()?;
+        for (number, chunk) in self.ended.chunks().range(first..) {
+            let listed = if *number == first { from.place } else { 0 };
+            let jobs = self.ended.jobs.get(number).map_or(&[][..], Vec::as_slice);
+            for (place, job) in jobs.iter().enumerate().skip(listed) {
+                if out.len() >= end {
+                    return Some(NameCursor { part: CHUNKS, key: u128::from(*number), place });
+                }
+                out.extend_from_slice(&job.blobs);
+            }
+            out.push(chunk.blob);
+        }
+        None
+    }
+}
+
+/// Lists what jobs refer to; the first one that was not listed any more.
+fn list<B: IntoIterator<Item = BlobId>>(
+    jobs: impl Iterator<Item = (JobId, B)>,
+    end: usize,
+    out: &mut Vec<BlobId>,
+) -> Option<NameCursor> {
+    for (id, blobs) in jobs {
+        if out.len() >= end {
+            return Some(NameCursor { part: WHOLE, key: u128::from_be_bytes(id.0), place: 0 });
+        }
+        out.extend(blobs);
+    }
+    None
+}
+
+impl Body {
+    /// The blob that a command names.
+    pub(super) fn blob(&self) -> Option<BlobId> {
+        match self {
+            Self::JobAccept(accept) => Some(accept.plan),
+            Self::Context { values: Values::Blob(blob), .. } => Some(*blob),
+            Self::AttemptWindows { windows, .. } => Some(*windows),
+            Self::AttemptEnd { end, .. } | Self::DcEnd { end, .. } | Self::JobEnd { end, .. } => end.result,
+            _ => None,
+        }
     }
 }
 

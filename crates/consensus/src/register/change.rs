@@ -32,7 +32,7 @@ pub(super) enum Change {
     /// What is promised to a segment under a grant.
     Promise(NodeId, Token, Segment),
     Datacenter(String),
-    /// A sealed chunk, by the last end in it.
+    /// A chunk, by its number.
     Chunk(u64),
 }
 
@@ -51,10 +51,14 @@ impl Register {
         for change in std::mem::take(&mut self.changes) {
             self.report_one(&change, effects);
         }
-        let sizes = [self.jobs.len(), self.ended.keys(), self.workers.len(), self.former.len()];
+        let sizes = [self.jobs.len(), self.workers.len(), self.former.len()];
         let more = [self.datacenters.len(), self.claims.by_job.len(), self.ended.chunks().len()];
         for number in sizes.into_iter().chain(more) {
             (number as u64).put(effects);
+        }
+        self.ended.filling.is_some().put(effects);
+        if let Some(filling) = &self.ended.filling {
+            filling.report(effects);
         }
         self.account.logical.put(effects);
         self.version.put(effects);
@@ -105,9 +109,9 @@ impl Register {
                 (8u8, name.clone()).put(effects);
                 put_known(self.datacenters.get(name), effects);
             }
-            Change::Chunk(last) => {
-                (9u8, *last).put(effects);
-                put_known(self.ended.chunk(*last), effects);
+            Change::Chunk(number) => {
+                (9u8, *number).put(effects);
+                put_known(self.ended.chunk(*number), effects);
             }
             Change::Worker(..) | Change::Former(..) | Change::Promise(..) => {
                 self.report_worker(change, effects);

@@ -8,31 +8,13 @@ use hyperscale_types::{BootEpoch, NodeId, Priority, Token};
 
 use super::assign::Assign;
 use super::end::{End, EndError, EndStatus};
+pub use super::ids::{JobId, PartId, RequestId, Segment};
 use super::options::JobOptions;
 use super::time::Elapsed;
 use crate::blob::BlobId;
 
 /// Largest context in the log; larger ones are blobs.
 pub const CONTEXT_BYTES_MAX: usize = 64 * 1024;
-
-/// A job: 16 random bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JobId(pub [u8; 16]);
-
-/// A request that changes something, so that repeating it is harmless.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub [u8; 16]);
-
-/// The part of a workflow given to one worker.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Segment {
-    /// Of which job.
-    pub job: JobId,
-    /// Of which workflow.
-    pub workflow: String,
-    /// Which one of it.
-    pub number: u32,
-}
 
 /// Which group decides: each refuses the commands of the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -68,17 +50,6 @@ pub enum DatacenterClass {
     Busy,
     /// It has free cores.
     Healthy,
-}
-
-/// The part of a job that one datacenter runs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PartId {
-    /// Of which job.
-    pub job: JobId,
-    /// Which datacenter.
-    pub datacenter: String,
-    /// The index of the entry that assigned it.
-    pub token: Token,
 }
 
 /// A command and the token of the job leader that proposes it.
@@ -157,7 +128,7 @@ pub enum Body {
     AttemptEnd {
         /// Of which segment.
         segment: Segment,
-        /// Which one.
+        /// The attempt that ended, as it was numbered.
         attempt: u32,
         /// Status, result and error.
         end: End,
@@ -210,7 +181,7 @@ pub enum Body {
     Control {
         /// Of which job.
         job: JobId,
-        /// Which workflow.
+        /// The workflow whose load changes.
         workflow: String,
         /// The new load, or pause or resume.
         change: LoadChange,

@@ -1,150 +1,126 @@
 //! Ended jobs: whole for a while, then sealed in chunks that are stored like blobs and listed by their hash.
 //!
 //! ```text
-//! open ── JobEnd ──► ended, whole in the register ── a chunk is full ──► sealed ── JobForget ──► forgotten
-//!                          └──────────────── JobForget ───────────────────────────────────────────► │
+//! open ── JobEnd ──► ended, whole ── those weigh too much ──► in the chunk that is filled ── it is full ──► sealed ── JobForget ──► forgotten
+//!                        └───────────────── JobForget ──────────────────────┴───────────────────────────────────────────────────► │
 //! ```
 //!
-//! A chunk holds the jobs as they were when they ended. The register keeps of each of them what it takes to recognise its key
-//! and its id, and the blobs it refers to; the rest is read from the chunk by whoever is asked. That part is not in a snapshot: a replica
-//! that takes a snapshot gets the chunks it lists before it applies anything further, see [`Register::supply`].
+//! A chunk holds the jobs as they were when they ended, see `chunk`; jobs are moved into one a few at a time, see `filling`. The
+//! register keeps of each of them what it takes to recognise its key and its id, and the blobs it refers to; the rest is read from
+//! the chunk by whoever is asked. That part is not in a snapshot: a replica that takes a snapshot gets the chunks it lists before it
+//! applies anything further, see [`Register::supply`].
 //!
-//! Chunks are sealed by applying, the same way on every replica; nothing of it depends on a disk.
+//! Chunks are filled by applying, the same way on every replica; nothing of it depends on a disk. A chunk is forgotten at once and
+//! its jobs leave the tables a few per command: until then entries of a chunk that is not listed any more count for nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::change::Change;
-use super::command::{Accept, JobId, Origin};
-use super::job::Job;
-use super::pack::Pack;
-use super::part::PartState;
+use super::chunk::{Chunk, KeyHash, Sealed, SealedJob, jobs_of_chunk};
+use super::command::JobId;
+use super::filling::Filling;
 use super::{CommandRefusal, Register};
 use crate::apply::RestoreError;
 use crate::blob::BlobId;
 
-/// Layout of a chunk.
-const FORMAT: u8 = 1;
+/// Forgotten jobs that leave the tables with each command: more than end with one, so that they never pile up.
+const PURGED_PER_COMMAND: usize = 32;
 
-/// Hash of an idempotency key: 16 bytes of its SHA-256.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct KeyHash(pub(super) [u8; 16]);
-
-impl KeyHash {
-    pub(super) fn of(key: &str) -> Self {
-        let mut hash = [0; 16];
-        hash.copy_from_slice(&BlobId::of(key.as_bytes()).hash[..16]);
-        Self(hash)
-    }
-}
-
-/// A sealed chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chunk {
-    /// Its bytes, as they are stored.
-    pub blob: BlobId,
-    /// The first end in it.
-    pub first: u64,
-    /// The last end in it.
-    pub last: u64,
-    /// Jobs in it.
-    pub jobs: u32,
-    /// The longest `retain` of its jobs: so long it is kept.
-    pub retain_ms: u64,
-    /// Its jobs and the blobs they refer to.
-    pub logical_bytes: u64,
-    /// Jobs whose id or key another job took since.
-    pub(super) replaced: BTreeSet<JobId>,
-}
-
-/// What is kept of a sealed job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SealedJob {
-    pub(super) id: JobId,
-    key: KeyHash,
-    /// The entry that ended it.
-    index: u64,
-    /// The first bytes of its plan's hash.
-    plan: [u8; 8],
-    origin: Option<Origin>,
-    /// What it refers to: kept as long as its chunk.
-    blobs: Box<[BlobId]>,
-}
-
-/// Where an ended job is found.
+/// The job that has a key, and the chunk it is in unless it is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sealed {
-    /// The chunk that holds it.
-    pub chunk: BlobId,
-    /// The entry that ended it.
-    pub index: u64,
+struct Holder {
+    job: JobId,
+    chunk: Option<u64>,
 }
 
-/// Sealed chunks, and the ids and keys of all jobs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Sealed jobs, and the ids and keys of all jobs. Chunks are numbered by the entry that began to fill them.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Ended {
-    /// By the last end in them.
     chunks: BTreeMap<u64, Chunk>,
     /// Jobs of each chunk by id; a chunk without them has not been read yet.
-    jobs: BTreeMap<u64, Vec<SealedJob>>,
+    pub(super) jobs: BTreeMap<u64, Vec<SealedJob>>,
+    /// The chunk that is being filled.
+    pub(super) filling: Option<Filling>,
     /// The chunk of each sealed job.
     ids: BTreeMap<JobId, u64>,
     /// Of open and ended jobs.
-    keys: BTreeMap<KeyHash, JobId>,
-    /// Chunks that were sealed and not taken by the host.
-    fresh: Fresh,
+    keys: BTreeMap<KeyHash, Holder>,
+    /// Forgotten jobs that are still in the tables, and their chunks: no part of the state.
+    forgotten: VecDeque<(u64, Vec<SealedJob>)>,
 }
 
-/// Bytes on their way to the host: no part of the state.
-#[derive(Clone, Debug, Default)]
-struct Fresh(Vec<(BlobId, Bytes)>);
-
-impl PartialEq for Fresh {
-    fn eq(&self, _: &Self) -> bool {
-        true
+impl PartialEq for Ended {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same =
+            (&self.chunks, &self.jobs, &self.filling) == (&other.chunks, &other.jobs, &other.filling);
+        is_same && self.live_ids().eq(other.live_ids()) && self.live_keys().eq(other.live_keys())
     }
 }
 
-impl Eq for Fresh {}
+impl Eq for Ended {}
 
 impl Ended {
-    pub(super) fn new(chunks: BTreeMap<u64, Chunk>) -> Self {
-        Self { chunks, ..Self::default() }
+    pub(super) fn new(chunks: BTreeMap<u64, Chunk>, filling: Option<Filling>) -> Self {
+        let mut ended = Self { chunks, ..Self::default() };
+        if let Some(filling) = &filling {
+            for job in filling.jobs.values() {
+                ended.list(filling.number, job, !filling.contents.replaced.contains(&job.id));
+            }
+        }
+        ended.filling = filling;
+        ended
     }
 
     pub(super) fn chunks(&self) -> &BTreeMap<u64, Chunk> {
         &self.chunks
     }
 
-    pub(super) fn chunk(&self, last: u64) -> Option<&Chunk> {
-        self.chunks.get(&last)
-    }
-
-    pub(super) fn keys(&self) -> usize {
-        self.keys.len()
+    pub(super) fn chunk(&self, number: u64) -> Option<&Chunk> {
+        self.chunks.get(&number)
     }
 
     pub(super) fn job_of_key(&self, key: &str) -> Option<JobId> {
-        self.keys.get(&KeyHash::of(key)).copied()
+        let holder = self.keys.get(&KeyHash::of(key)).filter(|holder| self.is_held(holder))?;
+        Some(holder.job)
     }
 
     pub(super) fn bind(&mut self, key: &str, job: JobId) {
-        self.keys.insert(KeyHash::of(key), job);
+        self.keys.insert(KeyHash::of(key), Holder { job, chunk: None });
     }
 
     pub(super) fn unbind(&mut self, key: &str, job: JobId) {
-        self.unbind_hash(KeyHash::of(key), job);
-    }
-
-    fn unbind_hash(&mut self, key: KeyHash, job: JobId) {
-        if self.keys.get(&key) == Some(&job) {
+        let key = KeyHash::of(key);
+        if self.keys.get(&key).is_some_and(|holder| holder.job == job) {
             self.keys.remove(&key);
         }
     }
 
     pub(super) fn knows(&self, job: JobId) -> bool {
-        self.ids.contains_key(&job)
+        self.chunk_of(job).is_some()
+    }
+
+    /// The chunk that holds a job and is not forgotten.
+    fn chunk_of(&self, job: JobId) -> Option<u64> {
+        self.ids.get(&job).copied().filter(|number| self.is_listed(*number))
+    }
+
+    fn is_listed(&self, number: u64) -> bool {
+        self.chunks.contains_key(&number)
+            || self.filling.as_ref().is_some_and(|filling| filling.number == number)
+    }
+
+    fn is_held(&self, holder: &Holder) -> bool {
+        holder.chunk.is_none_or(|number| self.is_listed(number))
+    }
+
+    fn live_ids(&self) -> impl Iterator<Item = (&JobId, &u64)> {
+        self.ids.iter().filter(|(_, number)| self.is_listed(**number))
+    }
+
+    fn live_keys(&self) -> impl Iterator<Item = (&KeyHash, &Holder)> {
+        self.keys.iter().filter(|(_, holder)| self.is_held(holder))
     }
 
     /// Why nothing is decided about a job that is not open.
@@ -153,86 +129,99 @@ impl Ended {
     }
 
     pub(super) fn sealed(&self, job: JobId) -> Option<&SealedJob> {
-        let jobs = self.jobs.get(self.ids.get(&job)?)?;
+        let number = self.chunk_of(job)?;
+        if let Some(filling) = self.filling.as_ref().filter(|filling| filling.number == number) {
+            return filling.jobs.get(&job);
+        }
+        let jobs = self.jobs.get(&number)?;
         jobs.binary_search_by_key(&job, |it| it.id).ok().map(|place| &jobs[place])
-    }
-
-    /// What sealed jobs refer to, as far as their chunks were read.
-    pub(super) fn blobs(&self) -> impl Iterator<Item = BlobId> {
-        self.jobs.values().flatten().flat_map(|job| job.blobs.iter().copied())
     }
 
     /// Another job takes the key, or the id, of a sealed one. The chunk, if there is one.
     pub(super) fn replace(&mut self, job: JobId) -> Option<u64> {
-        let last = self.ids.remove(&job)?;
-        self.chunks.get_mut(&last)?.replaced.insert(job);
-        Some(last)
+        let number = self.chunk_of(job)?;
+        self.ids.remove(&job);
+        match &mut self.filling {
+            Some(filling) if filling.number == number => filling.contents.replaced.insert(job),
+            _ => self.chunks.get_mut(&number)?.contents.replaced.insert(job),
+        };
+        Some(number)
     }
 
-    fn insert(&mut self, last: u64, mut jobs: Vec<SealedJob>) {
-        let replaced = self.chunks.get(&last).map(|chunk| chunk.replaced.clone()).unwrap_or_default();
-        jobs.sort_unstable_by_key(|it| it.id);
-        for it in jobs.iter().filter(|it| !replaced.contains(&it.id)) {
-            self.ids.insert(it.id, last);
-            self.keys.insert(it.key, it.id);
+    /// Puts a sealed job into the tables, unless another one took its place.
+    pub(super) fn list(&mut self, number: u64, job: &SealedJob, is_current: bool) {
+        if is_current {
+            self.ids.insert(job.id, number);
+            self.keys.insert(job.key, Holder { job: job.id, chunk: Some(number) });
         }
-        self.jobs.insert(last, jobs);
     }
 
-    fn remove(&mut self, last: u64) -> Option<Chunk> {
-        for it in self.jobs.remove(&last).unwrap_or_default() {
-            if self.ids.get(&it.id) == Some(&last) {
-                self.ids.remove(&it.id);
-                self.unbind_hash(it.key, it.id);
+    /// The chunk that was filled is sealed; its blob.
+    pub(super) fn seal(&mut self, filled: Filling) -> (BlobId, Bytes) {
+        let number = filled.number;
+        let (chunk, bytes, jobs) = filled.seal();
+        let blob = chunk.blob;
+        self.chunks.insert(number, chunk);
+        self.jobs.insert(number, jobs);
+        (blob, bytes)
+    }
+
+    fn supply(&mut self, number: u64, mut jobs: Vec<SealedJob>) {
+        let replaced =
+            self.chunks.get(&number).map(|chunk| chunk.contents.replaced.clone()).unwrap_or_default();
+        jobs.sort_unstable_by_key(|it| it.id);
+        for it in &jobs {
+            self.list(number, it, !replaced.contains(&it.id));
+        }
+        self.jobs.insert(number, jobs);
+    }
+
+    /// Forgets a chunk; how many jobs and logical bytes.
+    fn forget(&mut self, number: u64) -> Option<(u32, u64)> {
+        let (contents, jobs) = match self.filling.take_if(|filling| filling.number == number) {
+            Some(filling) => (filling.contents, filling.jobs.into_values().collect()),
+            None => (self.chunks.remove(&number)?.contents, self.jobs.remove(&number).unwrap_or_default()),
+        };
+        self.forgotten.push_back((number, jobs));
+        Some((contents.jobs, contents.logical_bytes))
+    }
+
+    /// Takes some forgotten jobs out of the tables.
+    pub(super) fn purge(&mut self) {
+        for _ in 0..PURGED_PER_COMMAND {
+            let Some((number, jobs)) = self.forgotten.front_mut() else { return };
+            let (number, next) = (*number, jobs.pop());
+            let Some(job) = next else {
+                self.forgotten.pop_front();
+                continue;
+            };
+            if self.ids.get(&job.id) == Some(&number) {
+                self.ids.remove(&job.id);
+            }
+            if self.keys.get(&job.key).is_some_and(|holder| holder.chunk == Some(number)) {
+                self.keys.remove(&job.key);
             }
         }
-        self.chunks.remove(&last)
-    }
-}
-
-impl SealedJob {
-    fn of(id: JobId, job: &Job) -> Option<Self> {
-        let mut plan = [0; 8];
-        plan.copy_from_slice(&job.plan.hash[..8]);
-        let (key, origin, end) = (KeyHash::of(&job.key), job.origin.clone(), job.end.as_ref()?);
-        let blobs = job.blobs().into_iter().collect();
-        Some(Self { id, key, index: end.index, plan, origin, blobs })
-    }
-
-    pub(super) fn has_plan_of(&self, accept: &Accept) -> bool {
-        self.plan[..] == accept.plan.hash[..8]
-    }
-
-    pub(super) fn origin(&self) -> Option<&Origin> {
-        self.origin.as_ref()
-    }
-}
-
-impl Job {
-    /// Whether nothing of it changes any more. A part that was lost may still come back and be late.
-    fn is_sealable(&self) -> bool {
-        let may_come_back = |part: &super::part::Part| part.state == PartState::Lost { late: None };
-        !self.parts.values().any(may_come_back)
     }
 }
 
 impl Register {
-    /// The chunks of ended jobs, by age.
+    /// The chunks of ended jobs, by age; the one that is being filled is not among them.
     pub fn chunks(&self) -> impl ExactSizeIterator<Item = &Chunk> {
         self.ended.chunks.values()
     }
 
     /// Where a job is found that was sealed.
     pub fn sealed(&self, job: JobId) -> Option<Sealed> {
-        let chunk = self.ended.chunks.get(self.ended.ids.get(&job)?)?.blob;
         let index = self.ended.sealed(job)?.index;
+        let chunk = self.ended.chunks.get(&self.ended.chunk_of(job)?).map(|chunk| chunk.blob);
         Some(Sealed { chunk, index })
     }
 
     /// Chunks of a snapshot that were not supplied yet. Nothing may be applied before.
     pub(super) fn unread(&self) -> impl Iterator<Item = BlobId> {
-        let is_unread = |last: &u64| !self.ended.jobs.contains_key(last);
-        self.ended.chunks.iter().filter(move |(last, _)| is_unread(last)).map(|(_, chunk)| chunk.blob)
+        let is_unread = |number: &u64| !self.ended.jobs.contains_key(number);
+        self.ended.chunks.iter().filter(move |(number, _)| is_unread(number)).map(|(_, chunk)| chunk.blob)
     }
 
     pub(super) fn has_unread(&self) -> bool {
@@ -241,8 +230,10 @@ impl Register {
 
     /// Reads a chunk of a snapshot.
     pub(super) fn read_chunk(&mut self, blob: BlobId, bytes: &Bytes) -> Result<(), RestoreError> {
-        let found = self.ended.chunks.values().find(|chunk| chunk.blob == blob);
-        let Some((last, count)) = found.map(|chunk| (chunk.last, chunk.jobs)) else { return Ok(()) };
+        let found = self.ended.chunks.iter().find(|(_, chunk)| chunk.blob == blob);
+        let Some((number, count)) = found.map(|(number, chunk)| (*number, chunk.contents.jobs)) else {
+            return Ok(());
+        };
         let broken = || RestoreError(format!("chunk {blob:?} of ended jobs cannot be read"));
         if !blob.matches(bytes) {
             return Err(broken());
@@ -252,77 +243,31 @@ impl Register {
         if sealed.len() != count as usize {
             return Err(broken());
         }
-        self.ended.insert(last, sealed);
+        self.ended.supply(number, sealed);
         Ok(())
-    }
-
-    pub(super) fn take_fresh(&mut self) -> Vec<(BlobId, Bytes)> {
-        std::mem::take(&mut self.ended.fresh.0)
-    }
-
-    /// Seals the ended jobs once they fill a chunk, in the order of their ends.
-    pub(super) fn seal_if_due(&mut self) {
-        if self.account.ended_bytes < self.sizes.chunk_bytes {
-            return;
-        }
-        let is_sealable = |(_, id): &&(u64, JobId)| self.jobs.get(id).is_some_and(Job::is_sealable);
-        let due: Vec<(u64, JobId)> = self.account.ended().filter(is_sealable).copied().collect();
-        if due.iter().map(|(_, id)| self.jobs[id].weight()).sum::<usize>() * 2 < self.sizes.chunk_bytes {
-            return;
-        }
-        self.seal(&due);
-    }
-
-    fn seal(&mut self, due: &[(u64, JobId)]) {
-        let (Some((first, _)), Some((last, _))) = (due.first().copied(), due.last().copied()) else { return };
-        self.take_out(&due.iter().map(|(_, id)| *id).collect());
-        let jobs: Vec<(JobId, Job)> =
-            due.iter().filter_map(|(_, id)| self.jobs.remove(id).map(|job| (*id, job))).collect();
-        let mut bytes = BytesMut::new();
-        FORMAT.put(&mut bytes);
-        jobs.put(&mut bytes);
-        let bytes = bytes.freeze();
-        let blob = BlobId::of(&bytes);
-        let logical_bytes = jobs.iter().map(|(_, job)| job.logical_bytes()).sum();
-        let retain_ms = jobs.iter().map(|(_, job)| job.options.retain_ms).max().unwrap_or(0);
-        let (count, replaced) = (jobs.len() as u32, BTreeSet::new());
-        let chunk = Chunk { blob, first, last, jobs: count, retain_ms, logical_bytes, replaced };
-        self.account.logical += chunk.logical_bytes;
-        self.ended.chunks.insert(last, chunk);
-        self.ended.insert(last, jobs.iter().filter_map(|(id, job)| SealedJob::of(*id, job)).collect());
-        self.ended.fresh.0.push((blob, bytes));
-        self.changes.push(Change::Chunk(last));
     }
 
     /// Forgets whole chunks within a range of ends; how many jobs.
     pub(super) fn forget_chunks(&mut self, first: u64, last: u64) -> usize {
-        let due = self.ended.chunks.range(first..=last).filter(|(_, chunk)| chunk.first >= first);
-        let due: Vec<u64> = due.map(|(last, _)| *last).collect();
-        let mut jobs = 0;
-        for chunk in due {
-            if let Some(gone) = self.ended.remove(chunk) {
-                self.account.logical -= gone.logical_bytes;
-                jobs += gone.jobs as usize;
-                self.changes.push(Change::Chunk(chunk));
+        let filling = self.ended.filling.iter().map(|filling| (filling.number, &filling.contents));
+        let chunks = self.ended.chunks.iter().map(|(number, chunk)| (*number, &chunk.contents));
+        let due = chunks.chain(filling).filter(|(_, contents)| contents.is_within(first, last));
+        let due: Vec<u64> = due.map(|(number, _)| number).collect();
+        let mut forgotten = 0;
+        for number in due {
+            if let Some((jobs, logical_bytes)) = self.ended.forget(number) {
+                self.account.logical -= logical_bytes;
+                forgotten += jobs as usize;
+                self.changes.push(Change::Chunk(number));
             }
         }
-        jobs
+        forgotten
     }
 
     /// Keys of open and whole jobs, after a snapshot was read. Sealed ones follow with their chunks.
     pub(super) fn bind_all(&mut self) {
         for (id, job) in self.jobs.iter() {
-            self.ended.keys.insert(KeyHash::of(&job.key), *id);
+            self.ended.bind(&job.key, *id);
         }
     }
-}
-
-/// The jobs in the bytes of a chunk, in the order of their ends; none if it is no chunk of a known layout.
-pub fn jobs_of_chunk(bytes: &Bytes) -> Option<Vec<(JobId, Job)>> {
-    let mut bytes = bytes.clone();
-    if u8::take(&mut bytes)? != FORMAT {
-        return None;
-    }
-    let jobs = Pack::take(&mut bytes)?;
-    bytes.is_empty().then_some(jobs)
 }

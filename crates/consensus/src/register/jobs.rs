@@ -41,8 +41,9 @@ impl Jobs {
         self.0.iter().map(|(id, job)| (id, job.as_ref()))
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &Job> {
-        self.0.values().map(Arc::as_ref)
+    /// From this id on.
+    pub(super) fn range(&self, first: JobId) -> impl Iterator<Item = (&JobId, &Job)> {
+        self.0.range(first..).map(|(id, job)| (id, job.as_ref()))
     }
 }
 

@@ -8,6 +8,7 @@
 //! | open jobs, for what is assigned, provided, changed | [`OPEN_BYTES_MAX`] | refused                             |
 //! | open jobs, for ends of workflows, cancels, reasons | [`CLOSING_BYTES_MAX`] | refused; reasons are left out    |
 //! | ended jobs that are not sealed     | [`ENDED_BYTES_MAX`]      | no new job is accepted                         |
+//! | the chunk that is being filled     | [`CHUNK_BYTES`] + [`JOB_BYTES_MAX`] | sealed, and the next one is begun        |
 //! | chunks of sealed jobs              | [`CHUNKS_MAX`] × [`CHUNK_HEAD_BYTES`] | no new job is accepted              |
 //! | workers                            | [`WORKERS_MAX`] × [`WORKER_BYTES_MAX`] | refused                          |
 //! | datacenters                        | [`DATACENTERS_MAX`] × [`DATACENTER_BYTES_MAX`] | refused                  |
@@ -46,7 +47,8 @@ pub const CLOSING_BYTES_MAX: usize = 20 << 20;
 /// Ended jobs that are not sealed weigh at most this when a new job is accepted, and what is open on top when all of it has
 /// ended.
 pub const ENDED_BYTES_MAX: usize = 16 << 20;
-/// Ended jobs are sealed when they weigh this much. A chunk is at most [`JOB_BYTES_MAX`] larger: 8 MiB.
+/// Ended jobs that are not sealed are moved into a chunk while they weigh more than this, and a chunk is full with it. It is at
+/// most [`JOB_BYTES_MAX`] larger: 8 MiB.
 pub const CHUNK_BYTES: usize = 6 << 20;
 /// Most chunks of sealed jobs.
 pub const CHUNKS_MAX: usize = 32_768;
@@ -59,6 +61,7 @@ pub const ATTEMPTS_MAX: usize = 64;
 pub const REGISTER_BYTES_MAX: usize = HEAD_BYTES_MAX
     + CLOSING_BYTES_MAX
     + ENDED_BYTES_MAX
+    + (CHUNK_BYTES + JOB_BYTES_MAX)
     + CHUNKS_MAX * CHUNK_HEAD_BYTES
     + WORKERS_MAX * WORKER_BYTES_MAX
     + DATACENTERS_MAX * DATACENTER_BYTES_MAX;

@@ -6,7 +6,7 @@
 //! serves, and refuses the commands of the other.
 //!
 //! ```text
-//! job      accepted ── JobLeader (token) ──► led ── … ──► ended (one status, once) ── full chunk ──► sealed ── JobForget ──► forgotten
+//! job      accepted ── JobLeader (token) ──► led ── … ──► ended (one status, once) ── too many ──► sealed ── JobForget ──► forgotten
 //! segment  ── Assign(n) ──► running(n) ── AttemptEnd(n) ──► ended(n) ── Assign(n + 1) ──► running(n + 1) …
 //!                               └── WorkerGone ──► lost(n) ── Assign(n + 1) ──► …
 //! worker   ── WorkerGrant (grant token) ──► granted ── WorkerOwner (owner token) ──► owned ── WorkerOwner ──► owned …
@@ -48,12 +48,15 @@ mod attempt;
 mod blobs;
 mod cancel;
 mod change;
+mod chunk;
 mod claim;
 mod command;
 mod control;
 mod datacenter;
 mod end;
 mod ended;
+mod filling;
+mod ids;
 mod job;
 mod jobs;
 mod limits;
@@ -72,9 +75,11 @@ mod words;
 mod worker;
 mod workflow;
 
+pub use account::FORGOTTEN_PER_COMMAND;
 pub use assign::{Assign, AssignSegment};
 pub use attempt::{Attempt, AttemptState};
 pub use cancel::{CANCELS_MAX, CancelRequest};
+pub use chunk::{Chunk, ChunkContents, Sealed, jobs_of_chunk};
 pub use claim::Claim;
 pub use command::{
     Accept, Body, CONTEXT_BYTES_MAX, Command, CommandError, DatacenterClass, Group, JobId, LoadChange,
@@ -83,7 +88,7 @@ pub use command::{
 pub use control::{CONTROLS_MAX, Control, Steering};
 pub use datacenter::{DATACENTERS_MAX, Datacenter};
 pub use end::{End, EndError, EndStatus};
-pub use ended::{Chunk, Sealed, jobs_of_chunk};
+pub use filling::{SEALED_BYTES_PER_COMMAND, SEALED_PER_COMMAND};
 pub use job::{Job, JobEnd, REASON_BYTES_MAX};
 pub use limits::{
     ATTEMPTS_MAX, CAPABILITIES_BYTES_MAX, CHUNK_BYTES, CHUNKS_MAX, CLOSING_BYTES_MAX, ENDED_BYTES_MAX,
@@ -103,6 +108,7 @@ pub use workflow::{Phase, SegmentKind, SegmentRecord, Workflow};
 use std::collections::BTreeMap;
 
 use account::Account;
+use blobs::ForHost;
 use change::Change;
 use claim::Claims;
 use ended::Ended;
@@ -129,6 +135,7 @@ pub struct Register {
     account: Account,
     /// What the command that is being applied has changed. Empty between commands.
     changes: Vec<Change>,
+    for_host: ForHost,
     #[cfg(feature = "bugs")]
     bugs: Bugs,
 }

@@ -58,7 +58,7 @@ impl Span {
 
 /// First and last end, and how long they are retained: of chunks, and of jobs that are not sealed. In the order of the log.
 fn ends(register: &Register) -> Vec<(u64, u64, u64)> {
-    let chunks = register.chunks().map(|chunk| (chunk.first, chunk.last, chunk.retain_ms));
+    let chunks = register.chunk_contents().map(|chunk| (chunk.first, chunk.last, chunk.retain_ms));
     let whole = register.ended_jobs().map(|(index, job)| (index, index, job.options.retain_ms));
     let mut ends: Vec<_> = chunks.chain(whole).collect();
     ends.sort_unstable();

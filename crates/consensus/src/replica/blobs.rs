@@ -1,11 +1,13 @@
 //! Blobs of a replica: stored on a quorum before an entry names them, fetched when they are missing, collected when nothing
 //! names them any more.
 //!
-//! | blob                                   | pass, every [`PASS_EVERY`]                                                  |
+//! | blob                                   | every [`PASS_EVERY`]                                                        |
 //! | -------------------------------------- | --------------------------------------------------------------------------- |
 //! | being stored for the host              | sent again to voters that have not confirmed; fails after its time          |
 //! | named by the state, not on this disk   | asked of one member after the other, [`FETCHES_MAX`] blobs at a time        |
 //! | on this disk, named by nothing         | removed after `blob_grace`, if this replica has applied all it knows of     |
+//!
+//! What is missing and what is named by nothing is found by a pass in slices, see `blob_pass`.
 //!
 //! The grace is what a caller has to propose the entry that names its blob. The bytes are in memory only while they are on
 //! their way; which blobs are on disk is told at the start and kept here.
@@ -16,6 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_types::{NodeId, Now};
 
+use super::blob_pass::Pass;
 use super::running::{Outputs, Running};
 use super::{CallId, Output, ReplicaMessage, Reply, WireOutcome};
 use crate::action::ProposeError;
@@ -28,20 +31,34 @@ pub const PASS_EVERY: Duration = Duration::from_secs(1);
 pub const UPLOADS_MAX: usize = 64;
 /// Blobs that other members were asked for and have not sent yet.
 pub const FETCHES_MAX: usize = 8;
+/// Blobs that a replica knows it misses; further ones are found when it has some of these.
+pub const MISSING_MAX: usize = 65_536;
 /// Blobs of peers that are on their way to the disk; one more is not taken, and sent again by whoever stores it.
 pub const WRITES_MAX: usize = 64;
 
 /// What a replica knows of its blobs.
 #[derive(Debug)]
 pub(super) struct Blobs {
-    /// On disk, and since when nothing names them.
-    pub(super) held: BTreeMap<BlobId, Option<Now>>,
+    /// On disk.
+    pub(super) held: BTreeMap<BlobId, Held>,
+    /// Named by the state and not on disk, as far as the pass found them.
+    pub(super) missing: BTreeSet<BlobId>,
+    pub(super) pass: Pass,
     /// On their way to the disk, and who wants to know.
     pub(super) writing: BTreeMap<BlobId, BTreeSet<NodeId>>,
     pub(super) uploads: BTreeMap<BlobId, Upload>,
     pub(super) fetches: BTreeMap<BlobId, Fetch>,
     pub(super) grace: Duration,
     pub(super) passed: Now,
+}
+
+/// What is known of a blob on disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    /// Since when nothing names it.
+    pub(super) unnamed: Option<Now>,
+    /// The pass in which it was last found to be named, or came.
+    pub(super) pass: u64,
 }
 
 #[derive(Debug)]
@@ -61,7 +78,9 @@ pub(super) struct Fetch {
 impl Blobs {
     pub(super) fn new(now: Now, held: &BTreeSet<BlobId>, grace: Duration) -> Self {
         Self {
-            held: held.iter().map(|blob| (*blob, None)).collect(),
+            held: held.iter().map(|blob| (*blob, Held::default())).collect(),
+            missing: BTreeSet::new(),
+            pass: Pass::default(),
             writing: BTreeMap::new(),
             uploads: BTreeMap::new(),
             fetches: BTreeMap::new(),
@@ -117,8 +136,11 @@ where
 
     /// A blob is on this disk.
     pub(super) fn blob_stored(&mut self, now: Now, blob: BlobId, out: &mut Outputs<M>) {
-        self.blobs.held.insert(blob, Some(now));
-        self.blobs.fetches.remove(&blob);
+        self.blobs.held.insert(blob, Held { unnamed: Some(now), pass: self.blobs.pass.number() });
+        self.blobs.missing.remove(&blob);
+        if self.blobs.fetches.remove(&blob).is_some() {
+            self.fetch_missing(now, out);
+        }
         for to in self.blobs.writing.remove(&blob).unwrap_or_default() {
             let message = ReplicaMessage::BlobStored { blob };
             out.push(Output::Send { to, lane: message.lane(), message });
@@ -178,9 +200,8 @@ where
     }
 
     fn put(&mut self, now: Now, blob: BlobId, bytes: Bytes, asker: Option<NodeId>, out: &mut Outputs<M>) {
-        if let Some(unnamed) = self.blobs.held.get_mut(&blob) {
+        if self.blobs.holds(blob) {
             // Whoever stores it again has the whole grace to name it.
-            *unnamed = Some(now);
             self.blobs.writing.entry(blob).or_default().extend(asker);
             return self.blob_stored(now, blob, out);
         }

@@ -123,5 +123,5 @@ impl Calls {
 
 /// Whether the leader may be asked instead; everything else would be refused there too, or is not known to be.
 pub(super) fn is_for_the_leader(error: ProposeError) -> bool {
-    matches!(error, ProposeError::NotLeader { leader: Some(_) })
+    matches!(error, ProposeError::NotLeader { .. })
 }

@@ -11,7 +11,7 @@ use crate::blob::BlobId;
 use crate::bootstrap::{Report, WaitReason};
 use crate::group::{Change, SnapshotJob, TransferError};
 use crate::id::{DirectoryId, RaftId, Ticket};
-use crate::message::{Message, MessageKind, Snapshot};
+use crate::message::{Addresses, Message, MessageKind, Snapshot};
 use crate::replica::StartError;
 use crate::storage::Batch;
 
@@ -52,6 +52,13 @@ pub enum Input {
         node: NodeId,
         /// Its multiplier.
         lhm: u8,
+    },
+    /// Where a peer is reached, from its hello: it may have moved since the log named it.
+    PeerAddresses {
+        /// The peer.
+        node: NodeId,
+        /// Where it says it is.
+        addresses: Addresses,
     },
     /// The newest version of commands that a peer understands, from its hello.
     PeerVersion {

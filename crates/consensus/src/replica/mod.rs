@@ -64,7 +64,8 @@ use crate::id::{DirectoryId, RaftId};
 use crate::message::Addresses;
 use crate::storage::Loaded;
 
-pub use blobs::{FETCHES_MAX, PASS_EVERY, UPLOADS_MAX, WRITES_MAX};
+pub use blob_pass::BLOBS_PER_SLICE;
+pub use blobs::{FETCHES_MAX, MISSING_MAX, PASS_EVERY, UPLOADS_MAX, WRITES_MAX};
 pub use io::{CallId, Input, Output, ReplicaMessage, Reply, Request};
 pub use outcome::WireOutcome;
 

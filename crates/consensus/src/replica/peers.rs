@@ -11,9 +11,9 @@ use super::{Output, ReplicaMessage, WireOutcome};
 use crate::apply::Machine;
 use crate::bootstrap::{PeerState, Report};
 use crate::check::MessageRefusal;
-use crate::group::LogGroup as _;
-use crate::id::RaftId;
-use crate::message::Message;
+use crate::group::{Change, LogGroup as _};
+use crate::id::{ProposalId, RaftId};
+use crate::message::{Addresses, Message};
 
 /// Most nodes whose version is remembered.
 const VERSIONS_MAX: usize = 64;
@@ -85,6 +85,29 @@ where
         if self.versions.len() < VERSIONS_MAX || self.versions.contains_key(&node) {
             self.versions.insert(node, version);
         }
+    }
+
+    pub(super) fn peer_addresses(&mut self, node: NodeId, addresses: Addresses) {
+        let members = self.group.roster();
+        self.addresses.retain(|node, _| members.members().any(|member| member.node == *node));
+        if self.is_member(node) || node == self.me {
+            self.addresses.insert(node, addresses);
+        }
+    }
+
+    /// A leader has the log name where its members are now, one at a time. What is refused, as another change is under way,
+    /// is tried again with the next tick.
+    pub(super) fn follow_moves(&mut self, now: Now) {
+        if !self.group.is_established() || self.group.configuration().is_joint() {
+            return;
+        }
+        let moved = self.group.roster().members().find_map(|member| {
+            let said = *self.addresses.get(&member.node)?;
+            (said != member.addresses).then_some((member.raft_id, said))
+        });
+        let Some((id, addresses)) = moved else { return };
+        let proposal = ProposalId(self.calls.number());
+        let _ = self.group.change(now, proposal, Change::Move { id, addresses });
     }
 
     pub(super) fn is_member(&self, node: NodeId) -> bool {

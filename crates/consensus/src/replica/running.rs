@@ -10,12 +10,12 @@ use super::calls::{Caller, Calls, PATIENCE};
 use super::requests::{fail_proposal, fail_read};
 use super::sealed::SealedParts;
 use super::{Input, Options, Output, ReplicaMessage, Reply, WireOutcome};
-use crate::action::{Action, Applied, ProposeError};
+use crate::action::{Action, Applied, Event, ProposeError};
 use crate::apply::Machine;
 use crate::bootstrap::FOUNDERS_MAX;
 use crate::group::{LogGroup, RaftGroup};
 use crate::id::DirectoryId;
-use crate::message::{Message, MessageKind};
+use crate::message::{Addresses, Message, MessageKind};
 use crate::quorum::QuorumError;
 
 /// What such a replica knows beside the group.
@@ -30,6 +30,8 @@ pub(super) struct Running<M: Machine> {
     pub(super) inquired: Option<Now>,
     /// What members understand, as they said.
     pub(super) versions: BTreeMap<NodeId, u32>,
+    /// Where members are, as they said; of this node too.
+    pub(super) addresses: BTreeMap<NodeId, Addresses>,
     pub(super) blobs: Blobs,
     pub(super) sealed: SealedParts,
 }
@@ -56,6 +58,7 @@ where
             reached,
             inquired: None,
             versions: BTreeMap::new(),
+            addresses: BTreeMap::from([(options.node, options.addresses)]),
             blobs: Blobs::new(now, &options.blobs, options.blob_grace),
             sealed: SealedParts::default(),
         }
@@ -95,6 +98,7 @@ where
                 }
             }
             Input::PeerVersion { node, version } => self.peer_version(node, version),
+            Input::PeerAddresses { node, addresses } => self.peer_addresses(node, addresses),
             Input::SnapshotMade(snapshot) => self.group.snapshot_made(snapshot),
             Input::BlobStored(blob) => self.blob_stored(now, blob, out),
             Input::BlobRead { blob, to, bytes } => self.blob_read(blob, to, bytes, out),
@@ -115,7 +119,8 @@ where
         for call in self.calls.overdue(now, patience) {
             out.push(Output::Reply { call, reply: Reply::Failed(error) });
         }
-        self.blob_pass(now, out);
+        self.follow_moves(now);
+        self.tend_blobs(now, out);
     }
 
     fn message(&mut self, now: Now, from: NodeId, message: ReplicaMessage, out: &mut Outputs<M>) {
@@ -160,6 +165,8 @@ where
             for action in actions {
                 self.action(action, out);
             }
+            let named = self.group.take_named();
+            self.mark(&named);
         }
         for (index, call) in self.calls.fresh(self.group.applied().0) {
             out.push(Output::Reply { call, reply: Reply::Readable { index } });
@@ -194,7 +201,12 @@ where
                     out.push(fail_read(caller, error));
                 }
             }
-            Action::Event(event) => out.push(Output::Event(event)),
+            Action::Event(event) => {
+                if matches!(event, Event::SnapshotRestored { .. }) {
+                    self.restart_pass();
+                }
+                out.push(Output::Event(event));
+            }
         }
     }
 

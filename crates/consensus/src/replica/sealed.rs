@@ -79,6 +79,7 @@ where
         if self.sealed.wanted.remove(&blob) {
             // A part that cannot be read stops the group, which is told as an event.
             let _ = self.group_mut().supply(blob, bytes);
+            self.restart_pass();
         }
     }
 }

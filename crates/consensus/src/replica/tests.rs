@@ -18,7 +18,7 @@ use net::{Net, command};
 
 use super::*;
 use crate::action::Event;
-use crate::apply::{Effects, Outdated, RestoreError};
+use crate::apply::{Effects, NameCursor, Outdated, RestoreError};
 use crate::blob::BlobId;
 use crate::group::{Change, SnapshotJob};
 use crate::id::Ticket;
@@ -34,10 +34,14 @@ struct Counter(u64, BTreeSet<BlobId>, Sealing);
 #[derive(Default)]
 struct Sealing {
     fresh: Vec<(BlobId, Bytes)>,
+    named: Vec<BlobId>,
     unread: BTreeSet<BlobId>,
 }
 
 const PART: &[u8] = b"part1";
+/// The command that names so many blobs that are nowhere: more than a slice of the pass.
+const MANY: &[u8] = b"many";
+const MANY_COUNT: usize = 5_000;
 
 impl Machine for Counter {
     type Outcome = u64;
@@ -46,6 +50,14 @@ impl Machine for Counter {
         self.0 += 1;
         if let Some(hash) = command.strip_prefix(b"blob").and_then(|hash| hash.try_into().ok()) {
             self.1.insert(BlobId { hash, length: 5 });
+            self.2.named.push(BlobId { hash, length: 5 });
+        } else if command == MANY {
+            let blob = |number: usize| {
+                let mut hash = [0xff; 32];
+                hash[1..9].copy_from_slice(&number.to_be_bytes());
+                BlobId { hash, length: 5 }
+            };
+            self.1.extend((0..MANY_COUNT).map(blob));
         } else if command == "forget" {
             self.1.clear();
         } else if command == "seal" {
@@ -70,8 +82,15 @@ impl Machine for Counter {
         Ok(())
     }
 
-    fn blobs(&self) -> BTreeSet<BlobId> {
-        self.1.clone()
+    fn named_blobs(&self, from: NameCursor, limit: usize, out: &mut Vec<BlobId>) -> Option<NameCursor> {
+        let listed = self.1.iter().skip(from.place).take(limit);
+        out.extend(listed);
+        let place = from.place.saturating_add(limit);
+        (place < self.1.len()).then_some(NameCursor { place, ..from })
+    }
+
+    fn take_named(&mut self) -> Vec<BlobId> {
+        std::mem::take(&mut self.2.named)
     }
 
     fn outdated(&self) -> Option<Outdated> {

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use hyperscale_consensus::storage::{Loss, MemoryDisk};
 use hyperscale_consensus::{
-    Backlog, Config, Entry, EntryBody, Event, Halt, LogGroup, Member, Message, MessageKind, ProposalId,
-    ProposeError, QuorumError, ReadId, record,
+    Backlog, Config, Entry, EntryBody, Event, Halt, Leader, LogGroup, Member, Message, MessageKind,
+    ProposalId, ProposeError, QuorumError, ReadId, record,
 };
 use hyperscale_types::NodeId;
 use hyperscale_wire::limits::MESSAGE_MAX;
@@ -56,7 +56,9 @@ fn follower_names_the_leader_instead_of_proposing() {
     let mut cluster = Cluster::new(3);
     let leader = cluster.elect();
     let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
-    assert_eq!(cluster.propose(follower, "a"), Err(ProposeError::NotLeader { leader: Some(leader) }));
+    let named = *cluster.group(leader).roster().member(leader).unwrap();
+    let named = Leader { node: named.node, addresses: named.addresses };
+    assert_eq!(cluster.propose(follower, "a"), Err(ProposeError::NotLeader { leader: Some(named) }));
 }
 
 #[test]

@@ -247,3 +247,23 @@ fn restarted_voter_does_not_fall_back_behind_the_last_change() {
         "with its vote {configuration:?} elects a leader without 'last'"
     );
 }
+
+#[test]
+fn member_is_moved_once_and_what_is_refused_says_why() {
+    let (mut cluster, leader) = with_learner();
+    let now = cluster.now;
+    let mut moves = |id: RaftId, dir: u8, number: u64| {
+        let change = Change::Move { id, addresses: addresses(dir) };
+        let changed = cluster.group(leader).change(now, ProposalId(1 << 42 | number), change);
+        cluster.work(leader);
+        cluster.run_seconds(1);
+        changed
+    };
+    assert_eq!(moves(id(4), 44, 1), Ok(()));
+    assert_eq!(moves(id(4), 44, 2), Err(ChangeError::SameAddresses.into()));
+    assert_eq!(moves(id(9), 44, 3), Err(ChangeError::UnknownMember.into()));
+    for number in 1..=4 {
+        assert_eq!(cluster.group(id(number)).roster().member(id(4)).unwrap().addresses, addresses(44));
+    }
+    assert_eq!(cluster.group(leader).configuration().learners, [id(4)], "it listens as before");
+}

@@ -6,14 +6,14 @@
 //! which are those of today behind a byte that no build of today can read.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{
     Command, Group, Job, JobEnd, JobId, LOGICAL_BYTES_MAX, Outcome, Register, Sizes, VERSION, jobs_of_chunk,
 };
-use hyperscale_consensus::{BlobId, Effects, Machine, Outdated, RestoreError, StateView};
+use hyperscale_consensus::{BlobId, Effects, Machine, NameCursor, Outdated, RestoreError, StateView};
 
 /// The version of commands that builds after an upgrade understand.
 pub const NEWER: u32 = VERSION + 1;
@@ -70,7 +70,8 @@ impl Journal {
     pub fn jobs(&self) -> Vec<Job> {
         let chunks = self.register.chunks().filter_map(|chunk| jobs_of_chunk(self.chunks.get(&chunk.blob)?));
         let whole = self.register.jobs().map(|(_, job)| job.clone());
-        chunks.flatten().map(|(_, job)| job).chain(whole).collect()
+        let sealed = chunks.flatten().chain(self.register.jobs_being_sealed());
+        sealed.map(|(_, job)| job).chain(whole).collect()
     }
 
     /// How a job ended, whether it is sealed or not.
@@ -78,7 +79,10 @@ impl Journal {
         if let Some(known) = self.register.job(job) {
             return known.end.clone();
         }
-        let chunk = self.chunks.get(&self.register.sealed(job)?.chunk)?;
+        let Some(chunk) = self.register.sealed(job)?.chunk else {
+            return self.register.being_sealed(job)?.end;
+        };
+        let chunk = self.chunks.get(&chunk)?;
         let jobs = jobs_of_chunk(chunk)?;
         jobs.into_iter().find(|(id, _)| *id == job)?.1.end
     }
@@ -117,8 +121,12 @@ impl Machine for Journal {
         self.register.restore(state)
     }
 
-    fn blobs(&self) -> BTreeSet<BlobId> {
-        self.register.blobs()
+    fn named_blobs(&self, from: NameCursor, limit: usize, out: &mut Vec<BlobId>) -> Option<NameCursor> {
+        self.register.named_blobs(from, limit, out)
+    }
+
+    fn take_named(&mut self) -> Vec<BlobId> {
+        self.register.take_named()
     }
 
     fn outdated(&self) -> Option<Outdated> {

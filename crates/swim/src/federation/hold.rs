@@ -12,7 +12,7 @@ const WATCHED_MIN: usize = 2;
 /// Whether judgement is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
-    /// Judging.
+    /// Silence is judged as usual.
     No,
     /// Holding since then.
     Since(Now),
@@ -20,7 +20,7 @@ pub(super) enum Hold {
     Spent,
 }
 
-/// What changed.
+/// How holding changed with what was just heard or not heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Unchanged,

@@ -10,6 +10,9 @@
 //! "Now holds" is the larger of the stored and the heard claim; a claim that is not larger changes nothing, except that
 //! another accuser of the same identity confirms a suspicion, and a stale `alive` is answered with what it contradicts.
 
+#[cfg(feature = "bugs")]
+mod bugs;
+
 use hyperscale_types::{NodeId, Now};
 
 use super::{Swim, Turn};
@@ -122,9 +125,10 @@ impl Swim {
         witness: NodeId,
     ) {
         let stored = self.members.get(slot).claim();
-        if (update.claim <= stored && !self.believes_older(update.claim, stored))
-            || self.ignores(update.claim, stored)
-        {
+        let is_believed = update.claim > stored;
+        #[cfg(feature = "bugs")]
+        let is_believed = self.believes_with_bugs(update.claim, stored, is_believed);
+        if !is_believed {
             self.not_newer(turn, slot, update);
             return;
         }
@@ -175,26 +179,6 @@ impl Swim {
             }
             _ => {}
         }
-    }
-
-    /// Only with a deliberate bug: an older claim is believed.
-    fn believes_older(&self, heard: Claim, stored: Claim) -> bool {
-        let is_older = heard.boot == stored.boot && heard.incarnation < stored.incarnation;
-        let accused = heard.status == Status::Suspect && stored.status == Status::Alive;
-        let killed = heard.status == Status::Dead && stored.status.is_live();
-        is_older
-            && (accused && bug!(self.config, AcceptStaleIncarnation)
-                || killed && bug!(self.config, DeadBeatsNewerAlive))
-    }
-
-    /// Only with a deliberate bug: a newer claim is not believed.
-    fn ignores(&self, heard: Claim, stored: Claim) -> bool {
-        let same_life = heard.boot == stored.boot;
-        let refuted = heard.status == Status::Alive && stored.status == Status::Suspect;
-        let dead_again = heard.status == Status::Dead && stored.status == Status::Dead;
-        same_life
-            && (refuted && bug!(self.config, IgnoreRefutation)
-                || dead_again && bug!(self.config, DeadNotRaised))
     }
 
     /// Tells the layers above what changed.

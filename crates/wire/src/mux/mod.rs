@@ -66,7 +66,7 @@ impl fmt::Debug for Mux {
     }
 }
 
-/// What arrived.
+/// What arrived on a lane, in the order of its chunks.
 #[derive(PartialEq, Eq)]
 pub enum Event {
     /// A whole message.
@@ -137,7 +137,7 @@ impl Mux {
         Self { sender: Sender::new(lane), receiver: Receiver::new(lane) }
     }
 
-    /// Which lane.
+    /// Control or bulk: decides which classes and sizes are allowed.
     pub const fn lane(&self) -> Lane {
         self.sender.lane()
     }

@@ -1,16 +1,20 @@
 //! The sending half: queues, turns, credit.
 
+mod outgoing;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
+
+use outgoing::{Body, Outgoing, Phase, chunk_cost};
 
 use super::receive::MuxError;
-use crate::chunk::{Chunk, First};
+use crate::chunk::Chunk;
 use crate::class::{Class, Lane};
 use crate::compress::compress;
 use crate::limits::{
-    CHUNK_COST, CHUNK_MAX, CONTROL_HEADROOM, MESSAGE_MAX, MESSAGE_PLAIN_MAX, QUEUE_BYTES_MAX,
-    QUEUE_MESSAGES_MAX, STREAM_CREDIT, STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
+    CHUNK_MAX, CONTROL_HEADROOM, MESSAGE_MAX, MESSAGE_PLAIN_MAX, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX,
+    STREAM_CREDIT, STREAMS_MAX, TRANSFER_BUFFER_MAX, TRANSFER_MAX,
 };
 
 /// Why something could not be queued. Nothing was.
@@ -55,24 +59,6 @@ pub(super) struct Sender {
     /// Part of `credit` that messages in progress will need.
     reserved: u32,
     aborts: BTreeSet<u64>,
-}
-
-struct Outgoing {
-    class: Class,
-    body: Body,
-    phase: Phase,
-    credit: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Queued,
-    InProgress { stream: u64 },
-}
-
-enum Body {
-    Message { rest: Bytes, zstd: bool },
-    Transfer { head: Bytes, pieces: VecDeque<Bytes>, buffered: usize, pushed: u64, finished: bool },
 }
 
 /// Streams of one class: those that have not begun, those in progress, and whose turn it is.
@@ -321,87 +307,4 @@ impl Sender {
         let transfers: usize = self.outgoing.values().map(|outgoing| outgoing.body.buffered()).sum();
         transfers + self.queues.iter().map(|queue| queue.bytes).sum::<usize>()
     }
-}
-
-impl Outgoing {
-    fn first(&self) -> First {
-        match self.body {
-            Body::Message { zstd, .. } => First { class: self.class, transfer: false, zstd },
-            Body::Transfer { .. } => First { class: self.class, transfer: true, zstd: false },
-        }
-    }
-}
-
-impl Body {
-    /// Credit of the lane without which it may not begin.
-    fn first_cost(&self) -> u32 {
-        match self {
-            Body::Message { rest, .. } => message_cost(rest.len()).max(chunk_cost(0)),
-            Body::Transfer { head, .. } => chunk_cost(head.len()),
-        }
-    }
-
-    /// Credit of the lane that is kept for the rest of it once it has begun.
-    fn reservation(&self) -> u32 {
-        match self {
-            Body::Message { rest, .. } => message_cost(rest.len()),
-            Body::Transfer { .. } => 0,
-        }
-    }
-
-    /// Bytes that count against the queue of its class.
-    fn queued(&self) -> usize {
-        match self {
-            Body::Message { rest, .. } => rest.len(),
-            Body::Transfer { head, .. } => head.len(),
-        }
-    }
-
-    fn buffered(&self) -> usize {
-        match self {
-            Body::Message { .. } => 0,
-            Body::Transfer { buffered, .. } => *buffered,
-        }
-    }
-
-    fn is_message(&self) -> bool {
-        matches!(self, Body::Message { .. })
-    }
-
-    /// The next payload within the credit of stream and lane, and whether it is the last one. The credit of a message is
-    /// reserved, the head of a transfer was checked before it began.
-    fn take(&mut self, stream_credit: u32, lane_credit: u32, begins: bool) -> (Bytes, bool) {
-        match self {
-            Body::Message { rest, .. } => {
-                let payload = rest.split_to(rest.len().min(CHUNK_MAX));
-                (payload, rest.is_empty())
-            }
-            Body::Transfer { head, .. } if begins => (std::mem::take(head), false),
-            Body::Transfer { pieces, buffered, finished, .. } => {
-                let credit = stream_credit.min(lane_credit).saturating_sub(CHUNK_COST);
-                let payload = take_piece(pieces, CHUNK_MAX.min(credit as usize));
-                *buffered -= payload.len();
-                (payload, *finished && pieces.is_empty())
-            }
-        }
-    }
-}
-
-/// Credit of one chunk.
-const fn chunk_cost(payload: usize) -> u32 {
-    payload as u32 + CHUNK_COST
-}
-
-/// Credit of what is left of a message: that of its chunks.
-const fn message_cost(rest: usize) -> u32 {
-    rest as u32 + rest.div_ceil(CHUNK_MAX) as u32 * CHUNK_COST
-}
-
-fn take_piece(pieces: &mut VecDeque<Bytes>, most: usize) -> Bytes {
-    let Some(piece) = pieces.front_mut() else { return Bytes::new() };
-    let payload = piece.split_to(piece.len().min(most));
-    if !piece.has_remaining() {
-        pieces.pop_front();
-    }
-    payload
 }

@@ -5,21 +5,26 @@
 //! only from the `ClusterVersion` on that brings it: until then builds without it take part and must come to the same hash.
 
 mod primitive;
+mod sink;
+
+pub(super) use sink::{Pack, Sink, packed, put_known};
 
 use std::collections::BTreeMap;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use hyperscale_types::{BootEpoch, NodeId, Priority, Token};
 
 use super::Register;
 use super::attempt::{Attempt, AttemptState};
 use super::cancel::{CancelRequest, Cancelled};
+use super::chunk::{Chunk, ChunkContents};
 use super::claim::{Claim, Claims};
 use super::command::{DatacenterClass, Group, JobId, LoadChange, Origin, RequestId, Segment, Values};
 use super::control::Control;
 use super::datacenter::Datacenter;
 use super::end::{End, EndError, EndStatus};
-use super::ended::{Chunk, Ended};
+use super::ended::Ended;
+use super::filling::{Filling, FillingView};
 use super::job::{Job, JobEnd};
 use super::jobs::Jobs;
 use super::options::{JobOptions, OnIsolation, OnWorkerLoss, Routing, Split};
@@ -27,7 +32,7 @@ use super::part::{Part, PartState};
 use super::weight::Tally;
 use super::worker::{FormerGrant, Promises, Worker};
 use super::workflow::{SegmentKind, SegmentRecord, Workflow};
-use crate::apply::{Effects, RestoreError};
+use crate::apply::RestoreError;
 use crate::blob::BlobId;
 
 const FORMAT: u8 = 1;
@@ -41,6 +46,7 @@ pub(super) struct View {
     datacenters: BTreeMap<String, Datacenter>,
     claims: BTreeMap<JobId, Claim>,
     chunks: BTreeMap<u64, Chunk>,
+    filling: Option<FillingView>,
     version: u32,
 }
 
@@ -54,6 +60,7 @@ impl View {
             datacenters: register.datacenters.clone(),
             claims: register.claims.by_job.clone(),
             chunks: register.ended.chunks().clone(),
+            filling: register.ended.filling.as_ref().map(Filling::view),
             version: register.version,
         }
     }
@@ -68,6 +75,7 @@ impl View {
         self.datacenters.put(&mut out);
         self.claims.put(&mut out);
         self.chunks.put(&mut out);
+        self.filling.put(&mut out);
         self.version.put(&mut out);
         out.freeze()
     }
@@ -103,57 +111,12 @@ fn read_fields(register: &mut Register, bytes: &mut Bytes) -> Option<()> {
     register.former = Pack::take(bytes)?;
     register.datacenters = Pack::take(bytes)?;
     register.claims = Claims::new(Pack::take(bytes)?);
-    register.ended = Ended::new(Pack::take(bytes)?);
+    let (chunks, filling): (_, Option<FillingView>) = (Pack::take(bytes)?, Pack::take(bytes)?);
+    register.ended = Ended::new(chunks, filling.map(|filling| filling.read().ok_or(())).transpose().ok()?);
     register.version = Pack::take(bytes)?;
     register.bind_all();
     register.recount();
     Some(())
-}
-
-/// How many bytes a value takes in a snapshot.
-pub(super) fn packed(value: &impl Pack) -> usize {
-    let mut count = Count(0);
-    value.put(&mut count);
-    count.0
-}
-
-/// Something that may be unknown, as an option would be put.
-pub(super) fn put_known(value: Option<&impl Pack>, out: &mut impl Sink) {
-    value.is_some().put(out);
-    if let Some(value) = value {
-        value.put(out);
-    }
-}
-
-/// Where bytes go.
-pub(super) trait Sink {
-    fn put_slice(&mut self, bytes: &[u8]);
-}
-
-impl Sink for BytesMut {
-    fn put_slice(&mut self, bytes: &[u8]) {
-        BufMut::put_slice(self, bytes);
-    }
-}
-
-impl Sink for Effects {
-    fn put_slice(&mut self, bytes: &[u8]) {
-        self.bytes(bytes);
-    }
-}
-
-/// Counts what is put.
-struct Count(usize);
-
-impl Sink for Count {
-    fn put_slice(&mut self, bytes: &[u8]) {
-        self.0 += bytes.len();
-    }
-}
-
-pub(super) trait Pack: Sized {
-    fn put(&self, out: &mut impl Sink);
-    fn take(bytes: &mut Bytes) -> Option<Self>;
 }
 
 /// A structure is its fields in order.
@@ -185,7 +148,9 @@ fields! {
     Attempt { number, worker, grant, group, cores, vus, elapsed_ms, iterations_left, state }
     SegmentRecord { kind, attempts }
     Claim { index, priority, least_cores, workflows }
-    Chunk { blob, first, last, jobs, retain_ms, logical_bytes, replaced }
+    Chunk { blob, contents }
+    ChunkContents { first, last, jobs, retain_ms, logical_bytes, replaced }
+    FillingView { number, contents, bytes }
     FormerGrant { boot, lease_ms, promised }
     Segment { job, workflow, number }
     BlobId { hash, length }

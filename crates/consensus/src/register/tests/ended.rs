@@ -2,20 +2,20 @@
 
 use super::*;
 
-fn id(number: u64) -> JobId {
+pub(super) fn id(number: u64) -> JobId {
     JobId(u128::from(number).to_be_bytes())
 }
 
-fn accept_of(number: u64) -> Accept {
+pub(super) fn accept_of(number: u64) -> Accept {
     Accept { job: id(number), key: format!("key {number}"), ..accepted(0, "", b"plan") }
 }
 
-fn submit(log: &mut Log, number: u64) -> Outcome {
+pub(super) fn submit(log: &mut Log, number: u64) -> Outcome {
     log.apply(Token(0), Body::JobAccept(Box::new(accept_of(number))))
 }
 
 /// A job from its acceptance to its end.
-fn run(log: &mut Log, number: u64) {
+pub(super) fn run(log: &mut Log, number: u64) {
     assert!(matches!(submit(log, number), Outcome::Accepted { is_repeat: false, .. }));
     log.apply(Token(0), leads(id(number), 1));
     let end = End::new(EndStatus::Completed, Some(BlobId { hash: [7; 32], length: 1_000 }));
@@ -23,7 +23,7 @@ fn run(log: &mut Log, number: u64) {
 }
 
 /// The register of a replica that has this snapshot and nothing else.
-fn restored(log: &Log) -> Register {
+pub(super) fn restored(log: &Log) -> Register {
     let mut register = Register::new(Group::Managers).with_sizes(SMALL);
     register.restore(log.register().snapshot()).unwrap();
     register
@@ -38,7 +38,7 @@ fn ended_jobs_are_sealed_and_everything_about_them_is_still_known() {
     assert!(log.register().chunks().len() > 2 && log.register().jobs().len() < 10);
     let sealed = log.register().sealed(id(0)).expect("the first one that ended");
     assert_eq!((log.register().job(id(0)), sealed.index), (None, 3));
-    let jobs = jobs_of_chunk(&log.chunks[&sealed.chunk]).unwrap();
+    let jobs = jobs_of_chunk(&log.chunks[&sealed.chunk.unwrap()]).unwrap();
     let (_, first) = jobs.iter().find(|(job, _)| *job == id(0)).unwrap();
     assert_eq!((first.key.as_str(), first.end.as_ref().unwrap().index), ("key 0", 3));
     assert!(log.register().blobs().is_superset(&first.blobs()), "nobody collects what it refers to");
@@ -90,10 +90,13 @@ fn chunk_is_forgotten_when_all_of_it_is_in_the_range() {
     }
     let before = log.register().logical_bytes();
     let chunk = log.register().chunks().next().unwrap().clone();
-    let part = Body::JobForget { first: chunk.first, last: chunk.last - 1 };
+    let part = Body::JobForget { first: chunk.contents.first, last: chunk.contents.last - 1 };
     assert_eq!(log.apply(Token(0), part), Outcome::Repeated, "not all of it");
-    assert_eq!(log.apply(Token(0), Body::JobForget { first: chunk.first, last: chunk.last }), Outcome::Done);
-    assert_eq!(log.register().logical_bytes(), before - chunk.logical_bytes);
+    assert_eq!(
+        log.apply(Token(0), Body::JobForget { first: chunk.contents.first, last: chunk.contents.last }),
+        Outcome::Done
+    );
+    assert_eq!(log.register().logical_bytes(), before - chunk.contents.logical_bytes);
     assert_eq!(log.register().sealed(id(0)), None);
     assert_eq!(submit(&mut log, 0), Outcome::Accepted { job: id(0), is_repeat: false }, "its key is free");
     assert_eq!(submit(&mut log, 11), Outcome::Accepted { job: id(11), is_repeat: true });
@@ -136,7 +139,7 @@ fn full_store_refuses_new_jobs_and_forgets_nothing_before_its_time() {
 #[test]
 fn chunk_is_retained_as_long_as_its_job_that_is_retained_longest() {
     let mut log = Log::small(Group::Managers);
-    for number in 0..12 {
+    for number in 0..20 {
         let options =
             JobOptions { retain_ms: if number == 1 { 7_200_000 } else { 60_000 }, ..JobOptions::default() };
         let accept = Accept { options, ..accept_of(number) };
@@ -145,11 +148,11 @@ fn chunk_is_retained_as_long_as_its_job_that_is_retained_longest() {
         let end = End::new(EndStatus::Completed, None);
         log.apply(Token(log.index), Body::JobEnd { job: id(number), end });
     }
-    let chunks: Vec<u64> = log.register().chunks().map(|chunk| chunk.retain_ms).collect();
+    let chunks: Vec<u64> = log.register().chunks().map(|chunk| chunk.contents.retain_ms).collect();
     assert_eq!((chunks[0], chunks[1]), (7_200_000, 60_000));
     let mut retention = Retention::default();
     retention.due(Now::ZERO, log.register());
-    let first = log.register().chunks().next().unwrap().last;
+    let first = log.register().chunks().next().unwrap().contents.last;
     let due = retention.due(Now::after_start(std::time::Duration::from_mins(1)), log.register());
     assert_eq!(due.iter().map(|(from, _)| *from > first).collect::<Vec<_>>(), [true]);
 }

@@ -6,7 +6,8 @@ use crate::register::limits::{CHUNK_HEAD_BYTES, DATACENTER_BYTES_MAX, HEAD_BYTES
 /// At most so many bytes has the snapshot of this register, by its account.
 pub(super) fn bound(register: &Register) -> usize {
     let jobs = register.account.open_bytes + register.account.ended_bytes;
-    let chunks = register.chunks().len() * CHUNK_HEAD_BYTES;
+    let filling = register.ended.filling.as_ref().map_or(0, |filling| filling.weight);
+    let chunks = register.chunk_contents().count() * CHUNK_HEAD_BYTES + filling;
     let workers = register.workers.len() * WORKER_BYTES_MAX;
     HEAD_BYTES_MAX + chunks + jobs + workers + register.datacenters.len() * DATACENTER_BYTES_MAX
 }

@@ -9,6 +9,7 @@ mod gates;
 mod hash;
 mod limits;
 mod properties;
+mod sealing;
 mod snapshot;
 #[cfg(feature = "bugs")]
 mod teeth;

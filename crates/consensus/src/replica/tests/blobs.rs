@@ -1,6 +1,7 @@
 //! Blobs: stored on a quorum, fetched where they are missing, collected when nothing names them.
 
 use super::*;
+use crate::replica::running::Running;
 
 /// Stores a blob of five bytes and names it.
 fn named_blob(net: &mut Net, number: u64, text: &'static [u8]) -> BlobId {
@@ -88,6 +89,59 @@ fn blob_that_nothing_names_is_removed_after_the_grace_and_not_before() {
     assert!(net.now.since(forgotten) >= Duration::from_secs(19), "{:?}", net.now.since(forgotten));
 }
 
+fn running(net: &Net) -> &Running<Counter> {
+    match &net.replicas[&1].0.stage {
+        Stage::Running(running) => running,
+        _ => panic!("it takes part"),
+    }
+}
+
+/// A blob of five bytes that is listed before all that [`MANY`] names.
+fn first_blob() -> (BlobId, Bytes) {
+    let texts = (0u32..).map(|number| Bytes::from(format!("{number:05}")));
+    texts.map(|text| (BlobId::of(&text), text)).find(|(blob, _)| blob.hash[0] == 0).unwrap()
+}
+
+#[test]
+fn blob_that_is_named_while_the_pass_is_under_way_is_not_removed() {
+    let mut net = Net::founded(1);
+    net.reply(1, 1, Request::Propose(Bytes::from_static(MANY)));
+    let (blob, bytes) = first_blob();
+    assert_eq!(net.reply(1, 2, Request::StoreBlob(bytes)), Reply::Stored(blob));
+    let stored = net.now;
+    net.run_until(|net| net.now.since(stored) > Duration::from_millis(19_990));
+    // The pass in which its grace ends has listed the beginning of the state when an entry names it.
+    let mut left = None;
+    for _ in 0..200 {
+        net.step();
+        let pass = &running(&net).blobs.pass;
+        if net.now.since(stored) > Duration::from_secs(20) && pass.has_begun() {
+            left = Some(net.now);
+            break;
+        }
+    }
+    assert!(left.is_some(), "a pass takes more than one tick");
+    let command = [b"blob", &blob.hash[..]].concat();
+    assert!(matches!(net.reply(1, 3, Request::Propose(command.into())), Reply::Applied { .. }));
+    net.run_until(|net| net.now.since(stored) > Duration::from_secs(24));
+    assert_eq!(holders(&net, blob), [1]);
+}
+
+#[test]
+fn pass_over_many_blobs_takes_no_more_than_its_limit_per_tick() {
+    let mut net = Net::founded(1);
+    net.reply(1, 1, Request::Propose(Bytes::from_static(MANY)));
+    net.run_until(|net| running(net).blobs.pass.has_begun());
+    let (mut ticks, begun) = (0, running(&net).blobs.pass.number());
+    while running(&net).blobs.pass.has_begun() {
+        net.step();
+        ticks += 1;
+    }
+    assert_eq!(running(&net).blobs.pass.number(), begun);
+    assert_eq!(ticks, MANY_COUNT.div_ceil(BLOBS_PER_SLICE) - 1, "one slice per tick");
+    assert_eq!(running(&net).blobs.missing.len(), MANY_COUNT);
+}
+
 #[test]
 fn bytes_that_do_not_match_their_id_are_not_kept() {
     let mut net = Net::founded(3);
@@ -99,4 +153,26 @@ fn bytes_that_do_not_match_their_id_are_not_kept() {
         net.input(follower, Input::Message { from: node(leader), message });
     }
     assert!(net.blobs.is_empty());
+}
+
+#[test]
+fn replica_asks_for_the_next_blob_when_one_has_come() {
+    let mut net = Net::founded(3);
+    let (leader, follower) = (net.leader().unwrap(), net.follower());
+    net.is_cut = Some(follower);
+    let count = 4 * FETCHES_MAX as u64;
+    let texts: Vec<Bytes> = (0..count).map(|number| Bytes::from(format!("b{number:04}"))).collect();
+    for (text, number) in texts.iter().zip(0..) {
+        let stored = net.reply(leader, 100 + number, Request::StoreBlob(text.clone()));
+        assert_eq!(stored, Reply::Stored(BlobId::of(text)));
+        let command = [b"blob", &BlobId::of(text).hash[..]].concat();
+        net.reply(leader, 200 + number, Request::Propose(command.into()));
+    }
+    net.is_cut = None;
+    let held =
+        |net: &Net| texts.iter().filter(|text| holders(net, BlobId::of(text)).contains(&follower)).count();
+    net.run_until(|net| held(net) > 0);
+    let begun = net.now;
+    net.run_until(|net| held(net) == texts.len());
+    assert!(net.now.since(begun) < PASS_EVERY, "{:?}", net.now.since(begun));
 }

@@ -13,6 +13,8 @@ pub(super) struct Net {
     pub(super) sent: Vec<(u64, u64, Lane)>,
     pub(super) blobs: BTreeMap<(u64, BlobId), Bytes>,
     pub(super) is_cut: Option<u64>,
+    /// Starts at another address from now on.
+    pub(super) has_moved: Option<u64>,
     /// Blobs that are written take longer than the test.
     pub(super) is_stalled: bool,
     /// Snapshots that are to be made are kept here.
@@ -31,6 +33,7 @@ impl Net {
             sent: Vec::new(),
             blobs: BTreeMap::new(),
             is_cut: None,
+            has_moved: None,
             is_stalled: false,
             holds_snapshots: false,
             snapshots: Vec::new(),
@@ -52,6 +55,9 @@ impl Net {
         let mut out = Vec::new();
         let loaded = disk.load().unwrap();
         let mut options = options(number, peers);
+        if self.has_moved == Some(number) {
+            options.addresses = Addresses::example(200);
+        }
         let own = self.blobs.keys().filter(|(whose, _)| *whose == number);
         options.blobs = own.map(|(_, blob)| *blob).collect();
         let replica = Replica::start(self.now, options, loaded, Counter::default(), &mut out);

@@ -134,3 +134,47 @@ fn version_of_a_member_is_known_once_it_said_so() {
     assert_eq!([replica.understood(one), replica.understood(two)], [Some(1), Some(7)]);
     assert_eq!(replica.understood(RaftId::new(3).unwrap()), None);
 }
+
+/// Where the replicas' logs say that a member is.
+fn addresses_of(net: &Net, member: u64) -> Vec<Addresses> {
+    let rosters = net.replicas.values().map(|(replica, ..)| replica.group().unwrap().roster());
+    let members = rosters.filter_map(|roster| roster.members().find(|it| it.node == node(member)));
+    members.map(|member| member.addresses).collect()
+}
+
+fn says_it_moved(net: &Net, number: u64, member: u64) -> bool {
+    let (id, addresses) = (RaftId::new(member).unwrap(), Addresses::example(200));
+    net.events.contains(&(number, Event::MemberMoved { id, addresses }))
+}
+
+#[test]
+fn log_and_peers_follow_a_member_that_moved() {
+    let mut net = Net::founded(3);
+    let (leader, follower) = (net.leader().unwrap(), net.follower());
+    let before = net.replicas[&leader].0.group().unwrap().configuration().clone();
+    net.has_moved = Some(follower);
+    net.start(follower, 3);
+    // Its hello reaches everybody; the leader has the log say so.
+    for number in 1..=3 {
+        net.input(number, Input::PeerAddresses { node: node(follower), addresses: Addresses::example(200) });
+    }
+    net.run_until(|net| addresses_of(net, follower) == [Addresses::example(200); 3]);
+    net.run_until(|net| !net.replicas[&leader].0.group().unwrap().configuration().is_joint());
+    assert!((1..=3).all(|number| says_it_moved(&net, number, follower)), "hosts are told: {:?}", net.events);
+    assert_eq!(net.replicas[&leader].0.group().unwrap().configuration(), &before, "it votes as before");
+    let entries = net.replicas[&leader].0.group().unwrap().last_index();
+    let since = net.now;
+    net.run_until(|net| net.now.since(since) > Duration::from_secs(5));
+    assert_eq!(net.replicas[&leader].0.group().unwrap().last_index(), entries, "it is said once");
+    assert!(matches!(net.reply(follower, 9, command()), Reply::Applied { .. }));
+}
+
+#[test]
+fn member_that_moved_says_so_itself_when_it_leads() {
+    let mut net = Net::founded(1);
+    net.has_moved = Some(1);
+    net.start(1, 1);
+    net.run_until(|net| addresses_of(net, 1) == [Addresses::example(200)]);
+    net.input(1, Input::PeerAddresses { node: node(9), addresses: Addresses::example(9) });
+    assert_eq!(addresses_of(&net, 9), [], "nobody becomes a member by what it says");
+}

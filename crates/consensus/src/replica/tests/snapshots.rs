@@ -16,6 +16,7 @@ fn heartbeats_and_entries_pass_between_begin_and_end_of_a_snapshot() {
     let mut call = 0;
     while !net.snapshots.iter().any(|(number, _)| *number == leader) {
         call += 1;
+        assert!(call < 200, "a snapshot is due after 20 entries");
         assert!(matches!(net.reply(leader, call, command()), Reply::Applied { .. }));
     }
     // The leader's snapshot is being made; heartbeats leave, and more entries than a snapshot is made after are applied.
@@ -51,6 +52,7 @@ fn snapshot_that_was_overtaken_by_one_of_the_leader_is_thrown_away() {
     let mut call = 0;
     while !net.snapshots.iter().any(|(number, _)| *number == follower) {
         call += 1;
+        assert!(call < 200, "a snapshot is due after 20 entries");
         net.reply(leader, call, command());
     }
     let place = net.snapshots.iter().position(|(number, _)| *number == follower).unwrap();
