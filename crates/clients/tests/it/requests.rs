@@ -156,7 +156,7 @@ async fn credentials_of_a_url_that_is_filled_per_call_are_sent() {
 
 #[tokio::test]
 async fn a_call_whose_first_hop_was_answered_reached_something() {
-    let gone = Server::one([]).await;
+    let gone = Server::start(vec![]).await;
     let away = gone.url("/");
     drop(gone.requests().await);
     let server = Server::one(answer(&moved(&away))).await;
