@@ -216,18 +216,20 @@ pub(crate) struct RequestArgs {
     /// Connections shared by the virtual users of a core (HTTP/2; default: one each)
     #[arg(long, value_name = "N")]
     pub(crate) connections: Option<NonZeroU32>,
-    /// Accept any certificate
-    #[arg(long, short = 'k')]
-    pub(crate) insecure: bool,
-    /// Which connections resume TLS sessions: none, those of the same virtual user, or all (default: vu)
-    #[arg(long, value_name = "off|vu|shared", value_parser = ["off", "vu", "shared"], hide_possible_values = true)]
-    pub(crate) tls_resume: Option<String>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
     /// Time-out of one request, redirects included
     #[arg(long, short = 't', value_name = "D")]
     pub(crate) timeout: Option<Span>,
     /// Do not follow redirects
-    #[arg(long)]
+    #[arg(long, conflicts_with = "max_redirects")]
     pub(crate) no_redirects: bool,
+    /// Follow at most so many redirects of one request (default: 10)
+    #[arg(long, value_name = "N")]
+    pub(crate) max_redirects: Option<u32>,
+    /// Fail requests whose answer has a larger body, for example 1MiB (default: any size)
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_body: Option<ByteSize>,
     /// Open a new connection for every request
     #[arg(long)]
     pub(crate) no_keepalive: bool,
@@ -239,6 +241,26 @@ pub(crate) struct RequestArgs {
     pub(crate) unix: Option<String>,
 }
 
+/// How TLS is spoken.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TlsArgs {
+    /// Accept any certificate
+    #[arg(long, short = 'k')]
+    pub(crate) insecure: bool,
+    /// Which connections resume TLS sessions: none, those of the same virtual user, or all (default: vu)
+    #[arg(long, value_name = "off|vu|shared", value_parser = ["off", "vu", "shared"], hide_possible_values = true)]
+    pub(crate) tls_resume: Option<String>,
+    /// Trust the authorities in this PEM file instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<String>,
+    /// Client certificate (PEM), with --key
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<String>,
+    /// Private key of the client certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<String>,
+}
+
 impl RequestArgs {
     /// The first of these flags that was given, for telling that it does not belong there.
     pub(crate) fn first_given(&self) -> Option<&'static str> {
@@ -248,10 +270,14 @@ impl RequestArgs {
             ("--body", self.body.is_some()),
             ("--http2", self.http2),
             ("--connections", self.connections.is_some()),
-            ("--insecure", self.insecure),
-            ("--tls-resume", self.tls_resume.is_some()),
+            ("--insecure", self.tls.insecure),
+            ("--tls-resume", self.tls.tls_resume.is_some()),
+            ("--ca", self.tls.ca.is_some()),
+            ("--cert", self.tls.cert.is_some()),
             ("--timeout", self.timeout.is_some()),
             ("--no-redirects", self.no_redirects),
+            ("--max-redirects", self.max_redirects.is_some()),
+            ("--max-body", self.max_body.is_some()),
             ("--no-keepalive", self.no_keepalive),
             ("--proxy", self.proxy.is_some()),
             ("--unix", self.unix.is_some()),

@@ -202,6 +202,12 @@ pub(crate) fn load_time(core: &JobCore) -> Duration {
     }
 }
 
+/// For how long there has been load, since the first start of any workflow's and without pauses.
+pub(crate) fn loaded_for(core: &JobCore) -> Duration {
+    let clocks = core.record.workflows().iter().filter_map(|record| record.load_clock());
+    clocks.min_by_key(|clock| clock.began()).map_or(Duration::ZERO, |clock| clock.load_time(core.now))
+}
+
 /// A rule against what was seen so far of the workflow it names, or of all workflows.
 pub(crate) fn evaluate_now(core: &JobCore, rule: &Rule, allow_empty: bool) -> Evaluation {
     let elapsed = match workflow_of(core, rule) {

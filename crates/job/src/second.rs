@@ -36,7 +36,7 @@ fn failed_abort(core: &JobCore) -> Option<String> {
         let of = |name: &Name| core.plan.workflows.iter().position(|workflow| workflow.name == *name);
         let load_time = match threshold.rule.workflow.as_ref().and_then(of) {
             Some(at) => core.record.workflows()[at].load_time(core.now),
-            None => result::load_time(core),
+            None => result::loaded_for(core),
         };
         if !threshold.abort || load_time < threshold.after.to_duration() {
             return false;

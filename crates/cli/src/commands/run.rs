@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
-use hyperscale_plan::{Loaded, Overrides, UrlLoad, UrlOptions, from_url, override_load, render};
+use hyperscale_plan::{Loaded, Overrides, UrlLoad, UrlOptions, UrlTls, from_url, override_load, render};
 use hyperscale_types::ExitCode;
 use hyperscale_types::secret::masked;
 
 use super::said;
 use super::session::{self, Session};
-use crate::args::{LoadArgs, RequestArgs, RunArgs};
+use crate::args::{LoadArgs, RequestArgs, RunArgs, TlsArgs};
 use crate::errors::CommandError;
 use crate::plan_file;
 use crate::printer::Printer;
@@ -88,9 +88,9 @@ pub(super) fn request_options(url: String, request: RequestArgs) -> Result<UrlOp
         http2: request.http2,
         connections: request.connections.map(Into::into),
         timeout: request.timeout.map(|timeout| timeout.to_string()),
-        insecure: request.insecure,
-        tls_resume: request.tls_resume,
-        no_redirects: request.no_redirects,
+        tls: tls(request.tls)?,
+        redirects: if request.no_redirects { Some(0) } else { request.max_redirects },
+        max_body: request.max_body.map(|size| size.0.to_string()),
         no_keepalive: request.no_keepalive,
         proxy: request.proxy,
         unix: request.unix,
@@ -98,12 +98,25 @@ pub(super) fn request_options(url: String, request: RequestArgs) -> Result<UrlOp
     })
 }
 
+fn tls(tls: TlsArgs) -> Result<UrlTls, CommandError> {
+    for (what, path) in
+        [("the authorities", &tls.ca), ("the client certificate", &tls.cert), ("its private key", &tls.key)]
+    {
+        path.as_ref().map_or(Ok(()), |path| readable(what, path))?;
+    }
+    let TlsArgs { insecure, tls_resume: resume, ca, cert, key } = tls;
+    Ok(UrlTls { insecure, resume, ca, cert, key })
+}
+
+fn readable(what: &'static str, path: &str) -> Result<(), CommandError> {
+    let read = File::open(path).and_then(|mut file| file.read(&mut [0; 1]));
+    read.map(drop).map_err(|source| CommandError::Unreadable { what, path: path.into(), source })
+}
+
 /// The text itself, or the file behind an `@`, which must be readable.
 fn body(given: Option<String>) -> Result<(Option<String>, Option<String>), CommandError> {
     let Some(text) = given else { return Ok((None, None)) };
     let Some(path) = text.strip_prefix('@') else { return Ok((Some(text), None)) };
-    let readable = File::open(path).and_then(|mut file| file.read(&mut [0; 1]));
-    let unreadable = |source| CommandError::Unreadable { what: "the body", path: path.into(), source };
-    readable.map_err(unreadable)?;
+    readable("the body", path)?;
     Ok((None, Some(path.to_owned())))
 }

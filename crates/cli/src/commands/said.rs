@@ -44,9 +44,16 @@ pub(super) fn about_url(url: &UrlOptions, load: LoadArgs) -> Options {
     say("http2", url.http2.then(|| "only".to_owned()));
     say("connections", url.connections.map(|n| n.to_string()));
     say("timeout", url.timeout.clone());
-    say("certificates", url.insecure.then(|| "any".to_owned()));
-    say("tls resume", url.tls_resume.clone());
-    say("redirects", url.no_redirects.then(|| "not followed".to_owned()));
+    say("certificates", url.tls.insecure.then(|| "any".to_owned()));
+    say("tls resume", url.tls.resume.clone());
+    say("authorities", url.tls.ca.clone());
+    say("client certificate", url.tls.cert.clone());
+    say("max body", url.max_body.clone());
+    say(
+        "redirects",
+        url.redirects
+            .map(|most| if most == 0 { "not followed".to_owned() } else { format!("at most {most}") }),
+    );
     say("keepalive", url.no_keepalive.then(|| "off".to_owned()));
     say("proxy", url.proxy.as_deref().map(masked));
     say("unix", url.unix.clone());

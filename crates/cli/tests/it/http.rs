@@ -219,3 +219,26 @@ fn events_that_come_compressed_are_no_success() {
     let message = &result.errors[0].message;
     assert!(message.contains("compressed (gzip)"), "{message}");
 }
+
+#[test]
+fn flags_of_a_url_say_what_plans_can_say() {
+    let target = Target::start(&["--tls"]);
+    let url = |path: &str| format!("{}{path}", target.base);
+    let ca = target.ca().to_str().unwrap().to_owned();
+    let result = |path: &str, flags: &[&str]| {
+        let url = url(path);
+        run(&[&["run", &url, "-n", "3", "-c", "1", "--json", "--ca", &ca], flags].concat()).result(0)
+    };
+    let plain = result("/", &[]);
+    assert_eq!((plain.totals.ok, plain.totals.failed), (3, 0), "{:?}", plain.errors);
+    assert_eq!(result("/redirect/2", &["--max-redirects", "2"]).totals.ok, 3);
+    let cut = result("/redirect/2", &["--max-redirects", "1"]);
+    assert_eq!(errors(&cut.workflows[0].steps[0], "protocol"), 3, "{:?}", cut.errors);
+    let size = 11 << 20;
+    let large = format!("/bytes/{size}");
+    assert_eq!(result(&large, &[]).totals.ok, 3, "nobody needs the body: any size");
+    let limited = result(&large, &["--max-body", "1MiB"]);
+    assert_eq!(errors(&limited.workflows[0].steps[0], "too_large"), 3, "{:?}", limited.errors);
+    run(&["run", &url("/"), "--ca", "none.pem"]).assert_told(2, &["the authorities", "none.pem"]);
+    run(&["run", &url("/"), "--cert", &ca]).assert_told(2, &["--key"]);
+}

@@ -77,7 +77,7 @@ impl Post {
             },
             // What the peer says is read whatever its status.
             expect: StatusSet(vec![(0, u16::MAX)]),
-            limits: Limits { timeout, connect_timeout: timeout, redirects: 0, max_body: ANSWER_MAX },
+            limits: Limits { timeout, connect_timeout: timeout, redirects: 0, max_body: Some(ANSWER_MAX) },
             cookie_jar: false,
             compression: false,
             stream: None,

@@ -151,7 +151,7 @@ async fn a_body_over_max_body_is_too_large_even_if_nobody_needs_it() {
     {
         let server = Server::one(answer(text)).await;
         let mut request = get(&server.url("/"));
-        request.limits.max_body = ByteSize(5);
+        request.limits.max_body = Some(ByteSize(5));
         let outcome = Client::new().once(&request).await;
         assert_eq!(
             (kind(&outcome), outcome.status.unwrap_or_default()),

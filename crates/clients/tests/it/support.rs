@@ -12,7 +12,7 @@ use hyperscale_plan::model::http::{Body, Dns, HttpVersion, Limits, Reuse, Status
 use hyperscale_plan::model::step::Needs;
 use hyperscale_plan::template::{Resolver, Root, Scope, Template};
 use hyperscale_types::Span;
-use hyperscale_types::limits::{BODY_MAX, REDIRECTS_MAX};
+use hyperscale_types::limits::REDIRECTS_MAX;
 use hyperscale_types::rule::Phase;
 use minijinja::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -53,7 +53,7 @@ pub(crate) fn get(url: &str) -> HttpRequest {
             timeout: Span::from_secs(10),
             connect_timeout: Span::from_secs(5),
             redirects: REDIRECTS_MAX,
-            max_body: BODY_MAX,
+            max_body: None,
         },
         cookie_jar: true,
         compression: false,

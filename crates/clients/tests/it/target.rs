@@ -11,7 +11,7 @@ use hyperscale_plan::model::http::{
     Auth, Body, HttpVersion, OAuth2, Part, PartContent, Stream, StreamEvents, Tls,
 };
 use hyperscale_target::{Options, Running, Target, TlsOptions};
-use hyperscale_types::{ErrorKind, Span};
+use hyperscale_types::{ByteSize, ErrorKind, Span};
 use tempfile::{NamedTempFile, TempDir};
 use tokio::task::LocalSet;
 
@@ -131,11 +131,40 @@ async fn cookies_are_kept_by_the_session_and_sent_with_the_plans_own() {
 
 #[tokio::test]
 async fn cookies_set_on_the_way_are_sent_to_the_next_hop() {
-    let target = start(|_| {});
-    let client = Client::new();
-    client.once(&get(&url(&target, "/cookies/set?session=x"))).await;
-    let outcome = client.once(&get(&url(&target, "/redirect-to?url=/cookies"))).await;
-    assert_eq!(body(&outcome), r#"{"session":"x"}"#);
+    let sets = "HTTP/1.1 302 Found\r\nlocation: /next\r\nset-cookie: session=x\r\ncontent-length: 0\r\n\r\n";
+    let server = Server::one([answer(sets), answer(&ok("there"))].concat()).await;
+    assert_eq!(Client::new().once(&get(&server.url("/"))).await.error, None);
+    let seen = server.requests().await.concat();
+    assert!(!seen[0].contains("cookie:"), "{}", seen[0]);
+    assert!(seen[1].contains("\r\ncookie: session=x\r\n"), "{}", seen[1]);
+}
+
+#[tokio::test]
+async fn nothing_of_a_redirect_is_left_in_the_answer_of_the_next_hop() {
+    let redirect = "HTTP/1.1 302 Found\r\nlocation: /next\r\nx-old: 1\r\ncontent-length: 3\r\n\r\nold";
+    let server = Server::one([answer(redirect), [Act::Read, Act::Reset]].concat()).await;
+    let outcome = Client::new().once(&get(&server.url("/"))).await;
+    assert_eq!(outcome.error.map(|error| error.kind), Some(ErrorKind::Reset));
+    assert!(outcome.status.is_none() && outcome.response.is_none(), "{:?}", outcome.response);
+    let server = Server::one([answer(redirect), answer(&ok("new"))].concat()).await;
+    let outcome = Client::new().once(&get(&server.url("/"))).await;
+    let response = outcome.response.expect("it was kept");
+    assert_eq!((response.body.as_slice(), response.header("x-old")), (&b"new"[..], None));
+}
+
+#[tokio::test]
+async fn a_compressed_redirect_does_not_spoil_the_stream_it_leads_to() {
+    let redirect =
+        "HTTP/1.1 302 Found\r\nlocation: /events\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\nzz";
+    let events = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 22\r\n\r\ndata: one\n\ndata: two\n\n";
+    let server = Server::one([answer(redirect), answer(events)].concat()).await;
+    let mut request = get(&server.url("/"));
+    let events = StreamEvents::Sse;
+    request.stream = Some(Stream { events, max_events: None, until: None, max_time: None });
+    let outcome = Client::new().once(&request).await;
+    assert_eq!(kind(&outcome), None);
+    let stream = outcome.stream.expect("a stream");
+    assert_eq!((stream.first_event_ns.is_some(), stream.gaps_ns.len()), (true, 1), "two events");
 }
 
 #[tokio::test]
@@ -389,7 +418,7 @@ async fn coded_bodies_are_decoded_when_somebody_needs_them() {
         let outcome = Client::new().once(&request).await;
         assert_eq!(kind(&outcome), None);
         assert_eq!(body(&outcome), plain, "{coding}");
-        request.limits.max_body.0 = plain.len() as u64 - 1;
+        request.limits.max_body = Some(ByteSize(plain.len() as u64 - 1));
         let outcome = Client::new().once(&request).await;
         assert_eq!(kind(&outcome), Some(ErrorKind::TooLarge), "{coding}");
     }
@@ -570,7 +599,7 @@ async fn http2_with_prior_knowledge_follows_redirects_and_keeps_cookies() {
             let outcome = client.once(&h2("/redirect-to?url=/cookies")).await;
             assert_eq!(body(&outcome), r#"{"a":"1"}"#);
             let mut large = h2("/bytes/100000");
-            large.limits.max_body.0 = 99_999;
+            large.limits.max_body = Some(ByteSize(99_999));
             assert_eq!(kind(&client.once(&large).await), Some(ErrorKind::TooLarge));
             let mut slow = h2("/delay/10000");
             slow.limits.timeout = Span::from_millis(50);

@@ -37,12 +37,12 @@ fn virtual_users_start_spread_over_the_ramp() {
         "vus: 10\nramp: 1s\nduration: 1s\ngraceful_stop: 0s\nsteps:\n  a: { sleep: 95ms }",
         OK,
     );
-    assert!((50..=60).contains(&totals.iterations.completed), "{:?}", totals.iterations);
+    assert_eq!(totals.iterations.completed, 55, "{:?}", totals.iterations);
     let at_once = run_by_model_clock(
         "vus: 10\nramp: 0s\nduration: 1s\ngraceful_stop: 0s\nsteps:\n  a: { sleep: 95ms }",
         OK,
     );
-    assert!(at_once.iterations.completed >= 95, "{:?}", at_once.iterations);
+    assert_eq!(at_once.iterations.completed, 100, "{:?}", at_once.iterations);
 }
 
 #[test]

@@ -208,6 +208,18 @@ fn an_attempt_that_takes_over_goes_on_with_the_changed_rate() {
 }
 
 #[test]
+fn a_call_that_is_cut_off_counts_its_latency_from_the_intended_start() {
+    let target = target();
+    // The start is due at 50 ms, its virtual user ready 300 ms later, and the end cuts the call off.
+    let lines = "rate: 10/s\nduration: 100ms\nmax_vus: 1\ngraceful_stop: 400ms\nvu_setup: [{ name: warm, sleep: 300ms }]\nsteps:\n  a: { http: 'BASE/delay/9000' }";
+    let (_, totals, _) = run(&spec(&plan_for(&target, lines), SegmentKind::Load, 0, 1, 1));
+    let a = totals.step(&"a".parse().expect("a name")).expect("the step exists");
+    assert_eq!((a.count, a.errors[ErrorKind::Cancelled.index()]), (1, 1), "{:?}", a.errors);
+    let latency = a.failed_latency.max_ns();
+    assert!(latency > Some(300_000_000), "{latency:?}: the wait for the virtual user is missing");
+}
+
+#[test]
 fn a_pause_is_no_delay_of_starts_that_wait() {
     let target = target();
     let lines = "rate: 100/s\nduration: 500ms\nmax_vus: 1\nsteps:\n  a: { http: 'BASE/delay/20' }";

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use hyperscale_job::{Quantity, Refusal, SegmentResult};
+use hyperscale_stats::event::Event;
 use hyperscale_stats::result::Changed;
-use hyperscale_types::{Command, Rate};
+use hyperscale_types::{Command, ErrorKind, Rate};
 
 use crate::model::{Model, name, workflows};
 
@@ -78,4 +79,32 @@ fn a_change_that_does_not_fit_is_refused_and_changes_nothing() {
     model.call(0, None);
     model.end(0, &SegmentResult::default());
     assert_eq!(model.result.as_ref().expect("the job has ended").provenance.changes.len(), 1);
+}
+
+#[test]
+fn a_pause_counts_neither_towards_the_time_of_thresholds_nor_as_progress() {
+    for rule in ["A.failed.rate < 1%", "failed.rate < 1%"] {
+        let rules = format!("thresholds:\n  - {{ rule: '{rule}', abort: true, after: 3s }}\n");
+        let mut model = Model::new(&format!("{}{rules}", workflows(&[("A", "")])), 1);
+        model.prepare(0);
+        model.call(0, Some(ErrorKind::Status));
+        model.seconds(1);
+        let progress = |model: &Model| {
+            let newest = model.events.iter().rev().find_map(|event| match event {
+                Event::Snapshot(snapshot) => Some(snapshot.workflows[0].progress),
+                _ => None,
+            });
+            newest.flatten().expect("it runs")
+        };
+        model.request(Command::Pause).expect("it is taken");
+        let before = progress(&model);
+        model.seconds(20);
+        assert!(model.core.record().stop().is_none(), "{rule}: the pause counted");
+        assert!((progress(&model) - before).abs() < 1e-9, "{rule}: the pause was progress");
+        model.request(Command::Resume).expect("it is taken");
+        model.seconds(1);
+        assert!(model.core.record().stop().is_none(), "{rule}: two seconds of load");
+        model.seconds(2);
+        assert!(model.core.record().stop().is_some(), "{rule}: its time has come");
+    }
 }

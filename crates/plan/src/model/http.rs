@@ -50,8 +50,9 @@ pub struct Limits {
     pub connect_timeout: Span,
     /// How many redirects are followed.
     pub redirects: u32,
-    /// A body larger than this fails the call with `too_large`.
-    pub max_body: ByteSize,
+    /// A body larger than this fails the call with `too_large`. `None`: [`hyperscale_types::limits::BODY_MAX`] if anybody
+    /// needs the body, else it may be of any size.
+    pub max_body: Option<ByteSize>,
 }
 
 /// How the peer is reached. Requests with equal transports to the same origin share connections.

@@ -42,18 +42,33 @@ pub struct UrlOptions {
     pub connections: Option<u32>,
     /// Bounds a call.
     pub timeout: Option<String>,
-    /// Accept any certificate.
-    pub insecure: bool,
-    /// Which connections resume TLS sessions.
-    pub tls_resume: Option<String>,
-    /// Do not follow redirects.
-    pub no_redirects: bool,
+    /// How TLS is spoken.
+    pub tls: UrlTls,
+    /// How many redirects are followed; 0 for none.
+    pub redirects: Option<u32>,
+    /// A larger body fails the call.
+    pub max_body: Option<String>,
     /// A new connection for every call.
     pub no_keepalive: bool,
     /// A proxy.
     pub proxy: Option<String>,
     /// A unix socket to connect to.
     pub unix: Option<String>,
+}
+
+/// TLS to a URL. Files are named as they were given.
+#[derive(Clone, Debug, Default)]
+pub struct UrlTls {
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// Which connections resume sessions.
+    pub resume: Option<String>,
+    /// Certificates of authorities to trust instead of the system's.
+    pub ca: Option<String>,
+    /// A client certificate.
+    pub cert: Option<String>,
+    /// Its private key.
+    pub key: Option<String>,
 }
 
 /// The load on a URL.
@@ -88,9 +103,11 @@ pub fn from_url(options: &UrlOptions) -> Result<Loaded, Vec<Problem>> {
         Source { name: COMMAND_LINE, bytes: &bytes, format: Some(Format::Json), folder: Path::new("") };
     // The text was made here: lines and columns of it mean nothing to anybody.
     let general = |problem: Problem| Problem { line: 0, column: 0, snippet: None, ..problem };
-    // Whoever names a file with a body has opened it: here it only has to be there.
-    let body = options.body_file.iter().map(|path| (path.into(), Vec::new()));
-    match load(&source, &Given { files: body.collect(), ..Given::default() }) {
+    // Whoever names a file has opened it: here it only has to be there.
+    let UrlTls { ca, cert, key, .. } = &options.tls;
+    let files = options.body_file.iter().chain(ca).chain(cert).chain(key);
+    let files = files.map(|path| (path.into(), Vec::new())).collect();
+    match load(&source, &Given { files, ..Given::default() }) {
         Ok(Loaded { plan, warnings }) => Ok(Loaded {
             // Nobody wrote the text, and the headers in it may be secret.
             plan: Plan { source: None, ..plan },
@@ -137,10 +154,11 @@ fn load_keys(said: &UrlLoad) -> Map<String, Value> {
     load
 }
 
-fn tls(options: &UrlOptions) -> Option<Value> {
-    let insecure = options.insecure.then(|| ("insecure".to_owned(), true.into()));
-    let resume = options.tls_resume.clone().map(|word| ("resume".to_owned(), word.into()));
-    let tls: Map<String, Value> = insecure.into_iter().chain(resume).collect();
+fn tls(said: &UrlTls) -> Option<Value> {
+    let texts = [("resume", &said.resume), ("ca", &said.ca), ("cert", &said.cert), ("key", &said.key)];
+    let texts = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.clone()?.into())));
+    let insecure = said.insecure.then(|| ("insecure".to_owned(), true.into()));
+    let tls: Map<String, Value> = insecure.into_iter().chain(texts).collect();
     (!tls.is_empty()).then_some(Value::Object(tls))
 }
 
@@ -159,8 +177,9 @@ fn http(options: &UrlOptions, headers: Map<String, Value>) -> Value {
     set("version", options.http2.then(|| "2".into()));
     set("connections", options.connections.map(Value::from));
     set("timeout", options.timeout.clone().map(Value::from));
-    set("tls", tls(options));
-    set("redirects", options.no_redirects.then(|| false.into()));
+    set("tls", tls(&options.tls));
+    set("redirects", options.redirects.map(Value::from));
+    set("max_body", options.max_body.clone().map(Value::from));
     set("reuse", options.no_keepalive.then(|| "call".into()));
     set("proxy", options.proxy.clone().map(Value::from));
     set("unix", options.unix.clone().map(Value::from));

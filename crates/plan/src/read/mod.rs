@@ -30,7 +30,9 @@ mod workflow;
 use std::cell::Cell;
 use std::path::Path;
 
-pub use command_line::{URL_STEP, URL_WORKFLOW, UrlLoad, UrlOptions, from_url, url_document, with_scheme};
+pub use command_line::{
+    URL_STEP, URL_WORKFLOW, UrlLoad, UrlOptions, UrlTls, from_url, url_document, with_scheme,
+};
 pub use environment::{Environment, Given};
 pub use names::RESERVED_WORDS;
 pub use overrides::{Overrides, override_load};

@@ -108,7 +108,9 @@ fn values_are_escaped_for_their_place() {
     assert_eq!(fill("{{ data.users.name }}", Escape::Url).as_deref(), Ok("zo%C3%AB"));
     assert_eq!(fill("{{ login.token }}", Escape::JsonString).as_deref(), Ok(r#"a b\"c"#));
     assert!(fill("{{ login.token }}", Escape::UrlVerbatim).is_err());
-    assert!(fill("{{ 'a\\nb' }}", Escape::Header).is_err(), "no header injection");
+    for text in ["a\\nb", "a\\rb", "a\\r\\nb", "\\u0000"] {
+        assert!(fill(&format!("{{{{ '{text}' }}}}"), Escape::Header).is_err(), "{text}: no header injection");
+    }
 }
 
 #[test]

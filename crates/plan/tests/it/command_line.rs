@@ -5,8 +5,10 @@ use std::path::Path;
 use hyperscale_plan::model::http::{Body, HttpVersion, Reuse};
 use hyperscale_plan::model::workflow::{IterationCount, Load};
 use hyperscale_plan::model::{Call, HttpRequest, Plan, StepKind};
-use hyperscale_plan::{Given, Overrides, Source, UrlLoad, UrlOptions, from_url, load, override_load, render};
-use hyperscale_types::{Rate, Span};
+use hyperscale_plan::{
+    Given, Overrides, Source, UrlLoad, UrlOptions, UrlTls, from_url, load, override_load, render,
+};
+use hyperscale_types::{ByteSize, Rate, Span};
 use minijinja::Value;
 
 use crate::common::world;
@@ -49,8 +51,9 @@ fn options_of_a_url_reach_the_request() {
             iterations: None,
         },
         http2: true,
-        insecure: true,
-        no_redirects: true,
+        tls: UrlTls { insecure: true, ca: Some("ca.pem".to_owned()), ..UrlTls::default() },
+        redirects: Some(0),
+        max_body: Some("1KiB".to_owned()),
         no_keepalive: true,
         timeout: Some("1s".to_owned()),
         ..url("https://localhost/")
@@ -63,6 +66,8 @@ fn options_of_a_url_reach_the_request() {
     assert!(matches!(&request.body, Body::Text(text) if text.source() == "hello"));
     assert_eq!((request.transport.version, request.transport.reuse), (HttpVersion::Http2, Reuse::Call));
     assert!(request.transport.tls.insecure);
+    assert_eq!(request.transport.tls.ca.as_deref(), Some(Path::new("ca.pem")));
+    assert_eq!(request.limits.max_body, Some(ByteSize(1_024)));
     assert_eq!((request.limits.redirects, request.limits.timeout), (0, Span::from_secs(1)));
     assert!(matches!(plan.workflows[0].load, Load::Open { max_vus: 7, .. }));
 }

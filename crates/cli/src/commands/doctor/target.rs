@@ -1,7 +1,7 @@
 //! Whether the target can be reached: one request, as `hyperscale ping` sends it.
 
 use hyperscale_clients::http::{Ping, Pong, Times};
-use hyperscale_plan::UrlOptions;
+use hyperscale_plan::{UrlOptions, UrlTls};
 use tokio::task::LocalSet;
 
 use super::{Finding, Verdict};
@@ -13,7 +13,12 @@ const WHY: &str = "nothing can be measured on what cannot be reached";
 
 /// Sends one request.
 pub(super) async fn reach(url: String, insecure: bool) -> Result<Finding, CommandError> {
-    let options = UrlOptions { url, insecure, no_redirects: true, ..UrlOptions::default() };
+    let options = UrlOptions {
+        url,
+        tls: UrlTls { insecure, ..UrlTls::default() },
+        redirects: Some(0),
+        ..UrlOptions::default()
+    };
     let request = request(&options)?;
     let pong = LocalSet::new()
         .run_until(async { Ok(Ping::new(&request, identity::random_u64()).await?.send().await) })

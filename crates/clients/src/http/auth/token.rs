@@ -234,7 +234,7 @@ fn request(settings: &OAuth2, transport: &Transport, before: Option<&Token>) -> 
             timeout: CALL_TIMEOUT,
             connect_timeout: CALL_TIMEOUT,
             redirects: REDIRECTS_MAX,
-            max_body: ByteSize(TOKEN_BODY_MAX as u64),
+            max_body: Some(ByteSize(TOKEN_BODY_MAX as u64)),
         },
         cookie_jar: false,
         compression: false,

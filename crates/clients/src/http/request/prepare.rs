@@ -11,7 +11,8 @@ use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Auth, Reuse, StatusSet, Stream};
 use hyperscale_plan::model::step::Needs;
 use hyperscale_plan::template::{Escape, FillError, Hole, Piece as TemplatePiece, Scope, Template};
-use hyperscale_types::{ErrorKind, Now, Span};
+use hyperscale_types::limits::BODY_MAX;
+use hyperscale_types::{ErrorKind, Now};
 
 use crate::contract::{self, Terms};
 use crate::http::auth::oauth2::TokenError;
@@ -147,14 +148,18 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    fn new(request: &HttpRequest, step_timeout: Option<Span>) -> Self {
-        let timeout = step_timeout.map_or(request.limits.timeout, |step| step.min(request.limits.timeout));
+    fn new(request: &HttpRequest, terms: Terms) -> Self {
+        let timeout = terms.timeout.map_or(request.limits.timeout, |step| step.min(request.limits.timeout));
         let stream_time = request.stream.as_ref().and_then(|stream| stream.max_time);
         Limits {
             timeout: timeout.to_duration(),
             time_ns: stream_time.map_or(timeout, |time| time.min(timeout)).as_nanos(),
             connect_timeout: request.limits.connect_timeout.to_duration(),
-            max_body: request.limits.max_body.0,
+            max_body: match request.limits.max_body {
+                Some(size) => size.0,
+                None if terms.needs.body => BODY_MAX.0,
+                None => u64::MAX,
+            },
             redirects: request.limits.redirects,
         }
     }
@@ -236,7 +241,7 @@ impl Prepared {
             target,
             is_head: request.method == "HEAD",
             is_pure,
-            limits: Limits::new(request, terms.timeout),
+            limits: Limits::new(request, terms),
             reuse: request.transport.reuse,
             expect: request.expect.clone(),
             needs: terms.needs,

@@ -6,7 +6,7 @@ mod header;
 mod transport;
 mod url;
 
-use hyperscale_types::{ByteSize, Span, limits};
+use hyperscale_types::{Span, limits};
 
 use super::Reader;
 use super::fields::Fields;
@@ -86,7 +86,7 @@ impl Reader<'_> {
                     .take("redirects")
                     .and_then(|node| self.redirects(node))
                     .unwrap_or(limits::REDIRECTS_MAX),
-                max_body: self.max_body(&fields),
+                max_body: fields.take("max_body").and_then(|node| self.parsed(node, "a size")),
             },
             cookie_jar: self.flag(&fields, "cookie_jar", true),
             compression: self.flag(&fields, "compression", false),
@@ -148,10 +148,6 @@ impl Reader<'_> {
             Kind::Bool(true) => Some(limits::REDIRECTS_MAX),
             _ => self.integer(node, 0..=REDIRECTS_MAX),
         }
-    }
-
-    fn max_body(&self, fields: &Fields<'_>) -> ByteSize {
-        fields.take("max_body").and_then(|node| self.parsed(node, "a size")).unwrap_or(limits::BODY_MAX)
     }
 
     /// `sse`, or `{ events: sse, max_events: 10, until: "[DONE]", max_time: 30s }`.
