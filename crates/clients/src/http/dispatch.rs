@@ -92,7 +92,7 @@ fn resolve<'u>(
 ) -> Result<(Option<Url<'u>>, Rc<Route>), CallError> {
     match &prepared.target {
         Target::Fixed(route) => Ok((None, Rc::clone(route))),
-        Target::Filled(template, link) => {
+        Target::Filled { url: template, link, .. } => {
             template.fill(scope, url).map_err(|error| unfilled(&error))?;
             let text = std::str::from_utf8(url).map_err(|_| bad_url("not UTF-8"))?;
             let url = Url::parse(text).map_err(|error| bad_url(&error.to_string()))?;
@@ -129,7 +129,8 @@ fn message(
 
 /// What the credentials of a URL say, if nothing else says who calls.
 fn credentials(prepared: &Prepared, url: &Url<'_>) -> Option<String> {
-    let (user, password) = url.credentials().filter(|_| prepared.takes_credentials)?;
+    let Target::Filled { takes_credentials: true, .. } = prepared.target else { return None };
+    let (user, password) = url.credentials()?;
     Some(basic(&user, &password))
 }
 

@@ -1,6 +1,7 @@
 //! The HTTP client against raw servers on loopback and peers in memory.
 
 mod allocations;
+mod auth;
 mod errors;
 mod exchange;
 mod lease;

@@ -21,7 +21,6 @@ const DURATION: &str = "10s";
 const VUS: u32 = 10;
 
 /// A URL and what was said about it. Texts as they were given: they are read like those of a plan.
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Clone, Debug, Default)]
 pub struct UrlOptions {
     /// The URL.

@@ -169,7 +169,7 @@ async fn renew_once(
             }
             // What is refused with a refresh token may be granted without it. After any other failure it is still good.
             Err(PrepareError::Token { error: TokenError::InvalidGrant(_), .. }) => {
-                newest.refresh_token = None
+                newest.refresh_token = None;
             }
             Err(_) => return false,
         }

@@ -129,8 +129,6 @@ pub struct Prepared {
     pub(crate) stream: Option<Stream>,
     /// User and password for a server that asks.
     pub(crate) digest: Option<Box<(Template, Template)>>,
-    /// Nothing else says who calls: credentials of a URL that is filled per call do.
-    pub(crate) takes_credentials: bool,
     /// The request as HTTP/2 wants it, if it is constant.
     pub(crate) h2: OnceCell<Parts>,
     /// The head of the last answer.
@@ -170,7 +168,12 @@ pub(crate) enum Target {
     /// Always to the same origin.
     Fixed(Rc<Route>),
     /// Where the filled URL says.
-    Filled(UrlTemplate, Rc<Link>),
+    Filled {
+        url: UrlTemplate,
+        link: Rc<Link>,
+        /// Nothing else says who calls: credentials of the URL do.
+        takes_credentials: bool,
+    },
 }
 
 impl<S: Scope> Known<'_, S> {
@@ -230,9 +233,10 @@ impl Prepared {
         let plan = encode::Plan { request, known, token, boundary: &boundary };
         let template = plan.encode(url.fixed_origin().as_ref())?;
         let wire = Wire::new(&template, route.as_deref(), &link);
+        let takes_credentials = request.auth.is_none() && !encode::has(request, "authorization");
         let target = match route {
             Some(route) => Target::Fixed(route),
-            None => Target::Filled(url, link),
+            None => Target::Filled { url, link, takes_credentials },
         };
         let is_pure = template.is_pure() && url_is_pure;
         Ok(Prepared {
@@ -248,7 +252,6 @@ impl Prepared {
             cookie_jar: request.cookie_jar,
             stream: request.stream.clone(),
             digest: digest(request),
-            takes_credentials: request.auth.is_none() && !encode::has(request, "authorization"),
             h2: OnceCell::new(),
             memo: RefCell::default(),
         })
