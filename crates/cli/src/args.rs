@@ -196,10 +196,6 @@ pub(crate) struct LoadArgs {
 /// The request, where a URL stands in place of a plan.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Request (with a URL)")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line, independent of the others"
-)]
 pub(crate) struct RequestArgs {
     /// Method (default: GET, or POST with a body)
     #[arg(long, short = 'X', value_name = "METHOD")]
