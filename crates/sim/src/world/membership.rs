@@ -137,6 +137,8 @@ impl World {
         }
     }
 
+    /// Shows the judges every transition of one input. Those that fell out of the ring before were seen by nobody, and whatever
+    /// the judges say from then on is worth nothing: that ends the seed.
     fn show_transitions(&mut self, index: usize) {
         let node = &mut self.nodes[index];
         let total = node.swim.audit_total();
@@ -145,8 +147,14 @@ impl World {
             return;
         }
         let kept = node.swim.audit().count();
-        let fresh = kept.saturating_sub(usize::try_from(news).unwrap_or(usize::MAX));
-        let entries: Vec<_> = node.swim.audit().skip(fresh).copied().collect();
+        let Some(known) = usize::try_from(news).ok().and_then(|news| kept.checked_sub(news)) else {
+            let limit = node.swim.config().limits.audit;
+            let what =
+                format!("one input made {news} transitions, of which limits.audit = {limit} kept {kept}");
+            self.judges.object("transitions_shown", self.kernel.now(), Some(index), what);
+            return;
+        };
+        let entries: Vec<_> = node.swim.audit().skip(known).copied().collect();
         for entry in &entries {
             self.show(index, What::Transition(entry));
         }
@@ -177,3 +185,6 @@ fn entry_bytes(body: &StreamBody) -> usize {
         | StreamBody::WorkerListRequest => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;
