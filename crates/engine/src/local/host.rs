@@ -337,7 +337,8 @@ mod tests {
         let (sender, mut events) = mpsc::channel(2);
         let mut faces = Faces::new(sender);
         (0..10).for_each(|number| faces.show(changed(number)));
-        let reading = tokio::spawn(async move {
+        let mut reading = tokio::task::JoinSet::new();
+        reading.spawn(async move {
             let mut seen = Vec::new();
             while let Some(event) = events.recv().await {
                 let Event::Changed { what, .. } = event else { panic!("only changes") };
@@ -347,7 +348,7 @@ mod tests {
         });
         faces.show_last(changed(10)).await;
         let wanted: Vec<String> = (0..=10).map(|number| number.to_string()).collect();
-        assert_eq!(reading.await.unwrap(), wanted);
+        assert_eq!(reading.join_next().await.unwrap().unwrap(), wanted);
     }
 
     #[tokio::test(start_paused = true)]
