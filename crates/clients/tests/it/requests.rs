@@ -178,7 +178,7 @@ async fn folded_fields_are_read_as_one_line() {
 #[tokio::test]
 async fn heads_have_at_most_256_fields() {
     for (count, error) in [(255, None), (256, Some(ErrorKind::Protocol))] {
-        let fields: String = (0..count).map(|number| format!("x-{number}: 1\r\n")).collect();
+        let fields = "x-field: 1\r\n".repeat(count);
         let text = format!("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n{fields}\r\n");
         let server = Server::one(answer(&text)).await;
         let outcome = Client::new().once(&get(&server.url("/"))).await;

@@ -7,15 +7,13 @@ use std::path::PathBuf;
 use hyperscale_clients::Outcome;
 use hyperscale_clients::Protocol as _;
 use hyperscale_plan::model::HttpRequest;
-use hyperscale_plan::model::http::{
-    Auth, Body, HttpVersion, OAuth2, Part, PartContent, Stream, StreamEvents, Tls,
-};
+use hyperscale_plan::model::http::{Auth, Body, HttpVersion, Part, PartContent, Stream, StreamEvents, Tls};
 use hyperscale_target::{Options, Running, Target, TlsOptions};
 use hyperscale_types::{ByteSize, ErrorKind, Span};
 use tempfile::{NamedTempFile, TempDir};
 use tokio::task::LocalSet;
 
-use super::support::{Act, Client, Server, answer, body, get, happened, moved, ok, template};
+use super::support::{Act, Client, Server, answer, body, get, happened, ok, template};
 
 pub(crate) fn start(change: impl FnOnce(&mut Options)) -> Running {
     let mut options = Options::new(([127, 0, 0, 1], 0).into());
