@@ -220,7 +220,7 @@ pub(crate) struct RequestArgs {
     /// Do not follow redirects
     #[arg(long, conflicts_with = "max_redirects")]
     pub(crate) no_redirects: bool,
-    /// Follow at most so many redirects of one request (default: 10)
+    /// Maximum number of redirects to follow per request (default: 10)
     #[arg(long, value_name = "N")]
     pub(crate) max_redirects: Option<u32>,
     /// Fail requests whose answer has a larger body, for example 1MiB (default: any size)

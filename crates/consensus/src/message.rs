@@ -191,7 +191,7 @@ pub struct Member {
     pub addresses: Addresses,
 }
 
-/// Who leads, as the log names it: whoever asked the wrong replica asks there.
+/// The leader as the log knows it. A client that asked another replica sends its request there instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leader {
     /// The node it runs on.

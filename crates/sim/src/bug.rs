@@ -17,7 +17,7 @@ pub enum Bug {
     Wire(WireBug),
 }
 
-/// A rule of the wire that a host breaks: whoever hosts wire and codec tells them which versions to write.
+/// A deliberate bug of the host, which tells the wire and the codec which versions to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireBug {
     /// Gossip is written in the newest version of the build, whatever others read.

@@ -209,7 +209,8 @@ fn a_generator_whose_cpu_others_use_says_so() {
         let validity = &result.validity;
         let interval = validity.saturation.iter().find(|interval| interval.measure == Measure::RunQueue);
         let interval = interval.unwrap_or_else(|| panic!("{load:?}: {:?}", validity.saturation));
-        assert!(interval.from_s < interval.to_s && interval.to_s <= 4, "{interval:?}");
+        let ends_in_run = interval.to_s as f64 <= result.elapsed_s + 1.0;
+        assert!(interval.from_s < interval.to_s && ends_in_run, "{interval:?}");
         assert!(validity.generator_saturated && result.workflows[0].generator.run_queue > Some(0.05));
         assert!(outcome.stderr.contains("something else uses this machine"), "{}", outcome.stderr);
     }

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A chunk holds the jobs as they were when they ended, see `chunk`; jobs are moved into one a few at a time, see `filling`. The
-//! register keeps of each of them what it takes to recognise its key and its id, and the blobs it refers to; the rest is read from
-//! the chunk by whoever is asked. That part is not in a snapshot: a replica that takes a snapshot gets the chunks it lists before it
+//! register keeps of each of them what it takes to recognise its key and its id, and the blobs it refers to; a replica that is
+//! asked for the rest reads it from the chunk. That part is not in a snapshot: a replica that takes a snapshot gets the chunks it lists before it
 //! applies anything further, see [`Register::supply`].
 //!
 //! Chunks are filled by applying, the same way on every replica; nothing of it depends on a disk. A chunk is forgotten at once and

@@ -39,7 +39,7 @@ struct Sealing {
 }
 
 const PART: &[u8] = b"part1";
-/// The command that names so many blobs that are nowhere: more than a slice of the pass.
+/// A command that names more missing blobs than one slice of the pass handles.
 const MANY: &[u8] = b"many";
 const MANY_COUNT: usize = 5_000;
 

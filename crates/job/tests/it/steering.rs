@@ -33,6 +33,22 @@ fn a_change_of_rate_holds_from_one_moment_of_the_load_clock_on_all_segments() {
 }
 
 #[test]
+fn a_change_of_rate_says_how_many_starts_were_due_before_it() {
+    let mut model = Model::on(OPEN, &[1]);
+    model.prepare(0);
+    let set = |model: &mut Model, seconds, rate| {
+        model.pass(Duration::from_secs(seconds));
+        let rate = Rate::per_second(rate);
+        model.request(Command::SetRate { workflow: None, rate }).expect("it is taken");
+        model.told[&model.open(0)[0]].rate.expect("a rate")
+    };
+    let first = set(&mut model, 4, 500.0);
+    assert!((first.before - 100.0 * first.from.as_secs_f64()).abs() < 1e-6, "by the plan: {first:?}");
+    let second = set(&mut model, 2, 10.0);
+    assert!((second.before - (first.before + 1_000.0)).abs() < 1e-6, "and by the first change: {second:?}");
+}
+
+#[test]
 fn a_pause_stops_the_load_clock_and_reaches_what_begins_meanwhile() {
     let mut model = Model::new(&workflows(&[("A", ", priority: low"), ("B", ", start_after: 2s")]), 4);
     model.prepare(0);

@@ -2,7 +2,8 @@
 
 use hyperscale_report::{CompareFormat, Compared, Style, TextOptions};
 use hyperscale_stats::compare::{ALL, Comparison, Quantity, Verdict, compare};
-use hyperscale_stats::result::RunResult;
+use hyperscale_stats::result::{RunResult, SaturationResult};
+use hyperscale_stats::saturation::Measure;
 
 use crate::runs::{eventful, hostile, minute, simple};
 
@@ -117,4 +118,33 @@ fn hostile_texts_stay_texts() {
     assert_eq!(page.matches("<script").count(), 2);
     assert!(!rendered(&hostile(), &hostile(), &[], CompareFormat::Markdown).contains("<script"));
     assert!(!rendered(&hostile(), &hostile(), &[], CompareFormat::Text).contains('\x1b'));
+}
+
+#[test]
+fn a_run_is_spoiled_by_more_than_a_bad_second_of_the_generator() {
+    let interval = |result: &RunResult, measure, to_s| SaturationResult {
+        from_s: 0,
+        to_s,
+        workflow: result.workflows[0].name.clone(),
+        core: 0,
+        measure,
+    };
+    for (measure, seconds, spoils) in [
+        (Measure::RunQueue, 3, false),
+        (Measure::RunQueue, 4, true),
+        (Measure::LocalLimit, 4, true),
+        (Measure::Vus, 60, false),
+    ] {
+        let (a, mut b) = (minute(1.0), minute(1.5));
+        b.validity.generator_saturated = true;
+        b.validity.saturation = vec![interval(&b, measure, seconds)];
+        let text = rendered(&a, &b, &["p95>5%"], CompareFormat::Text);
+        assert_eq!(text.contains("not comparable"), spoils, "{measure:?} for {seconds} s: {text}");
+        assert!(text.contains("run B was limited by the load generator"), "a doubt in any case: {text}");
+    }
+    let (a, mut b) = (minute(1.0), minute(1.5));
+    b.validity.generator_saturated = true;
+    b.validity.saturation = vec![interval(&b, Measure::Cpu, 1)];
+    b.workflows[0].generator.busiest_core = Some(0.96);
+    assert!(rendered(&a, &b, &["p95>5%"], CompareFormat::Text).contains("not comparable"), "busy on average");
 }

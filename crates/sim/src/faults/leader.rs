@@ -1,4 +1,4 @@
-//! Trouble that is aimed at whoever leads a group: at any moment, or at the one where it hurts most.
+//! Faults that target the current leader of a group, at a random moment or right after an event such as its election.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::process::Crash;
 pub enum LeaderMoment {
     /// When the fault comes, whatever it does then.
     Any,
-    /// The next time that somebody is elected.
+    /// At the next election.
     Elected,
     /// The next time that the leader has entered a joint configuration.
     JointChange,

@@ -54,8 +54,8 @@ impl Draw<'_> {
         }
     }
 
-    /// While links are cut somebody is stopped for so long that it is accused, contradicts, and dies so early that those who
-    /// reach it declare it dead before the cut ends: those who do not declared an older identity of it dead.
+    /// Stops a node during a partition long enough to be suspected, lets it refute the suspicion, and kills it early enough that
+    /// its own side declares it dead before the partition heals. The other side has declared an older incarnation dead.
     fn death_behind_cut(&mut self, cut: Moment, span: Duration) {
         let (node, back) = (self.any_node(), self.seconds(5.0, 20.0));
         let accused = cut.plus(span.mul_f64(0.1));

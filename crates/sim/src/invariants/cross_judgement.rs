@@ -122,6 +122,7 @@ impl CrossJudgement {
                 "gives {name} up, one of {together} that fell silent together, without a hold"
             ));
         }
+        // A node that the schedule cuts off for good gets no answer from anybody: giving clusters up is right there.
         let is_cut_off = seen.truth.absent.contains(&seen.node);
         if answers(seen, cluster) && !is_cut_off && seen.truth.is_calm(seen.at, CALM_FOR_S) {
             return Err(format!("gives {} up though it answers", cluster.0));

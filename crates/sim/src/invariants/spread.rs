@@ -56,6 +56,7 @@ impl Spread {
         // Whoever joined later than the news, or was taken for dead meanwhile, learns them in another way.
         let knew_nobody = seen.truth.nodes[seen.node].since > first;
         let was_still = seen.truth.is_still(first, STILL_FOR_S);
+        // A node that the schedule cuts off for good receives no gossip at all, so there is no bound to hold it to.
         let is_cut_off = seen.truth.absent.contains(&seen.node);
         if took > WITHIN && was_still && !knew_nobody && !is_cut_off {
             return Err(format!("learned that {node} {news:?} only {took:?} after the first did"));

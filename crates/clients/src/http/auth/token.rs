@@ -67,7 +67,7 @@ impl SharedToken {
     }
 }
 
-/// A core's copy of an access token, which keeps itself fresh as long as somebody holds it.
+/// A core's copy of an access token. It is renewed in the background until it is dropped.
 pub(crate) struct FreshToken {
     token: RefCell<Token>,
     shared: Arc<SharedToken>,

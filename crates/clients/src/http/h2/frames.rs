@@ -5,7 +5,7 @@
 
 /// Bytes that a client sends before its first frame.
 pub(super) const PREFACE_BYTES: usize = 24;
-const HEADER_BYTES: usize = 9;
+pub(super) const HEADER_BYTES: usize = 9;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -72,8 +72,7 @@ impl Frames {
     }
 
     fn payload(&self) -> usize {
-        let [high, middle, low, ..] = self.header;
-        usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low)
+        payload_bytes(&self.header)
     }
 
     fn complete(&mut self) -> Option<Frame> {
@@ -95,6 +94,12 @@ impl Frames {
         };
         Some(Frame::Message { stream, bytes: (HEADER_BYTES + self.payload()) as u64, last })
     }
+}
+
+/// Length of the payload that follows a frame header.
+pub(super) fn payload_bytes(header: &[u8; HEADER_BYTES]) -> usize {
+    let [high, middle, low, ..] = *header;
+    usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low)
 }
 
 #[cfg(test)]

@@ -10,13 +10,14 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
+use super::frames::{HEADER_BYTES, payload_bytes};
+
 /// Bytes of one read.
 const BUFFER_BYTES: usize = 64 << 10;
-const HEADER_BYTES: usize = 9;
 /// Payloads from this size on are handed out apart from their header.
 const LONG_PAYLOAD: usize = 1 << 10;
 
-/// A buffer that so many reads in a row did not even half fill is given back.
+/// The buffer is freed after this many consecutive reads that fill less than half of it.
 const SMALL_READS_MAX: u8 = 64;
 
 /// What was read and not handed out.
@@ -106,8 +107,8 @@ impl Inbound {
             return piece;
         }
         let mut whole = 0;
-        while let Some(&[high, middle, low, ..]) = bytes.get(whole..whole + HEADER_BYTES) {
-            let payload = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
+        while let Some(header) = bytes[whole..].first_chunk() {
+            let payload = payload_bytes(header);
             let frame = HEADER_BYTES + payload;
             if payload >= LONG_PAYLOAD || whole + frame > bytes.len().min(room) {
                 if whole == 0 {
