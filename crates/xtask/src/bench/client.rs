@@ -11,6 +11,9 @@ use super::process::Invocation;
 pub(super) const CLIENT_CPU: &str = "1";
 pub(super) const SERVER_CPU: &str = "0";
 
+/// Command lines are text.
+pub(super) const PATH_IS_NO_TEXT: &str = "the path of the target folder is no text";
+
 /// A client of a contest.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
@@ -44,6 +47,15 @@ pub(super) fn wrk(work: Work<'_>) -> Client {
     Client::new("wrk", &format!("wrk -t1 -c{connections} -d{seconds}s {url}"))
 }
 
+/// wrk with one body for all requests.
+pub(super) fn wrk_upload(folder: &Path, work: Work<'_>, bytes: usize) -> Result<Client> {
+    let Work { url, connections, seconds } = work;
+    let script = folder.join("wrk-upload.lua");
+    fs::write(&script, format!("wrk.method = 'POST'\nwrk.body = string.rep('x', {bytes})\n"))?;
+    let script = script.to_str().context(PATH_IS_NO_TEXT)?;
+    Ok(Client::new("wrk", &format!("wrk -t1 -c{connections} -d{seconds}s -s {script} {url}")))
+}
+
 pub(super) fn h2load_h1(work: Work<'_>) -> Client {
     let Work { url, connections, seconds } = work;
     Client::new("h2load --h1", &format!("h2load --h1 -t1 -c{connections} -D{seconds} {url}"))
@@ -54,6 +66,12 @@ pub(super) fn h2load(work: Work<'_>, streams: u32) -> Client {
     Client::new("h2load", &format!("h2load -t1 -c{connections} -m{streams} -D{seconds} {url}"))
 }
 
+/// h2load with the bytes of a file as body of every request.
+pub(super) fn h2load_upload(work: Work<'_>, streams: u32, body: &str) -> Client {
+    let Work { url, connections, seconds } = work;
+    Client::new("h2load", &format!("h2load -t1 -c{connections} -m{streams} -D{seconds} -d {body} {url}"))
+}
+
 pub(super) fn oha(program: &str, work: Work<'_>) -> Client {
     let Work { url, connections, seconds } = work;
     let words = format!("{program} --no-tui --worker-threads 1 -z {seconds}s -c {connections} {url}");
@@ -61,7 +79,7 @@ pub(super) fn oha(program: &str, work: Work<'_>) -> Client {
 }
 
 /// k6 with the check and the body that its users write.
-pub(super) fn k6(folder: &Path, work: Work<'_>) -> Result<Client> {
+pub(super) fn k6(program: &str, folder: &Path, work: Work<'_>) -> Result<Client> {
     let Work { url, connections, seconds } = work;
     let script = folder.join("k6.js");
     let text = format!(
@@ -69,13 +87,16 @@ pub(super) fn k6(folder: &Path, work: Work<'_>) -> Result<Client> {
          const answer = http.get('{url}');\n  check(answer, {{ ok: (a) => a.status === 200 && a.body.length > 0 }});\n}}\n"
     );
     fs::write(&script, text)?;
-    let script = script.to_str().context("the path of the target folder is no text")?;
-    Ok(Client::new("k6", &format!("k6 run -q --vus {connections} --duration {seconds}s {script}")))
+    let script = script.to_str().context(PATH_IS_NO_TEXT)?;
+    Ok(Client::new(
+        "k6",
+        &format!("{program} run -q --no-usage-report --vus {connections} --duration {seconds}s {script}"),
+    ))
 }
 
 /// Our own client with a URL or a plan, and flags besides.
 pub(super) fn hyperscale(program: &Path, name: &str, what: &str, flags: &str) -> Result<Client> {
-    let program = program.to_str().context("the path of the target folder is no text")?;
+    let program = program.to_str().context(PATH_IS_NO_TEXT)?;
     let words = format!("{program} run {what} --cores 1 --no-ui --quiet --json {flags}");
     Ok(Client::new(name, words.trim_end()))
 }
@@ -83,14 +104,6 @@ pub(super) fn hyperscale(program: &Path, name: &str, what: &str, flags: &str) ->
 /// Flags for a number of virtual users and a time.
 pub(super) fn closed(vus: u32, seconds: u64) -> String {
     format!("-c {vus} -d {seconds}s")
-}
-
-/// Which programs there are.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Peers {
-    /// Where oha is, if it could be installed.
-    pub(super) oha: Option<String>,
-    pub(super) has_k6: bool,
 }
 
 #[cfg(test)]

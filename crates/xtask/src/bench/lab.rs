@@ -1,11 +1,13 @@
-//! Everything a benchmark needs: programs built and installed, a folder, how often and how long.
+//! Everything a benchmark needs: a folder, how often and how long, and programs, which are built or installed when a
+//! section first asks for them.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::client::{Peers, SERVER_CPU};
+use super::client::{self, Client, SERVER_CPU};
 use super::process::raise_open_files;
 use super::server::{self, Nginx, Server};
 use super::{BenchArgs, install};
@@ -29,24 +31,43 @@ pub(super) struct Lab {
     pub(super) cpus: usize,
     pub(super) open_files: u64,
     pub(super) is_quick: bool,
-    pub(super) hyperscale: PathBuf,
-    pub(super) peers: Peers,
-    minimal: PathBuf,
+    /// When it began, and how busy the machine was then.
+    pub(super) begin: Begin,
+    target: PathBuf,
+    programs: Programs,
+}
+
+/// The state of the machine before anything was built or measured.
+pub(super) struct Begin {
+    pub(super) date: String,
+    pub(super) load: String,
+}
+
+/// What was needed so far; a peer that cannot be installed is `None`.
+#[derive(Default)]
+struct Programs {
+    hyperscale: OnceCell<PathBuf>,
+    minimal: OnceCell<PathBuf>,
+    oha: OnceCell<Option<String>>,
+    k6: OnceCell<Option<String>>,
 }
 
 impl Lab {
-    /// Builds and installs what is missing.
+    /// Installs the packages that are missing. Nothing is built yet.
     pub(super) fn set_up(root: &Path, args: &BenchArgs) -> Result<Self> {
         let cpus = std::thread::available_parallelism()?.get();
         ensure!(cpus >= 2, "benchmarks need two cores: one for the client, one for the server");
         let target = target_folder(root)?;
+        let programs = Programs::default();
+        if let Some(binary) = &args.binary {
+            ensure!(binary.is_file(), "{} is no file", binary.display());
+            programs.hyperscale.get_or_init(|| binary.clone());
+        }
+        let begin = Begin::now();
         install::packages(root)?;
-        let peers = install::peers(root, &target, args.quick);
         let folder = target.join("bench");
         fs::create_dir_all(&folder)?;
         Ok(Self {
-            hyperscale: product(root, &target, args.binary.as_deref())?,
-            minimal: minimal(root, &target)?,
             root: root.to_owned(),
             folder,
             runs: args.runs.map_or(if args.quick { RUNS_QUICK } else { RUNS }, usize::from),
@@ -54,18 +75,63 @@ impl Lab {
             cpus,
             open_files: raise_open_files(OPEN_FILES_WANTED)?,
             is_quick: args.quick,
-            peers,
+            begin,
+            target,
+            programs,
         })
+    }
+
+    /// The product as its users build it.
+    pub(super) fn hyperscale(&self) -> Result<&Path> {
+        let built = once(&self.programs.hyperscale, || {
+            run(&self.root, &cargo(), &["build", "--release", "--locked", "--bin", "hyperscale"])?;
+            Ok(self.target.join("release/hyperscale"))
+        })?;
+        Ok(built)
+    }
+
+    /// Our own client with a URL or a plan, and flags besides.
+    pub(super) fn ours(&self, name: &str, what: &str, flags: &str) -> Result<Client> {
+        client::hyperscale(self.hyperscale()?, name, what, flags)
     }
 
     /// The minimal server on the server's core; with its URL.
     pub(super) fn minimal(&self, body: &str) -> Result<(Server, String)> {
-        server::minimal(&self.minimal, SERVER_CPU, body)
+        let program = once(&self.programs.minimal, || {
+            let example = ["-p", "hyperscale-target", "--example", "minimal"];
+            run(&self.root, &cargo(), &[&["build", "--release", "--locked"], &example[..]].concat())?;
+            Ok(self.target.join("release/examples/minimal"))
+        })?;
+        server::minimal(program, SERVER_CPU, body)
+    }
+
+    /// Where oha is, if it could be installed. A quick benchmark does not build it.
+    pub(super) fn oha(&self) -> Option<&str> {
+        self.programs.oha.get_or_init(|| install::oha(&self.root, &self.target, self.is_quick)).as_deref()
+    }
+
+    /// Where k6 is, if it could be installed.
+    pub(super) fn k6(&self) -> Option<&str> {
+        self.programs.k6.get_or_init(|| install::k6(&self.root, &self.target)).as_deref()
+    }
+
+    /// The clients that were asked for so far and are not Debian packages: name, and where each is.
+    pub(super) fn built<'a>(&'a self) -> Vec<(&'static str, &'a str)> {
+        let hyperscale = self.programs.hyperscale.get().and_then(|path| path.to_str());
+        let peer = |cell: &'a OnceCell<Option<String>>| cell.get().and_then(Option::as_deref);
+        let all =
+            [("hyperscale", hyperscale), ("oha", peer(&self.programs.oha)), ("k6", peer(&self.programs.k6))];
+        all.into_iter().filter_map(|(name, program)| program.map(|program| (name, program))).collect()
     }
 
     /// nginx with one worker on the server's core.
     pub(super) fn nginx(&self) -> Result<Nginx> {
-        server::nginx(&self.folder.join("nginx"), SERVER_CPU, 1)
+        server::nginx(&self.folder.join("nginx"), SERVER_CPU, 1, None)
+    }
+
+    /// nginx that reads every upload to its end before `upstream` answers it.
+    pub(super) fn nginx_before(&self, upstream: &str) -> Result<Nginx> {
+        server::nginx(&self.folder.join("nginx"), SERVER_CPU, 1, Some(upstream))
     }
 }
 
@@ -77,18 +143,24 @@ pub(crate) fn target_folder(root: &Path) -> Result<PathBuf> {
     Ok(PathBuf::from(folder))
 }
 
-/// The product as its users build it.
-fn product(root: &Path, target: &Path, given: Option<&Path>) -> Result<PathBuf> {
-    if let Some(binary) = given {
-        ensure!(binary.is_file(), "{} is no file", binary.display());
-        return Ok(binary.to_owned());
+/// What is in the cell, made first if it is empty.
+fn once<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if let Some(value) = cell.get() {
+        return Ok(value);
     }
-    run(root, &cargo(), &["build", "--release", "--locked", "--bin", "hyperscale"])?;
-    Ok(target.join("release/hyperscale"))
+    let value = make()?;
+    Ok(cell.get_or_init(|| value))
 }
 
-fn minimal(root: &Path, target: &Path) -> Result<PathBuf> {
-    let example = ["-p", "hyperscale-target", "--example", "minimal"];
-    run(root, &cargo(), &[&["build", "--release", "--locked"], &example[..]].concat())?;
-    Ok(target.join("release/examples/minimal"))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_needed_twice_is_made_once_and_what_failed_is_tried_again() {
+        let cell = OnceCell::new();
+        assert!(once(&cell, || anyhow::bail!("no compiler")).is_err());
+        assert_eq!(once(&cell, || Ok(7)).ok(), Some(&7));
+        assert_eq!(once(&cell, || anyhow::bail!("made again")).ok(), Some(&7));
+    }
 }

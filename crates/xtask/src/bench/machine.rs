@@ -3,32 +3,36 @@
 use std::fs;
 use std::process::Command;
 
-use super::lab::Lab;
+use super::lab::{Begin, Lab};
 
 /// A load above this disturbs what is measured.
 const BUSY: f64 = 1.0;
 
-/// Name and value of each fact.
+impl Begin {
+    pub(super) fn now() -> Self {
+        let loadavg = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        Self { date: said("date", &["-u", "+%F %R UTC"]), load: load(&loadavg) }
+    }
+}
+
+/// Name and value of each fact, once everything is measured: programs that no section needed were not built.
 pub(super) fn facts(lab: &Lab) -> Vec<(&'static str, String)> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
-    let ours = lab.hyperscale.to_string_lossy();
-    let oha =
-        lab.peers.oha.as_deref().map_or_else(|| "not installed".to_owned(), |oha| version(oha, "--version"));
-    vec![
-        ("date", said("date", &["-u", "+%F %R UTC"])),
+    let mut facts = vec![
+        ("date", lab.begin.date.clone()),
         ("processor", cpu_model(&read("/proc/cpuinfo")).unwrap_or("unknown").to_owned()),
         ("cores", lab.cpus.to_string()),
         ("memory", memory_gib(&read("/proc/meminfo")).unwrap_or_else(|| "unknown".to_owned())),
         ("kernel", said("uname", &["-sr"])),
-        ("load at the start", load(&read("/proc/loadavg"))),
-        ("hyperscale", version(&ours, "--version")),
+        ("load at the start", lab.begin.load.clone()),
         ("rustc", version("rustc", "--version")),
         ("nginx", version("nginx", "-v")),
         ("wrk", version("wrk", "-v")),
         ("h2load", version("h2load", "--version")),
-        ("oha", oha),
         ("runs", format!("{} × {} s", lab.runs, lab.seconds)),
-    ]
+    ];
+    facts.extend(lab.built().into_iter().map(|(name, program)| (name, version(program, "--version"))));
+    facts
 }
 
 fn said(program: &str, arguments: &[&str]) -> String {

@@ -56,7 +56,6 @@ pub(crate) struct BenchArgs {
 /// Measures, prints, and writes the document if everything was measured.
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     let lab = Lab::set_up(root, args)?;
-    let facts = machine::facts(&lab);
     let mut findings = Findings::default();
     let sections = if args.only.is_empty() { Section::value_variants() } else { &args.only };
     for section in sections {
@@ -64,6 +63,7 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     }
     findings.add_books();
 
+    let facts = machine::facts(&lab);
     let text = to_text(&facts, &findings);
     let printed = if args.json { format!("{:#}\n", to_json(&facts, &findings)) } else { text.clone() };
     std::io::stdout().write_all(printed.as_bytes())?;

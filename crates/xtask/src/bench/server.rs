@@ -21,6 +21,13 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// Connections one nginx worker can hold; the largest benchmark opens 50 000.
 const NGINX_CONNECTIONS: u32 = 60_000;
 
+/// What nginx has below `/bodies/`, each under its size.
+pub(super) const BODIES: [(&str, usize); 2] = [("100 kB", 100_000), ("10 MB", 10_000_000)];
+/// Where uploads go.
+pub(super) const UPLOAD: &str = "/upload";
+/// Where every response ends its connection.
+pub(super) const CLOSING: &str = "/closing";
+
 /// A running server that tells how many requests it answered. It ends when this is dropped.
 pub(super) struct Server {
     child: Child,
@@ -95,13 +102,17 @@ pub(super) struct Nginx {
     pub(super) tls: String,
 }
 
-/// nginx on `cpus` with as many workers, its files in `folder`.
-pub(super) fn nginx(folder: &Path, cpus: &str, workers: u32) -> Result<Nginx> {
-    fs::create_dir_all(folder)?;
+/// nginx on `cpus` with as many workers, its files in `folder`. It reads uploads to their end if `upstream` answers them.
+pub(super) fn nginx(folder: &Path, cpus: &str, workers: u32, upstream: Option<&str>) -> Result<Nginx> {
+    fs::create_dir_all(folder.join("bodies"))?;
+    for (_, bytes) in BODIES {
+        fs::write(folder.join("bodies").join(bytes.to_string()), vec![b'x'; bytes])?;
+    }
     make_certificate(folder)?;
     let [status, plain, h2c, tls] = free_ports()?;
     let config = nginx_config(workers, [status, plain, h2c, tls]);
     fs::write(folder.join("nginx.conf"), config)?;
+    fs::write(folder.join("locations.conf"), locations(upstream))?;
     let prefix = folder.to_str().context("the path of the target folder is no text")?;
     let program = packages::locate("nginx").context("nginx is not installed")?;
     let program = program.to_str().context("the path of nginx is no text")?;
@@ -137,17 +148,46 @@ http {{
     http2_max_concurrent_streams 128;
     default_type text/plain;
     server {{ listen 127.0.0.1:{status}; location / {{ stub_status; }} }}
-    server {{ listen 127.0.0.1:{plain} {queue}; location / {{ return 200 'Hello, World!'; }} }}
-    server {{ listen 127.0.0.1:{h2c} http2 {queue}; location / {{ return 200 'Hello, World!'; }} }}
+    server {{ listen 127.0.0.1:{plain} {queue}; include locations.conf; }}
+    server {{ listen 127.0.0.1:{h2c} http2 {queue}; include locations.conf; }}
     server {{
         listen 127.0.0.1:{tls} ssl {queue};
         ssl_certificate certificate.pem;
         ssl_certificate_key key.pem;
-        location / {{ return 200 'Hello, World!'; }}
+        ssl_session_cache off;
+        ssl_session_tickets off;
+        include locations.conf;
     }}
 }}
 ",
         files = NGINX_CONNECTIONS + 1000,
+    )
+}
+
+/// What all servers answer. An answer that nginx makes by itself would come before the upload ended, and not every client
+/// survives that.
+fn locations(upstream: Option<&str>) -> String {
+    let uploads = upstream.map(|upstream| {
+        format!(
+            "\
+location {UPLOAD} {{
+    client_max_body_size 16m;
+    client_body_buffer_size 16m;
+    proxy_method GET;
+    proxy_pass_request_body off;
+    proxy_set_header content-length '';
+    proxy_pass {upstream};
+}}
+"
+        )
+    });
+    format!(
+        "\
+location / {{ return 200 'Hello, World!'; }}
+location {CLOSING} {{ keepalive_timeout 0; return 200 'Hello, World!'; }}
+location /bodies/ {{ root .; sendfile on; }}
+{}",
+        uploads.unwrap_or_default()
     )
 }
 

@@ -8,7 +8,7 @@ use std::net::UdpSocket;
 use anyhow::{Context, Result, ensure};
 
 use super::{CONNECTIONS, Findings, ratio_outcome};
-use crate::bench::client::{self, CLIENT_CPU, Client, OURS};
+use crate::bench::client::{self, CLIENT_CPU, Client, OURS, PATH_IS_NO_TEXT};
 use crate::bench::contest::{Contest, Sample};
 use crate::bench::goal::Bound::AtLeast;
 use crate::bench::lab::Lab;
@@ -24,9 +24,9 @@ pub(super) fn measure(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let exporting = format!("{load} {}", receivers.flags);
     let (screen, exporters) = (format!("{OURS}, screen"), format!("{OURS}, exporters"));
     let clients = [
-        client::hyperscale(&lab.hyperscale, OURS, &url, &load)?,
+        lab.ours(OURS, &url, &load)?,
         on_screen(lab, &screen, &url, &load)?,
-        client::hyperscale(&lab.hyperscale, &exporters, &url, &exporting)?,
+        lab.ours(&exporters, &url, &exporting)?,
     ];
     let contest = Contest::hold(lab, "what watching costs, minimal server", &server, &clients)?;
     ensure!(contest.miscounted == 0, "{} requests were counted wrong", contest.miscounted);
@@ -44,8 +44,8 @@ pub(super) fn measure(lab: &Lab, findings: &mut Findings) -> Result<()> {
 /// there would be no screen.
 fn on_screen(lab: &Lab, name: &str, url: &str, flags: &str) -> Result<Client> {
     let text = |path: &std::path::Path| path.to_str().map(str::to_owned);
-    let program = text(&lab.hyperscale).context("the path of the target folder is no text")?;
-    let result = text(&lab.folder.join("screen.json")).context("the path of the target folder is no text")?;
+    let program = text(lab.hyperscale()?).context(PATH_IS_NO_TEXT)?;
+    let result = text(&lab.folder.join("screen.json")).context(PATH_IS_NO_TEXT)?;
     let run = format!(
         "stty rows 40 cols 120; TERM=xterm-256color {program} run {url} --cores 1 {flags} --report {result} > /dev/null"
     );
@@ -67,7 +67,7 @@ impl Receivers {
         let [statsd, influx] = [sockets[0].local_addr()?, sockets[1].local_addr()?];
         let http = lab.nginx()?;
         let csv = lab.folder.join("export.csv");
-        let csv = csv.to_str().context("the path of the target folder is no text")?;
+        let csv = csv.to_str().context(PATH_IS_NO_TEXT)?;
         let targets = [
             "prometheus://127.0.0.1:0".to_owned(),
             format!("statsd://{statsd}"),

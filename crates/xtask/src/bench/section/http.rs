@@ -2,15 +2,11 @@
 
 use anyhow::Result;
 
-use super::{CONNECTIONS, Findings};
+use super::{CONNECTIONS, Findings, HTTP2_CONNECTIONS, HTTP2_STREAMS};
 use crate::bench::client::{self, Client, OURS, Work};
 use crate::bench::contest::{Contest, Sample};
 use crate::bench::goal::Bound::{AtLeast, AtMost};
 use crate::bench::lab::Lab;
-
-/// Connections and streams on each of the HTTP/2 contest.
-const HTTP2_CONNECTIONS: u32 = 8;
-const HTTP2_STREAMS: u32 = 100;
 
 /// The client is the limit.
 pub(super) fn minimal(lab: &Lab, findings: &mut Findings) -> Result<()> {
@@ -50,9 +46,9 @@ pub(super) fn nginx(lab: &Lab, findings: &mut Findings) -> Result<()> {
 
 fn http1_clients(lab: &Lab, url: &str) -> Result<Vec<Client>> {
     let work = Work { url, connections: CONNECTIONS, seconds: lab.seconds };
-    let ours = client::hyperscale(&lab.hyperscale, OURS, url, &client::closed(CONNECTIONS, lab.seconds))?;
+    let ours = lab.ours(OURS, url, &client::closed(CONNECTIONS, lab.seconds))?;
     let mut clients = vec![client::wrk(work), ours, client::h2load_h1(work)];
-    clients.extend(lab.peers.oha.as_deref().map(|oha| client::oha(oha, work)));
+    clients.extend(lab.oha().map(|oha| client::oha(oha, work)));
     Ok(clients)
 }
 
@@ -61,7 +57,7 @@ pub(super) fn http2(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let work = Work { url: &nginx.h2c, connections: HTTP2_CONNECTIONS, seconds: lab.seconds };
     let vus = HTTP2_CONNECTIONS * HTTP2_STREAMS;
     let flags = format!("{} --http2 --connections {HTTP2_CONNECTIONS}", client::closed(vus, lab.seconds));
-    let ours = client::hyperscale(&lab.hyperscale, OURS, &nginx.h2c, &flags)?;
+    let ours = lab.ours(OURS, &nginx.h2c, &flags)?;
     let clients = [client::h2load(work, HTTP2_STREAMS), ours];
     let title = format!("HTTP/2, {HTTP2_CONNECTIONS} connections × {HTTP2_STREAMS} streams, nginx");
     let contest = Contest::hold(lab, &title, &nginx.server, &clients)?;
@@ -80,7 +76,7 @@ pub(super) fn https(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let url = nginx.tls.as_str();
     let work = Work { url, connections: CONNECTIONS, seconds: lab.seconds };
     let flags = format!("{} --insecure", client::closed(CONNECTIONS, lab.seconds));
-    let clients = [client::wrk(work), client::hyperscale(&lab.hyperscale, OURS, url, &flags)?];
+    let clients = [client::wrk(work), lab.ours(OURS, url, &flags)?];
     let title = format!("HTTPS keep-alive, {CONNECTIONS} connections, nginx");
     let contest = Contest::hold(lab, &title, &nginx.server, &clients)?;
     findings.add_ratio(

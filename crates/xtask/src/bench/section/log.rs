@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::Findings;
+use crate::bench::client::PATH_IS_NO_TEXT;
 use crate::bench::goal::Bound::AtLeast;
 use crate::bench::goal::Outcome;
 use crate::bench::lab::{Lab, target_folder};
@@ -18,7 +19,7 @@ pub(super) fn measure(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let example = ["-p", "hyperscale-consensus", "--example", "throughput"];
     run(&lab.root, &cargo(), &[&["build", "--locked", "--release"], &example[..]].concat())?;
     let program = target_folder(&lab.root)?.join("release/examples/throughput");
-    let program = program.to_str().context("the path of the target folder is no text")?;
+    let program = program.to_str().context(PATH_IS_NO_TEXT)?;
     for (name, is_synced) in [
         ("replicated log, three replicas in one thread: entries/s", false),
         ("replicated log, the same with every batch synced to a file: entries/s", true),

@@ -7,6 +7,7 @@ mod log;
 mod plan;
 mod scale;
 mod size;
+mod transfer;
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -19,6 +20,10 @@ use super::numbers::Spread;
 
 /// Virtual users, and so connections, of the contests.
 const CONNECTIONS: u32 = 64;
+
+/// Connections of the contests over HTTP/2, and streams on each.
+const HTTP2_CONNECTIONS: u32 = 8;
+const HTTP2_STREAMS: u32 = 100;
 
 /// A part of the benchmarks that can be run alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -33,6 +38,12 @@ pub(crate) enum Section {
     Http2,
     /// HTTP/1.1 keep-alive over TLS.
     Https,
+    /// Responses of 100 kB and 10 MB.
+    Bodies,
+    /// Requests of 1 MB.
+    Uploads,
+    /// A new connection for every request.
+    Connections,
     /// The work that users of k6 give it.
     K6,
     /// Memory per virtual user, and over the length of a run.
@@ -64,6 +75,9 @@ impl Section {
             Self::Plan => plan::three_steps(lab, findings),
             Self::Http2 => http::http2(lab, findings),
             Self::Https => http::https(lab, findings),
+            Self::Bodies => transfer::bodies(lab, findings),
+            Self::Uploads => transfer::uploads(lab, findings),
+            Self::Connections => transfer::connections(lab, findings),
             Self::K6 => plan::k6(lab, findings),
             Self::Memory => size::measure(lab, findings),
             Self::Many => scale::many(lab, findings),

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result};
 
 use super::{CONNECTIONS, Findings, ratio_outcome};
-use crate::bench::client::{self, OURS, Work};
+use crate::bench::client::{self, OURS, PATH_IS_NO_TEXT, Work};
 use crate::bench::contest::{Contest, Sample};
 use crate::bench::goal::Bound::{AtLeast, AtMost};
 use crate::bench::goal::Outcome;
@@ -45,9 +45,9 @@ pub(super) fn three_steps(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (server, url) = lab.minimal(ANSWER)?;
     let file = lab.folder.join("three-steps.yaml");
     fs::write(&file, three_step_plan(&url, lab.seconds))?;
-    let plan = file.to_str().context("the path of the target folder is no text")?;
+    let plan = file.to_str().context(PATH_IS_NO_TEXT)?;
     let work = Work { url: &url, connections: CONNECTIONS, seconds: lab.seconds };
-    let clients = [client::wrk(work), client::hyperscale(&lab.hyperscale, OURS, plan, "")?];
+    let clients = [client::wrk(work), lab.ours(OURS, plan, "")?];
     let title = "a plan of three steps with templates, JSON extractions and checks, minimal server";
     let contest = Contest::hold(lab, title, &server, &clients)?;
     findings.add_ratio(
@@ -72,17 +72,17 @@ pub(super) fn k6(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let goal = "k6's work (status check, body read): CPU of k6";
     let (must, stretch) = (AtLeast(12.0), Some(AtLeast(16.0)));
     let unit = "× ours";
-    if !lab.peers.has_k6 {
-        let why = Outcome::NotMeasured("k6 is not installed, and Debian has no package of it".into());
+    let Some(k6) = lab.k6() else {
+        let why = Outcome::NotMeasured("k6 could not be installed".into());
         findings.add(goal, unit, must, stretch, why);
         return Ok(());
-    }
+    };
     let nginx = lab.nginx()?;
     let file = lab.folder.join("check.yaml");
     fs::write(&file, check_plan(&nginx.plain, lab.seconds))?;
-    let plan = file.to_str().context("the path of the target folder is no text")?;
+    let plan = file.to_str().context(PATH_IS_NO_TEXT)?;
     let work = Work { url: &nginx.plain, connections: CONNECTIONS, seconds: lab.seconds };
-    let clients = [client::hyperscale(&lab.hyperscale, OURS, plan, "")?, client::k6(&lab.folder, work)?];
+    let clients = [lab.ours(OURS, plan, "")?, client::k6(k6, &lab.folder, work)?];
     let contest = Contest::hold(lab, "a status check and a read body, nginx", &nginx.server, &clients)?;
     findings.add(goal, unit, must, stretch, ratio_outcome(contest.ratio("k6", Sample::cpu_us)));
     findings.contests.push(contest);

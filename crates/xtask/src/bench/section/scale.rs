@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{Findings, number_at, ratio_outcome};
-use crate::bench::client::{self, Client, OURS};
+use crate::bench::client::{self, Client, OURS, PATH_IS_NO_TEXT};
 use crate::bench::contest::{Contest, Sample};
 use crate::bench::goal::Bound::{AtLeast, AtMost};
 use crate::bench::goal::Outcome;
@@ -50,12 +50,12 @@ pub(super) fn many(lab: &Lab, findings: &mut Findings) -> Result<()> {
         findings.add(lag, "ms", AtMost(10.0), None, Outcome::NotMeasured(why));
         return Ok(());
     };
-    let nginx = server::nginx(&lab.folder.join("nginx"), "0,1", processes as u32)?;
+    let nginx = server::nginx(&lab.folder.join("nginx"), "0,1", processes as u32, None)?;
     let vus = MANY_VUS.div_ceil(processes);
     let file = lab.folder.join("many.yaml");
     fs::write(&file, many_plan(&nginx.plain, vus))?;
-    let plan = file.to_str().context("the path of the target folder is no text")?;
-    let client = on_cpus(client::hyperscale(&lab.hyperscale, OURS, plan, "")?, "0,1", 2);
+    let plan = file.to_str().context(PATH_IS_NO_TEXT)?;
+    let client = on_cpus(lab.ours(OURS, plan, "")?, "0,1", 2);
     let invocations = vec![client.invocation; processes as usize];
     let usage = process::measure_together(&invocations, &lab.folder, Duration::from_secs(MANY_SECONDS))?;
 
@@ -80,7 +80,7 @@ pub(super) fn many(lab: &Lab, findings: &mut Findings) -> Result<()> {
 pub(super) fn open(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (_server, url) = lab.minimal("Hello, World!")?;
     let flags = format!("-r {OPEN_RATE}/s -d {}s", lab.seconds);
-    let client = client::hyperscale(&lab.hyperscale, OURS, &url, &flags)?;
+    let client = lab.ours(OURS, &url, &flags)?;
     let (_, end) = process::measure(&client.invocation, &lab.folder, Duration::from_secs(lab.seconds))?;
     let result: Value = serde_json::from_str(&end.stdout).context("our result is no JSON")?;
 
@@ -112,9 +112,9 @@ pub(super) fn cores(lab: &Lab, findings: &mut Findings) -> Result<()> {
         findings.add(name, "", AtLeast(0.95), None, Outcome::NotMeasured(why));
         return Ok(());
     }
-    let nginx = server::nginx(&lab.folder.join("nginx"), "0,1", 2)?;
+    let nginx = server::nginx(&lab.folder.join("nginx"), "0,1", 2, None)?;
     let flags = client::closed(2 * super::CONNECTIONS, lab.seconds);
-    let client = |name: &str| client::hyperscale(&lab.hyperscale, name, &nginx.plain, &flags);
+    let client = |name: &str| lab.ours(name, &nginx.plain, &flags);
     let clients =
         [on_cpus(client("hyperscale, 2 cores")?, "2,3", 2), on_cpus(client("hyperscale, 1 core")?, "2", 1)];
     let contest = Contest::hold(lab, "one core and two, nginx with two workers", &nginx.server, &clients)?;

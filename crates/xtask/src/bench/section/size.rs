@@ -19,7 +19,7 @@ const LONGER: u64 = 4;
 pub(super) fn measure(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let nginx = lab.nginx()?;
     let url = nginx.plain.as_str();
-    let ours = |vus, seconds| client::hyperscale(&lab.hyperscale, OURS, url, &client::closed(vus, seconds));
+    let ours = |vus, seconds| lab.ours(OURS, url, &client::closed(vus, seconds));
     let wrk = |connections, seconds| client::wrk(Work { url, connections, seconds });
 
     let seconds = lab.seconds;
