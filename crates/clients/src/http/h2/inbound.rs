@@ -29,7 +29,8 @@ pub(super) struct Inbound {
     to: usize,
     /// Bytes of the current frame that were not handed out.
     frame_left: usize,
-    /// Reads in a row that did not half fill the buffer; 0 after one that did, behind which there is likely more.
+    /// Reads in a row that did not half fill the buffer, or found nothing; 0 after one that did, behind which there is likely
+    /// more.
     small_reads: u8,
     /// Whoever waits for what was handed out had its turn.
     has_yielded: bool,
@@ -37,6 +38,11 @@ pub(super) struct Inbound {
 }
 
 impl Inbound {
+    /// Whether the last read brought so much that there is likely more.
+    pub(super) fn is_behind(&self) -> bool {
+        self.small_reads == 0 && self.to > 0
+    }
+
     /// Fills `buf` with the next bytes. `seen` sees every byte once, as soon as it was read, and says how much of the
     /// current frame is still to come; nothing if it does not know, in the middle of a header.
     pub(super) fn poll_read<T: AsyncRead + Unpin>(
@@ -79,7 +85,7 @@ impl Inbound {
         seen: &mut impl FnMut(&[u8]) -> Option<usize>,
     ) -> Poll<io::Result<()>> {
         // Else all of a large answer would gather in memory before anybody takes its first frame.
-        if self.small_reads == 0 && self.to > 0 && !self.has_yielded {
+        if self.is_behind() && !self.has_yielded {
             self.has_yielded = true;
             cx.waker().wake_by_ref();
             return Poll::Pending;
@@ -88,7 +94,11 @@ impl Inbound {
         self.buffer.copy_within(self.from..self.to, 0);
         (self.from, self.to) = (0, self.to - self.from);
         let mut space = ReadBuf::new(&mut self.buffer[self.to..]);
-        ready!(Pin::new(io).poll_read(cx, &mut space))?;
+        let Poll::Ready(read) = Pin::new(io).poll_read(cx, &mut space) else {
+            self.small_reads = self.small_reads.saturating_add(1);
+            return Poll::Pending;
+        };
+        read?;
         let came = space.filled();
         self.ended = came.is_empty();
         self.small_reads = if came.len() < BUFFER_BYTES / 2 { self.small_reads.saturating_add(1) } else { 0 };

@@ -17,6 +17,9 @@ use super::inbound::Inbound;
 use crate::clock;
 use crate::lease::LeaseDeadline;
 
+/// How often in a row a write waits for more reads, of 64 KiB each.
+const HOLDS_MAX: u8 = 8;
+
 /// The accounts of the streams in use.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
@@ -102,6 +105,8 @@ pub(super) struct Tap<T> {
     sending: Frames,
     receiving: Frames,
     inbound: Inbound,
+    /// How often the write that comes next was held back.
+    holds: u8,
 }
 
 impl<T> Tap<T> {
@@ -113,7 +118,19 @@ impl<T> Tap<T> {
             sending: Frames::after_preface(),
             receiving: Frames::default(),
             inbound: Inbound::default(),
+            holds: 0,
         }
+    }
+
+    /// Whether a write waits, with the driver woken. While large answers come in faster than they are read, every answer that
+    /// ends would cost a write for the request that follows it; those of some reads go out together instead.
+    fn holds_back(&mut self, cx: &Context<'_>) -> bool {
+        let holds = self.inbound.is_behind() && self.holds < HOLDS_MAX;
+        self.holds = if holds { self.holds + 1 } else { 0 };
+        if holds {
+            cx.waker().wake_by_ref();
+        }
+        holds
     }
 
     fn wrote<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]>, mut written: usize) {
@@ -151,6 +168,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Tap<T> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         this.lease.check_now().map_err(io::Error::other)?;
+        if this.holds_back(cx) {
+            return Poll::Pending;
+        }
         let result = Pin::new(&mut this.io).poll_write_vectored(cx, slices);
         if let Poll::Ready(Ok(written)) = result {
             this.wrote(slices.iter().map(|slice| &**slice), written);
@@ -168,5 +188,99 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Tap<T> {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().io).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+
+    use super::*;
+
+    /// A peer with `left` bytes to send that takes everything, and counts how often it was written to.
+    struct Peer {
+        left: usize,
+        writes: usize,
+    }
+
+    impl AsyncRead for Peer {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            if self.left == 0 {
+                return Poll::Pending;
+            }
+            let came = self.left.min(buf.remaining());
+            buf.initialize_unfilled_to(came);
+            buf.advance(came);
+            self.left -= came;
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl AsyncWrite for Peer {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.writes += 1;
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads until the tap has nothing to hand out for now, with room for 8 KiB as `h2` has.
+    fn read_all(tap: &mut Tap<Peer>, cx: &mut Context<'_>) {
+        let mut space = [0; 8 << 10];
+        while Pin::new(&mut *tap).poll_read(cx, &mut ReadBuf::new(&mut space)).is_ready() {}
+    }
+
+    #[test]
+    fn a_write_waits_while_more_comes_in_than_is_read_but_not_for_ever() {
+        let tap = |left| Tap::new(Peer { left, writes: 0 }, Rc::default(), LeaseDeadline::default());
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&wakes));
+        let mut cx = Context::from_waker(&waker);
+
+        let mut ends = tap(200 << 10);
+        while ends.io.left > 0 {
+            read_all(&mut ends, &mut cx);
+            let wrote = Pin::new(&mut ends).poll_write(&mut cx, b"request").is_ready();
+            assert_eq!(wrote, !ends.inbound.is_behind());
+        }
+        read_all(&mut ends, &mut cx);
+        assert!(Pin::new(&mut ends).poll_write(&mut cx, b"request").is_ready(), "nothing more has come");
+
+        let mut endless = tap(usize::MAX);
+        for _ in 0..HOLDS_MAX {
+            read_all(&mut endless, &mut cx);
+            let woken = wakes.0.load(Ordering::Relaxed);
+            assert!(Pin::new(&mut endless).poll_write(&mut cx, b"request").is_pending());
+            assert!(wakes.0.load(Ordering::Relaxed) > woken, "who waits is woken");
+        }
+        read_all(&mut endless, &mut cx);
+        assert!(Pin::new(&mut endless).poll_write(&mut cx, b"request").is_ready());
+        assert_eq!(endless.io.writes, 1);
     }
 }
