@@ -9,8 +9,6 @@ use hyperscale_types::Priority;
 
 /// The one workflow of a job.
 pub const WORKFLOW: &str = "load";
-/// Attempts of a segment before its job fails.
-pub const ATTEMPTS_MAX: u32 = 4;
 /// Cores of a worker: few, so that jobs compete for them.
 pub const CORES: u32 = 3;
 
