@@ -18,6 +18,7 @@ mod queues;
 #[cfg(test)]
 mod scene;
 mod spread;
+mod suspects_counted;
 mod suspicion_time;
 mod views_converge;
 mod worker_versions;
@@ -175,6 +176,7 @@ impl Judges {
             Box::new(merge_keeps_newest::MergeKeepsNewest),
             Box::new(queues::Queues),
             Box::new(spread::Spread::default()),
+            Box::new(suspects_counted::SuspectsCounted::default()),
             Box::new(suspicion_time::SuspicionTime::default()),
             Box::new(worker_versions::WorkerVersions::default()),
         ]);
