@@ -20,7 +20,7 @@ use crate::record;
 /// Most directories of former members that are remembered; the oldest are forgotten first.
 pub const RETIRED_MAX: usize = 1024;
 
-/// The members.
+/// Members of a group by raft id, as the log names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roster {
     members: BTreeMap<RaftId, Member>,

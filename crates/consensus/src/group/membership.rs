@@ -25,9 +25,9 @@ use crate::roster::ChangeError;
 pub enum Change {
     /// A node joins, with an empty data directory, as a learner.
     Add {
-        /// The node.
+        /// The node that joins; one that is a member already is refused.
         node: NodeId,
-        /// Its directory.
+        /// Its data directory; one that ever belonged to a member is refused.
         directory: DirectoryId,
         /// Where it is reached.
         addresses: Addresses,
@@ -36,7 +36,7 @@ pub enum Change {
     Remove(RaftId),
     /// A member is reached elsewhere. It stays what it is: a voter or a learner.
     Move {
-        /// The member.
+        /// Its id in the group, which it keeps.
         id: RaftId,
         /// Where it is now.
         addresses: Addresses,

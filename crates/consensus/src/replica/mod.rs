@@ -77,7 +77,7 @@ use starting::Starting;
 pub struct Options {
     /// The node it runs on.
     pub node: NodeId,
-    /// Its data directory.
+    /// The data directory, by which a member that lost its disk is recognised.
     pub directory: DirectoryId,
     /// Where it is reached; part of the membership once it founds.
     pub addresses: Addresses,

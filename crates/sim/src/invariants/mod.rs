@@ -40,7 +40,7 @@ use crate::world::Truth;
 pub struct Seen<'a> {
     /// True time, which no node knows.
     pub at: Moment,
-    /// Which node.
+    /// Index of the node in the world.
     pub node: usize,
     /// Its own clock.
     pub clock: &'a Clock,
@@ -48,7 +48,7 @@ pub struct Seen<'a> {
     pub swim: &'a Swim,
     /// What is really so.
     pub truth: &'a Truth,
-    /// What it was.
+    /// The input or action that is judged.
     pub what: What<'a>,
 }
 
@@ -79,7 +79,7 @@ pub enum What<'a> {
         from: NodeId,
         /// In which life.
         boot: BootEpoch,
-        /// The updates.
+        /// What it said of members, before the core merged it.
         members: &'a [MemberUpdate],
     },
     /// Another node's view arrives in anti-entropy; the core has not seen it yet.
