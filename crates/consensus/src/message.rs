@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 
 use crate::apply::StateHash;
 use crate::id::{DirectoryId, RaftId};
@@ -189,6 +189,9 @@ pub struct Member {
     pub directory: DirectoryId,
     /// Where it is reached. If it moved, the leader changes this as soon as it hears of it.
     pub addresses: Addresses,
+    /// The life of the node in which it was reached there; zero for what it was founded or added with. It orders moves: see
+    /// [`ChangeError::EarlierLife`](crate::ChangeError::EarlierLife).
+    pub boot: BootEpoch,
 }
 
 /// The leader as the log knows it. A client that asked another replica sends its request there instead.

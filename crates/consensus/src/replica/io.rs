@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::class::Lane;
 
 use crate::action::{Applied, Event, ProposeError};
@@ -59,6 +59,8 @@ pub enum Input {
         node: NodeId,
         /// Where it says it is.
         addresses: Addresses,
+        /// In which life, from the same hello: what an earlier life said is not believed any more.
+        boot: BootEpoch,
     },
     /// The newest version of commands that a peer understands, from its hello.
     PeerVersion {
