@@ -21,9 +21,9 @@ pub enum Action<O> {
     MakeSnapshot(SnapshotJob),
     /// Store this blob, synced, before anything that follows is written: a snapshot may list it from now on.
     Store {
-        /// Its id.
+        /// The hash and length under which snapshots and entries name it.
         blob: BlobId,
-        /// Its bytes.
+        /// The content, which matches the id.
         bytes: Bytes,
     },
     /// Get this blob, from the own disk or from a member, and call `supply`: nothing is applied before. Said once; the host
@@ -63,7 +63,7 @@ pub enum Action<O> {
 pub struct Applied<O> {
     /// Place of the entry: the token of whatever it granted.
     pub index: u64,
-    /// Its term.
+    /// Term of the leader that wrote the entry.
     pub term: u64,
     /// The proposal, if it was made on this node in this life.
     pub proposal: Option<ProposalId>,
@@ -139,7 +139,7 @@ pub enum Event {
     },
     /// This leader has committed an entry of its term: it knows everything that was decided before.
     Established {
-        /// Its term.
+        /// The term in which it leads.
         term: u64,
         /// It has applied up to here.
         index: u64,
@@ -148,14 +148,14 @@ pub enum Event {
     ConfigurationChanged(Configuration),
     /// A member is reached elsewhere from now on.
     MemberMoved {
-        /// The member.
+        /// Its id in the group, which stays the same.
         id: RaftId,
         /// Where it is now.
         addresses: Addresses,
     },
     /// A learner was close for long enough; it is being made a voter.
     Promoting {
-        /// Who it is.
+        /// Id of the learner in the group.
         id: RaftId,
         /// The entry that makes it one.
         index: u64,
@@ -214,7 +214,7 @@ pub enum Halt {
         "state after entry {index} is {ours:?} here and {theirs:?} on a majority: applying is not deterministic"
     )]
     Diverged {
-        /// The entry.
+        /// The entry after which the states were compared.
         index: u64,
         /// Hash here.
         ours: StateHash,
@@ -244,7 +244,7 @@ pub enum Halt {
     /// The group has agreed on something this build does not understand. Nothing is lost: a newer build goes on from here.
     #[error("stopped after entry {index}: {outdated}")]
     Outdated {
-        /// The entry.
+        /// The last entry that was applied.
         index: u64,
         /// The version that was agreed on, and the newest one understood here.
         outdated: Outdated,
@@ -252,7 +252,7 @@ pub enum Halt {
     /// A snapshot cannot be read. The disk holds what it held before.
     #[error("snapshot of entry {index} cannot be used: {reason}")]
     BadSnapshot {
-        /// The entry.
+        /// The last entry that the snapshot covers.
         index: u64,
         /// What could not be read.
         reason: String,

@@ -55,7 +55,7 @@ impl Placement {
         Self { blob, stored: BTreeSet::new() }
     }
 
-    /// The blob.
+    /// Returns the blob that is about to be named.
     pub fn blob(&self) -> BlobId {
         self.blob
     }

@@ -81,7 +81,7 @@ pub(crate) fn is_acknowledged_only(loaded: &Loaded) -> bool {
 pub struct Report {
     /// The node that reports.
     pub node: NodeId,
-    /// Its directory.
+    /// The data directory that it runs on now.
     pub directory: DirectoryId,
     /// Where it is reached.
     pub addresses: Addresses,
@@ -307,7 +307,7 @@ impl Founding {
         Self { members, missing }
     }
 
-    /// Who founds.
+    /// Returns the founders with the raft ids they get.
     pub fn members(&self) -> &[Member] {
         &self.members
     }

@@ -197,7 +197,7 @@ pub(crate) fn change_read(bytes: Bytes) -> Option<ConfigurationChange> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hyperscale_types::NodeId;
+    use hyperscale_types::{BootEpoch, NodeId};
 
     use super::*;
     use crate::id::DirectoryId;
@@ -209,7 +209,8 @@ pub(crate) mod tests {
 
     pub(crate) fn full_message(kind: MessageKind) -> Message {
         let (node, directory) = (NodeId::new(7).unwrap(), DirectoryId([9; 16]));
-        let member = Member { raft_id: id(4), node, directory, addresses: Addresses::example(7) };
+        let member =
+            Member { raft_id: id(4), node, directory, addresses: Addresses::example(7), boot: BootEpoch(0) };
         let steps = vec![ConfigurationStep::AddLearner(id(4)), ConfigurationStep::Remove(id(2))];
         let change = ConfigurationChange { steps, member: Some(member) };
         let configuration =

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 use prost::Message as _;
 
 use crate::apply::{Applier, Effects, Machine, Outdated, RestoreError};
@@ -76,7 +76,8 @@ fn full() -> Applier<Last> {
     applier.restore(founding.index, founding.state).unwrap();
     applier.other(2, b"");
     let (node, directory) = (NodeId::new(40).unwrap(), DirectoryId([4; 16]));
-    let member = Member { raft_id: id(4), node, directory, addresses: Addresses::example(4) };
+    let member =
+        Member { raft_id: id(4), node, directory, addresses: Addresses::example(4), boot: BootEpoch(0) };
     let come =
         ConfigurationChange { steps: vec![ConfigurationStep::AddLearner(id(4))], member: Some(member) };
     let mut after = founding.configuration;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 
 use crate::apply::StateHash;
 use crate::id::{DirectoryId, RaftId};
@@ -50,7 +50,7 @@ impl MessageKind {
 /// One message between two replicas. Which fields mean something depends on the kind, as in the Raft thesis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it is about.
+    /// Request or response, and of which part of the protocol.
     pub kind: MessageKind,
     /// The member it is for.
     pub to: RaftId,
@@ -68,7 +68,7 @@ pub struct Message {
     pub commit: u64,
     /// Term of the entry at `commit`.
     pub commit_term: u64,
-    /// The snapshot.
+    /// In an install-snapshot message only.
     pub snapshot: Option<Snapshot>,
     /// The answer is no, and where to try next.
     pub rejection: Option<u64>,
@@ -108,9 +108,9 @@ impl Message {
 /// Hash of the state after an entry: equal on all replicas or one of them is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateProof {
-    /// The entry.
+    /// The entry after which the hash was taken.
     pub index: u64,
-    /// The hash.
+    /// The rolling hash over everything applied so far.
     pub hash: StateHash,
 }
 
@@ -121,7 +121,7 @@ pub struct Entry {
     pub index: u64,
     /// Term of the leader that wrote it.
     pub term: u64,
-    /// What it says.
+    /// A command, a change of the configuration, or nothing: the first entry of a leader.
     pub body: EntryBody,
 }
 
@@ -170,11 +170,11 @@ pub struct ConfigurationChange {
 /// One step of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigurationStep {
-    /// The member votes.
+    /// The member votes from now on; it was a learner, or is new.
     AddVoter(RaftId),
-    /// The member listens.
+    /// The member gets the log and does not vote.
     AddLearner(RaftId),
-    /// The member goes.
+    /// The member leaves the group; its id is never used again.
     Remove(RaftId),
 }
 
@@ -183,12 +183,15 @@ pub enum ConfigurationStep {
 pub struct Member {
     /// Its id in the group.
     pub raft_id: RaftId,
-    /// The node.
+    /// The node that takes part under this id.
     pub node: NodeId,
     /// The data directory it lives in.
     pub directory: DirectoryId,
     /// Where it is reached. If it moved, the leader changes this as soon as it hears of it.
     pub addresses: Addresses,
+    /// The life of the node in which it was reached there; zero for what it was founded or added with. It orders moves: see
+    /// [`ChangeError::EarlierLife`](crate::ChangeError::EarlierLife).
+    pub boot: BootEpoch,
 }
 
 /// The leader as the log knows it. A client that asked another replica sends its request there instead.
@@ -228,7 +231,7 @@ impl Member {
 /// A node that founds a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Founder {
-    /// Its data directory.
+    /// The data directory it founds with; a founder with another one is not the same.
     pub directory: DirectoryId,
     /// Where it is reached.
     pub addresses: Addresses,
@@ -293,9 +296,9 @@ impl Configuration {
 /// The state after an entry, in place of everything up to it. It may carry secrets: `Debug` shows its size only.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The entry.
+    /// The last entry that it covers.
     pub index: u64,
-    /// Its term.
+    /// Term of that entry.
     pub term: u64,
     /// The configuration after it.
     pub configuration: Configuration,

@@ -6,7 +6,7 @@
 mod tests;
 
 use bytes::Bytes;
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::messages as wire;
 
 use crate::apply::StateHash;
@@ -143,7 +143,10 @@ pub(crate) fn change_out(change: &ConfigurationChange) -> wire::ConfigurationCha
 pub fn member_out(member: Member) -> wire::Member {
     wire::Member {
         raft_id: member.raft_id.get(),
-        node: Some(addresses_out(member.node, member.addresses)),
+        node: Some(wire::NodeRef {
+            boot_epoch: member.boot.0,
+            ..addresses_out(member.node, member.addresses)
+        }),
         directory_id: Bytes::copy_from_slice(&member.directory.0),
     }
 }
@@ -156,6 +159,7 @@ pub fn member_in(member: wire::Member) -> Read<Member> {
         node: NodeId::new(node.node_id).ok_or(RecordError("a member without node"))?,
         directory: directory_in(&member.directory_id)?,
         addresses: addresses_in(&node)?,
+        boot: BootEpoch(node.boot_epoch),
     })
 }
 

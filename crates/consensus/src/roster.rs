@@ -9,7 +9,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{Bytes, BytesMut};
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::messages as wire;
 use prost::Message as _;
 
@@ -20,7 +20,7 @@ use crate::record;
 /// Most directories of former members that are remembered; the oldest are forgotten first.
 pub const RETIRED_MAX: usize = 1024;
 
-/// The members.
+/// Members of a group by raft id, as the log names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roster {
     members: BTreeMap<RaftId, Member>,
@@ -63,6 +63,10 @@ pub enum ChangeError {
     /// The member is reached there already.
     #[error("the member has these addresses already")]
     SameAddresses,
+    /// These addresses are of an earlier life of the member than those that are known, or of the same: a leader that heard of
+    /// them before it was told of the newer ones must not bring them back.
+    #[error("addresses of a later life of the member are known")]
+    EarlierLife,
     /// raft-rs did not apply it, though the checks above passed.
     #[error("the change was not applied: {0}")]
     NotApplied(&'static str),
@@ -99,7 +103,9 @@ impl Roster {
         let mut roster = Self::default();
         for (&node, &Founder { directory, addresses }) in founders {
             let raft_id = roster.next;
-            roster.members.insert(raft_id, Member { raft_id, node, directory, addresses });
+            roster
+                .members
+                .insert(raft_id, Member { raft_id, node, directory, addresses, boot: BootEpoch(0) });
             roster.next = raft_id.next();
         }
         roster
@@ -140,7 +146,7 @@ impl Roster {
             self.check_member(member)?;
         }
         if let Some(id) = moved {
-            return if change.steps == [now.step_of(id)] { Ok(()) } else { Err(ChangeError::UnknownMember) };
+            return self.check_move(id, change, now);
         }
         let mut voters: BTreeSet<RaftId> = now.voters.iter().copied().collect();
         for step in &change.steps {
@@ -151,6 +157,20 @@ impl Roster {
             };
         }
         if voters.is_empty() { Err(ChangeError::LastVoter) } else { Ok(()) }
+    }
+
+    fn check_move(
+        &self,
+        id: RaftId,
+        change: &ConfigurationChange,
+        now: &Configuration,
+    ) -> Result<(), ChangeError> {
+        if change.steps != [now.step_of(id)] {
+            return Err(ChangeError::UnknownMember);
+        }
+        let boots =
+            self.members.get(&id).zip(change.member.as_ref()).map(|(known, it)| (known.boot, it.boot));
+        if boots.is_some_and(|(known, said)| said <= known) { Err(ChangeError::EarlierLife) } else { Ok(()) }
     }
 
     /// The member that is reached elsewhere after this change.

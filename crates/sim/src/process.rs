@@ -30,7 +30,7 @@ pub enum Life {
 /// Versions of the software that meet in a rolling upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// The one before.
+    /// The build before the present one, which reads its own version only.
     Old,
     /// The present one.
     New,
@@ -39,7 +39,7 @@ pub enum Version {
 /// The process of one node.
 #[derive(Clone, Copy, Debug)]
 pub struct Process {
-    /// Which life.
+    /// Counts its lives, from 1.
     pub boot: BootEpoch,
     /// Whether it runs.
     pub life: Life,

@@ -26,7 +26,7 @@ pub enum Cause {
     NeverReached,
 }
 
-/// One transition.
+/// One change of what this node believes of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
     /// When, on this node's clock.

@@ -19,6 +19,8 @@ pub enum Bug {
     DeadNotRaised,
     /// A contradiction does not end a suspicion.
     IgnoreRefutation,
+    /// The suspicion of a member that leaves is kept.
+    KeepSuspicionOfLeft,
     /// A contradiction does not raise the incarnation.
     RefuteWithoutRaising,
     /// A failed probe makes the node think itself ill though helpers nacked: it counts the nacks as missing.
@@ -55,13 +57,14 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 22] = [
+    pub const ALL: [Bug; 23] = [
         Bug::RestartSuspicion,
         Bug::ShortSuspicion,
         Bug::AcceptStaleIncarnation,
         Bug::DeadBeatsNewerAlive,
         Bug::DeadNotRaised,
         Bug::IgnoreRefutation,
+        Bug::KeepSuspicionOfLeft,
         Bug::RefuteWithoutRaising,
         Bug::NacksRaiseHealth,
         Bug::NoNacks,

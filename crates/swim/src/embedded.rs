@@ -13,7 +13,7 @@ use crate::load::LoadLevel;
 pub struct Embedded {
     /// Raised by the sender with every change.
     pub version: u64,
-    /// What it says.
+    /// The state of a worker, a manager or a gate.
     pub state: EmbeddedState,
 }
 
@@ -93,7 +93,7 @@ pub struct WorkerLoad {
     pub segments: u32,
     /// Order-free hash over the running segments and attempts, to notice a difference cheaply.
     pub segments_digest: u64,
-    /// Its health multiplier.
+    /// Its health multiplier: 0 is healthy, 8 the worst.
     pub lhm: u8,
 }
 
@@ -104,7 +104,7 @@ pub struct ManagerLoad {
     pub datacenter: Box<str>,
     /// Whether it leads its log group.
     pub leader: bool,
-    /// Its term.
+    /// Term of its log group, as far as it knows.
     pub term: u64,
     /// Whether it takes work.
     pub phase: Phase,
@@ -120,7 +120,7 @@ pub struct ManagerLoad {
     pub cores_total: u32,
     /// Cores nothing runs on.
     pub cores_available: u32,
-    /// Its health multiplier.
+    /// Its health multiplier: 0 is healthy, 8 the worst.
     pub lhm: u8,
     /// How hard it pushes back.
     pub backpressure: LoadLevel,
@@ -131,7 +131,7 @@ pub struct ManagerLoad {
 pub struct GateLoad {
     /// Whether it leads the gate group.
     pub leader: bool,
-    /// Its term.
+    /// Term of the gate group, as far as it knows.
     pub term: u64,
     /// Whether it takes work.
     pub phase: Phase,

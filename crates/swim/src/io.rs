@@ -40,7 +40,7 @@ pub enum Command {
     SetState(EmbeddedState),
     /// A connection to this node was reset, or its port refused one.
     ConnectionFailed {
-        /// The peer.
+        /// The peer that the connection was with.
         node: NodeId,
         /// Which life of it the connection was with; unknown when none came about.
         boot: Option<BootEpoch>,
@@ -52,7 +52,7 @@ pub enum Command {
     /// The log says that nobody owns this life of the worker any more: its grant ended. Every manager that applied that entry
     /// knows it, whether the last owner lives to tell or not.
     WorkerOver {
-        /// The worker.
+        /// The worker that nobody owns.
         worker: NodeId,
         /// The life whose grant ended.
         boot: BootEpoch,
@@ -90,9 +90,9 @@ pub enum Action {
 /// A node that is known by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// Its id.
+    /// The node that answers count from.
     pub node: NodeId,
-    /// Its address.
+    /// Where it is reached now.
     pub addr: SocketAddr,
 }
 
@@ -101,7 +101,7 @@ pub struct Destination {
 pub struct Endpoint {
     /// Its id, if known.
     pub node: Option<NodeId>,
-    /// Its address.
+    /// The address to connect to.
     pub addr: SocketAddr,
 }
 
@@ -133,7 +133,7 @@ pub enum Event {
     Joined {
         /// The member, with its address and role.
         peer: Peer,
-        /// Its life.
+        /// The boot of its process.
         boot: BootEpoch,
         /// Whether it was a member before: it restarted, or was taken for dead.
         returned: bool,
@@ -149,7 +149,7 @@ pub enum Event {
         node: NodeId,
         /// What spoke for it: an own probe, gossip, a broken connection.
         cause: Cause,
-        /// Who says so.
+        /// The accusers so far, oldest first.
         witnesses: Witnesses,
     },
     /// A suspected member contradicted.
@@ -163,7 +163,7 @@ pub enum Event {
         node: NodeId,
         /// What spoke for it: an own probe, gossip, a broken connection.
         cause: Cause,
-        /// Who says so.
+        /// The accusers of the suspicion that ended, oldest first.
         witnesses: Witnesses,
     },
     /// A member announced that it goes.
@@ -175,7 +175,7 @@ pub enum Event {
     StateChanged {
         /// The member that it is about.
         node: NodeId,
-        /// What it says now.
+        /// The state with the highest version that was heard.
         state: Arc<Embedded>,
     },
     /// A peer could not be reached for a long time. It is tried on.
@@ -202,7 +202,7 @@ pub enum Event {
     },
     /// Another process lives under this node's id with a newer boot. This one should end.
     Superseded {
-        /// The newer life.
+        /// The boot of the other process.
         boot: BootEpoch,
     },
     /// The leave was told; the host may end.
@@ -214,21 +214,21 @@ pub enum Event {
     Inherited(Arc<WorkerUpdate>),
     /// A manager is gone: its workers are unowned until they register with another.
     OwnerLost {
-        /// The manager.
+        /// The manager that died or left.
         owner: NodeId,
     },
     /// A manager is back: its workers are owned again.
     OwnerReturned {
-        /// The manager.
+        /// The manager that was taken for dead.
         owner: NodeId,
     },
     /// This manager has the worker lists of all its peers and may call itself active.
     WorkersSynced,
     /// A report about a worker that another manager owns by now was refused.
     NotOwner {
-        /// The worker.
+        /// The worker that was reported.
         worker: NodeId,
-        /// Its owner.
+        /// The manager with the higher owner token.
         owner: NodeId,
     },
 }

@@ -17,11 +17,11 @@ use crate::workers::WorkerUpdate;
 /// Where and what a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its id.
+    /// Its id, the same over all its lives.
     pub node: NodeId,
     /// Address of its datagrams and streams.
     pub addr: SocketAddr,
-    /// Its role.
+    /// Whether it is a worker, a manager or a gate.
     pub role: Role,
 }
 
@@ -30,9 +30,9 @@ pub struct Peer {
 pub struct Sender {
     /// Where and what it is.
     pub peer: Peer,
-    /// Its present life.
+    /// The boot of its process; messages of a lower one are dropped.
     pub boot: BootEpoch,
-    /// Its present incarnation.
+    /// Raised by itself alone, to contradict an accusation.
     pub incarnation: Incarnation,
 }
 
@@ -52,7 +52,7 @@ impl Sender {
 pub struct MemberUpdate {
     /// Whom it is about.
     pub peer: Peer,
-    /// What is claimed.
+    /// Life, incarnation and status that are claimed of it.
     pub claim: Claim,
     /// Who said so first: for a suspicion the accuser, else the node that noticed.
     pub accuser: NodeId,
@@ -61,7 +61,7 @@ pub struct MemberUpdate {
 /// One datagram: a message and what rides on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datagram {
-    /// Who sends it.
+    /// The sender, which counts as alive with it.
     pub from: Sender,
     /// Why it was sent.
     pub message: Message,
@@ -99,7 +99,7 @@ pub enum Message {
         seq: u32,
         /// Whom to probe.
         target: NodeId,
-        /// Where it is.
+        /// Where the target is reached, as the asker knows it.
         addr: SocketAddr,
         /// When to answer with a nack if it is silent.
         nack_after: Duration,
@@ -111,9 +111,9 @@ pub enum Message {
 /// One message on a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamMessage {
-    /// Who sends it.
+    /// The sender, which counts as alive with it.
     pub from: Sender,
-    /// What it says.
+    /// A probe, a list, a digest or an update.
     pub body: StreamBody,
 }
 
@@ -159,7 +159,7 @@ pub enum StreamBody {
         /// Number of the probe at its sender.
         seq: u32,
     },
-    /// Its answer.
+    /// The answer to a probe over the stream.
     Ack {
         /// Number of the probe answered.
         seq: u32,

@@ -44,7 +44,7 @@ pub enum Chunk<'a> {
         first: Option<First>,
         /// Nothing follows.
         last: bool,
-        /// Its bytes.
+        /// A piece of the message or transfer.
         payload: &'a [u8],
     },
     /// The receiver took so many bytes.
@@ -56,12 +56,12 @@ pub enum Chunk<'a> {
     },
     /// The sender gives up.
     Abort {
-        /// The stream.
+        /// The stream of which nothing more is sent.
         stream: u64,
     },
     /// The receiver gives up.
     Stop {
-        /// The stream.
+        /// The stream of which nothing more is read.
         stream: u64,
     },
 }

@@ -6,7 +6,7 @@ use hyperscale_consensus::{
     Addresses, BlobId, Configuration, DirectoryId, Entry, EntryBody, Leader, Member, Message, MessageKind,
     PeerState, ProposeError, QuorumError, RaftId, Reach, Report, Snapshot,
 };
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::connection::{Incoming, Outgoing};
 use hyperscale_wire::messages::{Control, Ping, control};
 
@@ -38,7 +38,13 @@ fn samples() -> Vec<ReplicaMessage> {
     let reach = Reach { reachable: 1, needed: 2 };
     let at = |port| Some(std::net::SocketAddr::from(([10, 0, 0, 1], port)));
     let addresses = Addresses { peer: at(7101).unwrap(), api: at(7100) };
-    let member = Member { raft_id: id(1), node: node(3), directory: DirectoryId([4; 16]), addresses };
+    let member = Member {
+        raft_id: id(1),
+        node: node(3),
+        directory: DirectoryId([4; 16]),
+        addresses,
+        boot: BootEpoch(5),
+    };
     let report = |state| Report { node: node(5), directory: DirectoryId([6; 16]), addresses, state };
     let errors = [
         ProposeError::NotLeader { leader: None },

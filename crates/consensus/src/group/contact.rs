@@ -107,6 +107,8 @@ impl Contacts {
 
 #[cfg(test)]
 mod tests {
+    use hyperscale_types::BootEpoch;
+
     use super::*;
     use crate::id::DirectoryId;
     use crate::message::Addresses;
@@ -128,6 +130,7 @@ mod tests {
             node: NodeId::new(number).unwrap(),
             directory: DirectoryId([number as u8; 16]),
             addresses: Addresses::example(number as u8),
+            boot: BootEpoch(0),
         };
         let mut contacts = Contacts::default();
         contacts.vouch(&(1..=100).map(member).collect::<Vec<_>>(), &Roster::default());

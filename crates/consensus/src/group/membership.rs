@@ -8,7 +8,7 @@
 //! Each arrow is a joint change: an entry that enters it, and one that leaves it, proposed by whoever leads then. A voter that
 //! is removed votes, and is in the roster, until the joint configuration is left.
 
-use hyperscale_types::{NodeId, Now};
+use hyperscale_types::{BootEpoch, NodeId, Now};
 
 use super::RaftGroup;
 use crate::action::{Event, ProposeError, RaftRole};
@@ -25,9 +25,9 @@ use crate::roster::ChangeError;
 pub enum Change {
     /// A node joins, with an empty data directory, as a learner.
     Add {
-        /// The node.
+        /// The node that joins; one that is a member already is refused.
         node: NodeId,
-        /// Its directory.
+        /// Its data directory; one that ever belonged to a member is refused.
         directory: DirectoryId,
         /// Where it is reached.
         addresses: Addresses,
@@ -36,10 +36,12 @@ pub enum Change {
     Remove(RaftId),
     /// A member is reached elsewhere. It stays what it is: a voter or a learner.
     Move {
-        /// The member.
+        /// Its id in the group, which it keeps.
         id: RaftId,
         /// Where it is now.
         addresses: Addresses,
+        /// The life of its node that is reached there; later than the one that the log knows.
+        boot: BootEpoch,
     },
 }
 
@@ -54,18 +56,18 @@ impl<M: Machine> RaftGroup<M> {
         let change = match change {
             Change::Add { node, directory, addresses } => {
                 let raft_id = self.applier.roster.next_id();
-                let member = Some(Member { raft_id, node, directory, addresses });
+                let member = Some(Member { raft_id, node, directory, addresses, boot: BootEpoch(0) });
                 ConfigurationChange { steps: vec![ConfigurationStep::AddLearner(raft_id)], member }
             }
             Change::Remove(id) if id == self.id && self.configuration.voters.len() > 1 => {
                 return Err(ChangeError::IsLeader.into());
             }
-            Change::Move { id, addresses } => {
+            Change::Move { id, addresses, boot } => {
                 let known = *self.applier.roster.member(id).ok_or(ChangeError::UnknownMember)?;
                 if known.addresses == addresses {
                     return Err(ChangeError::SameAddresses.into());
                 }
-                let member = Some(Member { addresses, ..known });
+                let member = Some(Member { addresses, boot, ..known });
                 ConfigurationChange { steps: vec![self.configuration.step_of(id)], member }
             }
             Change::Remove(id) => {

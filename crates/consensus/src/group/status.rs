@@ -17,12 +17,12 @@ impl<M: Machine> RaftGroup<M> {
         self.id
     }
 
-    /// Its term.
+    /// Returns the highest term that this replica has seen.
     pub fn term(&self) -> u64 {
         self.raft.raft.term
     }
 
-    /// What it is.
+    /// Returns whether it leads, follows or stands for election.
     pub fn role(&self) -> RaftRole {
         match self.raft.raft.state {
             StateRole::Follower => RaftRole::Follower,
@@ -78,7 +78,7 @@ impl<M: Machine> RaftGroup<M> {
         &self.applier.machine
     }
 
-    /// The members.
+    /// Returns the members by the entries applied here.
     pub fn roster(&self) -> &Roster {
         &self.applier.roster
     }

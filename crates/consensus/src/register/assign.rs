@@ -29,7 +29,7 @@ use super::{CommandRefusal, Outcome, Register};
 /// A batch of attempts of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assign {
-    /// The job.
+    /// The job that all attempts of the batch belong to.
     pub job: JobId,
     /// The attempts, in the order in which they are looked at.
     pub segments: Vec<AssignSegment>,
@@ -38,7 +38,7 @@ pub struct Assign {
 /// One attempt of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssignSegment {
-    /// The workflow.
+    /// Name of the workflow; its first attempt begins it.
     pub workflow: String,
     /// The segment; numbers are unique in the workflow, whatever the kind.
     pub number: u32,
@@ -46,11 +46,11 @@ pub struct AssignSegment {
     pub kind: SegmentKind,
     /// Counts from 1.
     pub attempt: u32,
-    /// The worker.
+    /// The worker whose cores are promised.
     pub worker: NodeId,
-    /// Its life.
+    /// The boot that the placement saw; refused if another one has the grant.
     pub boot: BootEpoch,
-    /// Its grant.
+    /// The grant that the placement saw; refused if it is not in force.
     pub grant: Token,
     /// The core group it shares; zero: its cores are its own.
     pub group: u32,

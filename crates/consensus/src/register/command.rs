@@ -69,7 +69,7 @@ pub enum Body {
     JobAccept(Box<Accept>),
     /// A manager or a gate leads the job from now on; the index of the entry is its token.
     JobLeader {
-        /// The job.
+        /// The job that gets a leader; one that has ended is refused.
         job: JobId,
         /// The manager or gate.
         leader: NodeId,
@@ -80,11 +80,11 @@ pub enum Body {
     },
     /// A worker may work; the index of the entry is the grant.
     WorkerGrant {
-        /// The worker.
+        /// The worker that asked to be registered.
         worker: NodeId,
-        /// Its life.
+        /// The boot that the grant is for; a lower one than the known is refused.
         boot: BootEpoch,
-        /// Its cores.
+        /// Cores that may be promised under the grant.
         cores: u32,
         /// How long the lease is.
         lease_ms: u64,
@@ -93,7 +93,7 @@ pub enum Body {
     },
     /// A grant of a worker ends: its lease ran out, or the worker left.
     WorkerGone {
-        /// The worker.
+        /// The worker whose attempts under the grant are lost.
         worker: NodeId,
         /// The grant that ends: the one in force, or that of a former boot.
         grant: Token,
@@ -102,18 +102,18 @@ pub enum Body {
     },
     /// A manager speaks for a worker from now on; the index of the entry is the owner token. Grant and attempts stay.
     WorkerOwner {
-        /// The worker.
+        /// The worker that is spoken for.
         worker: NodeId,
         /// The grant in force.
         grant: Token,
-        /// The manager.
+        /// The manager that speaks for it.
         owner: NodeId,
         /// The owner token that this one replaces; zero: nobody owns the worker under this grant.
         replaces: Token,
     },
     /// Workflows that are ready wait for cores. Replaces what the job waited for before; its place in the order stays.
     Ready {
-        /// The job.
+        /// The job that waits; it has one claim at most.
         job: JobId,
         /// The workflows; none: the job does not wait any more.
         workflows: BTreeSet<String>,
@@ -150,7 +150,7 @@ pub enum Body {
         workflow: String,
         /// Counts from 1.
         version: u64,
-        /// The values.
+        /// The whole context of this version, not the difference.
         values: Values,
     },
     /// A workflow ended.
@@ -166,7 +166,7 @@ pub enum Body {
     },
     /// The job, or these workflows with all that depend on them, never start again.
     Cancel {
-        /// The job.
+        /// The job that is cancelled, wholly or in part.
         job: JobId,
         /// The workflows; none: the whole job.
         workflows: Vec<String>,
@@ -190,9 +190,9 @@ pub enum Body {
     },
     /// A datacenter gets a part of the job; the index of the entry is the part's token.
     DcAssign {
-        /// The job.
+        /// The gates' job that the part belongs to.
         job: JobId,
-        /// The datacenter.
+        /// Name of the datacenter that runs the part.
         datacenter: String,
         /// Counts from 1; a higher one is a retry after the datacenter failed.
         try_number: u32,
@@ -210,11 +210,11 @@ pub enum Body {
     },
     /// How a datacenter is, as a gate sees it.
     DcState {
-        /// The datacenter.
+        /// Name of the datacenter that was judged.
         datacenter: String,
-        /// How it is.
+        /// What routing may expect of it.
         class: DatacenterClass,
-        /// The gate.
+        /// The gate whose view it is.
         proposer: NodeId,
     },
     /// The job ended.
@@ -227,14 +227,14 @@ pub enum Body {
     /// Jobs that ended `retain` ago are forgotten: those that ended by entries from `first` to `last`. A sealed chunk goes when
     /// all of it is in the range.
     JobForget {
-        /// The first end.
+        /// The lowest index of a `JobEnd` that is forgotten.
         first: u64,
-        /// The last end.
+        /// The highest one.
         last: u64,
     },
     /// Every voter understands this version.
     ClusterVersion {
-        /// The version.
+        /// Commands and state may use what this version brings.
         version: u32,
     },
 }
@@ -271,7 +271,7 @@ impl Body {
 pub struct Accept {
     /// Its id, if the key is new.
     pub job: JobId,
-    /// The idempotency key.
+    /// The idempotency key: a second submission under it is answered with the first one's job.
     pub key: String,
     /// The plan, stored on a quorum.
     pub plan: BlobId,

@@ -13,7 +13,7 @@ pub const DATACENTERS_MAX: usize = 1024;
 /// A datacenter as the gates have decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Datacenter {
-    /// How it is.
+    /// What routing may expect of it.
     pub class: DatacenterClass,
     /// The gate whose proposal was decided.
     pub proposer: NodeId,

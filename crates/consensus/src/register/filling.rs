@@ -18,6 +18,7 @@ use super::command::JobId;
 use super::job::Job;
 use super::pack::{Pack, Sink};
 use super::part::PartState;
+use super::pieces::{Pieces, SharedPieces};
 use crate::blob::BlobId;
 
 /// Most jobs that one command moves: more than end with one, so that they do not pile up.
@@ -34,7 +35,7 @@ pub(super) struct Filling {
     pub(super) contents: ChunkContents,
     pub(super) jobs: BTreeMap<JobId, SealedJob>,
     /// As they will be stored.
-    bytes: BytesMut,
+    bytes: Pieces,
     /// What its jobs weigh; it is full when this reaches the size of a chunk.
     pub(super) weight: usize,
     hash: digest::Context,
@@ -60,10 +61,8 @@ impl fmt::Debug for Filling {
 
 impl Filling {
     fn new(number: u64) -> Self {
-        let mut bytes = BytesMut::new();
-        chunk::put_head(&mut bytes);
-        let mut hash = digest::Context::new(&digest::SHA256);
-        hash.update(&bytes);
+        let (mut bytes, mut hash) = (Pieces::default(), digest::Context::new(&digest::SHA256));
+        bytes.append(chunk::put_head, |head| hash.update(head));
         let (contents, jobs) = (ChunkContents::default(), BTreeMap::new());
         Self { number, contents, jobs, bytes, weight: 0, hash }
     }
@@ -71,10 +70,11 @@ impl Filling {
     /// Adds a job that has ended.
     fn add(&mut self, id: JobId, job: &Job) -> Option<&SealedJob> {
         let sealed = SealedJob::of(id, job)?;
-        let from = self.bytes.len();
-        id.put(&mut self.bytes);
-        job.put(&mut self.bytes);
-        self.hash.update(&self.bytes[from..]);
+        let write = |out: &mut BytesMut| {
+            id.put(out);
+            job.put(out);
+        };
+        self.bytes.append(write, |written| self.hash.update(written));
         self.contents.add(sealed.index, job);
         self.weight += job.weight();
         Some(self.jobs.entry(id).or_insert(sealed))
@@ -85,7 +85,7 @@ impl Filling {
         let digest = self.hash.finish();
         let hash = digest.as_ref().try_into().expect("SHA-256 has 32 bytes");
         let blob = BlobId { hash, length: self.bytes.len() as u64 };
-        (Chunk { blob, contents: self.contents }, self.bytes.freeze(), self.jobs.into_values().collect())
+        (Chunk { blob, contents: self.contents }, self.bytes.join(), self.jobs.into_values().collect())
     }
 
     /// What the rolling hash covers: jobs were reported as they ended.
@@ -97,8 +97,7 @@ impl Filling {
 
     /// For a snapshot that is encoded later.
     pub(super) fn view(&self) -> FillingView {
-        let (contents, bytes) = (self.contents.clone(), Bytes::copy_from_slice(&self.bytes));
-        FillingView { number: self.number, contents, bytes }
+        FillingView { number: self.number, contents: self.contents.clone(), bytes: self.bytes.share() }
     }
 }
 
@@ -106,14 +105,14 @@ impl Filling {
 pub(super) struct FillingView {
     pub(super) number: u64,
     pub(super) contents: ChunkContents,
-    pub(super) bytes: Bytes,
+    pub(super) bytes: SharedPieces,
 }
 
 impl FillingView {
     /// `None` if the jobs in it are not those that it tells of.
     pub(super) fn read(self) -> Option<Filling> {
         let mut filling = Filling::new(self.number);
-        for (id, job) in jobs_of_chunk(&self.bytes)? {
+        for (id, job) in jobs_of_chunk(&self.bytes.into_bytes())? {
             filling.add(id, &job)?;
         }
         filling.contents.replaced.clone_from(&self.contents.replaced);
@@ -133,7 +132,7 @@ impl Job {
 impl Register {
     /// The jobs in the chunk that is being filled. Reads all of it: up to 8 MiB.
     pub fn jobs_being_sealed(&self) -> Vec<(JobId, Job)> {
-        let bytes = self.ended.filling.as_ref().map(|filling| Bytes::copy_from_slice(&filling.bytes));
+        let bytes = self.ended.filling.as_ref().map(|filling| filling.bytes.join());
         bytes.and_then(|bytes| jobs_of_chunk(&bytes)).unwrap_or_default()
     }
 

@@ -25,9 +25,9 @@ pub const REASON_BYTES_MAX: usize = 1024;
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its idempotency key.
+    /// The idempotency key it was submitted under.
     pub key: String,
-    /// Its plan.
+    /// The plan, as a blob that is kept as long as the job.
     pub plan: BlobId,
     /// What it was submitted with.
     pub options: JobOptions,
@@ -41,7 +41,7 @@ pub struct Job {
     pub leader: Option<(NodeId, Token)>,
     /// Time since its acceptance when that leader was granted, see `time`.
     pub elapsed_ms: u64,
-    /// How it ended.
+    /// Set once and never changed.
     pub end: Option<JobEnd>,
     pub(super) cancelled: Cancelled,
     pub(super) workflows: BTreeMap<String, Workflow>,

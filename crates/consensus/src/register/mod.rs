@@ -65,6 +65,7 @@ mod options;
 mod outcome;
 mod pack;
 mod part;
+mod pieces;
 mod retention;
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,7 @@ pub enum Outcome {
     Granted(Token),
     /// The job was accepted, or was before under the same key.
     Accepted {
-        /// The job.
+        /// The id under which it is known, whatever id was proposed.
         job: JobId,
         /// Whether the key was known.
         is_repeat: bool,
@@ -90,7 +90,7 @@ pub enum CommandRefusal {
     /// A newer try of this datacenter is known.
     #[error("stale part: {current} is in force")]
     StalePart {
-        /// The newest one.
+        /// Token of the newest try.
         current: Token,
     },
     /// Nobody leads the job yet.
@@ -165,7 +165,7 @@ pub enum CommandRefusal {
     /// Not the next attempt.
     #[error("the next attempt is {next}")]
     WrongAttempt {
-        /// The next one.
+        /// The only number that would have been accepted.
         next: u32,
     },
     /// The attempt is not the one that runs: lost, ended or replaced.
@@ -174,7 +174,7 @@ pub enum CommandRefusal {
     /// Not the next version of the context.
     #[error("the next version is {next}")]
     StaleContext {
-        /// The next one.
+        /// The only version that would have been accepted.
         next: u64,
     },
     /// Too large for the log.

@@ -22,7 +22,7 @@ use super::{CommandRefusal, Outcome, Register};
 /// A worker with a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worker {
-    /// Its life.
+    /// The boot that has the grant.
     pub boot: BootEpoch,
     /// The grant in force.
     pub grant: Token,
@@ -30,7 +30,7 @@ pub struct Worker {
     pub owner: Option<(NodeId, Token)>,
     /// How long the lease is.
     pub lease_ms: u64,
-    /// Its cores.
+    /// Cores that may be promised, those of running attempts included.
     pub cores: u32,
     /// What it can beyond what every worker can.
     pub capabilities: BTreeSet<String>,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::class::Lane;
 
 use crate::action::{Applied, Event, ProposeError};
@@ -32,7 +32,7 @@ pub enum Input {
     Message {
         /// The node at the other end, as its connection authenticated it.
         from: NodeId,
-        /// What it says.
+        /// The decoded message; whose raft id it names is compared with `from`.
         message: ReplicaMessage,
     },
     /// Something that was to be sent did not leave, or its connection broke.
@@ -48,23 +48,25 @@ pub enum Input {
     Health(u8),
     /// A peer's health multiplier, as it says itself.
     PeerHealth {
-        /// The peer.
+        /// The peer that reports it.
         node: NodeId,
-        /// Its multiplier.
+        /// 0 is healthy, 8 the worst.
         lhm: u8,
     },
     /// Where a peer is reached, from its hello: it may have moved since the log named it.
     PeerAddresses {
-        /// The peer.
+        /// The peer that said hello.
         node: NodeId,
         /// Where it says it is.
         addresses: Addresses,
+        /// In which life, from the same hello: what an earlier life said is not believed any more.
+        boot: BootEpoch,
     },
     /// The newest version of commands that a peer understands, from its hello.
     PeerVersion {
-        /// The peer.
+        /// The peer that said hello.
         node: NodeId,
-        /// The version.
+        /// Higher ones are not proposed while it is a member.
         version: u32,
     },
     /// What [`Output::MakeSnapshot`] asked for.
@@ -73,18 +75,18 @@ pub enum Input {
     BlobStored(BlobId),
     /// What [`Output::ReadBlob`] asked for; nothing if it is not there or not what it should be.
     BlobRead {
-        /// The blob.
+        /// The blob that was to be read.
         blob: BlobId,
-        /// Who gets it.
+        /// The peer that it was read for.
         to: NodeId,
-        /// Its bytes.
+        /// The content, compared with the id by the host.
         bytes: Option<Bytes>,
     },
     /// The host wants something of the group; answered by exactly one [`Output::Reply`].
     Call {
         /// Handed back with the reply.
         call: CallId,
-        /// What it wants.
+        /// A proposal, a read, a blob to keep, a change of members or a hand-over.
         request: Request,
     },
 }
@@ -146,21 +148,21 @@ pub enum Output<O> {
         to: NodeId,
         /// On this connection.
         lane: Lane,
-        /// What to say.
+        /// The message, to be encoded for the peer's version.
         message: ReplicaMessage,
     },
     /// Write this blob and sync it, then say [`Input::BlobStored`]. In no order with anything else.
     PutBlob {
-        /// Its id.
+        /// The id that it is stored under.
         blob: BlobId,
         /// Its bytes, which match the id.
         bytes: Bytes,
     },
     /// Read this blob, then say [`Input::BlobRead`].
     ReadBlob {
-        /// Its id.
+        /// The id that it is stored under.
         blob: BlobId,
-        /// Who gets it.
+        /// The peer that asked; named again in the input.
         to: NodeId,
     },
     /// Remove this blob: nothing names it.
@@ -169,9 +171,9 @@ pub enum Output<O> {
     Timer(hyperscale_types::Now),
     /// What became of a call.
     Reply {
-        /// The call.
+        /// The number that the host gave the call.
         call: CallId,
-        /// Its outcome.
+        /// The result, or why there is none.
         reply: Reply<O>,
     },
     /// An entry was applied. Comes before the reply to whoever proposed it.
@@ -201,7 +203,7 @@ pub enum ReplicaMessage {
         /// The asker's data directory.
         directory: DirectoryId,
     },
-    /// The answer.
+    /// What the asked node knows of the group, and what is on its disk.
     BootstrapReport(Report),
     /// To the leader: propose this.
     Propose {
@@ -231,26 +233,26 @@ pub enum ReplicaMessage {
     },
     /// Keep this, and say so.
     BlobPut {
-        /// Its id.
+        /// The id that the bytes must match.
         blob: BlobId,
-        /// Its bytes.
+        /// The whole content.
         bytes: Bytes,
     },
     /// It is on this disk.
     BlobStored {
-        /// Its id.
+        /// The blob that was put; the sender counts who has it.
         blob: BlobId,
     },
     /// This one is missing here.
     BlobGet {
-        /// Its id.
+        /// The blob that the sender's state names and its disk lacks.
         blob: BlobId,
     },
     /// The answer; none comes from a member that does not have it either.
     BlobData {
-        /// Its id.
+        /// The blob that was asked for.
         blob: BlobId,
-        /// Its bytes.
+        /// The whole content; the receiver compares it with the id.
         bytes: Bytes,
     },
 }

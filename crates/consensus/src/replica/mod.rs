@@ -51,7 +51,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use hyperscale_types::{NodeId, Now};
+use hyperscale_types::{BootEpoch, NodeId, Now};
 use hyperscale_wire::class::Lane;
 
 use crate::action::ProposeError;
@@ -77,10 +77,12 @@ use starting::Starting;
 pub struct Options {
     /// The node it runs on.
     pub node: NodeId,
-    /// Its data directory.
+    /// The data directory, by which a member that lost its disk is recognised.
     pub directory: DirectoryId,
     /// Where it is reached; part of the membership once it founds.
     pub addresses: Addresses,
+    /// This life of the node: orders what it says about its addresses.
+    pub boot: BootEpoch,
     /// How many peers are configured to found the group, itself included.
     pub peers: usize,
     /// Questions to other nodes are numbered from here; above every number of its former lives, so that a late answer to

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use hyperscale_types::{NodeId, Now};
+use hyperscale_types::{BootEpoch, NodeId, Now};
 use hyperscale_wire::class::Lane;
 
 use super::running::{Outputs, Running};
@@ -87,27 +87,30 @@ where
         }
     }
 
-    pub(super) fn peer_addresses(&mut self, node: NodeId, addresses: Addresses) {
+    pub(super) fn peer_addresses(&mut self, node: NodeId, boot: BootEpoch, addresses: Addresses) {
         let members = self.group.roster();
         self.addresses.retain(|node, _| members.members().any(|member| member.node == *node));
-        if self.is_member(node) || node == self.me {
-            self.addresses.insert(node, addresses);
+        let is_late = self.addresses.get(&node).is_some_and(|(known, _)| *known > boot);
+        if (self.is_member(node) || node == self.me) && !is_late {
+            self.addresses.insert(node, (boot, addresses));
         }
     }
 
-    /// A leader has the log name where its members are now, one at a time. What is refused, as another change is under way,
+    /// A leader has the log name where its members are now, one at a time. Other leaders may have heard of a later life of a
+    /// member than this one, and the log may name it: then it says nothing. What is refused, as another change is under way,
     /// is tried again with the next tick.
     pub(super) fn follow_moves(&mut self, now: Now) {
         if !self.group.is_established() || self.group.configuration().is_joint() {
             return;
         }
         let moved = self.group.roster().members().find_map(|member| {
-            let said = *self.addresses.get(&member.node)?;
-            (said != member.addresses).then_some((member.raft_id, said))
+            let (boot, said) = *self.addresses.get(&member.node)?;
+            let is_news = said != member.addresses && boot > member.boot;
+            is_news.then_some((member.raft_id, said, boot))
         });
-        let Some((id, addresses)) = moved else { return };
+        let Some((id, addresses, boot)) = moved else { return };
         let proposal = ProposalId(self.calls.number());
-        let _ = self.group.change(now, proposal, Change::Move { id, addresses });
+        let _ = self.group.change(now, proposal, Change::Move { id, addresses, boot });
     }
 
     pub(super) fn is_member(&self, node: NodeId) -> bool {

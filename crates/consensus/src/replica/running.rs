@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hyperscale_types::{NodeId, Now};
+use hyperscale_types::{BootEpoch, NodeId, Now};
 use hyperscale_wire::class::Lane;
 
 use super::blobs::Blobs;
@@ -31,7 +31,7 @@ pub(super) struct Running<M: Machine> {
     /// What members understand, as they said.
     pub(super) versions: BTreeMap<NodeId, u32>,
     /// Where members are, as they said; of this node too.
-    pub(super) addresses: BTreeMap<NodeId, Addresses>,
+    pub(super) addresses: BTreeMap<NodeId, (BootEpoch, Addresses)>,
     pub(super) blobs: Blobs,
     pub(super) sealed: SealedParts,
 }
@@ -58,7 +58,7 @@ where
             reached,
             inquired: None,
             versions: BTreeMap::new(),
-            addresses: BTreeMap::from([(options.node, options.addresses)]),
+            addresses: BTreeMap::from([(options.node, (options.boot, options.addresses))]),
             blobs: Blobs::new(now, &options.blobs, options.blob_grace),
             sealed: SealedParts::default(),
         }
@@ -98,7 +98,7 @@ where
                 }
             }
             Input::PeerVersion { node, version } => self.peer_version(node, version),
-            Input::PeerAddresses { node, addresses } => self.peer_addresses(node, addresses),
+            Input::PeerAddresses { node, addresses, boot } => self.peer_addresses(node, boot, addresses),
             Input::SnapshotMade(snapshot) => self.group.snapshot_made(snapshot),
             Input::BlobStored(blob) => self.blob_stored(now, blob, out),
             Input::BlobRead { blob, to, bytes } => self.blob_read(blob, to, bytes, out),

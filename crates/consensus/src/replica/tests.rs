@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyperscale_types::{NodeId, Now};
+use hyperscale_types::{BootEpoch, NodeId, Now};
 use hyperscale_wire::class::Lane;
 use net::{Net, command};
 
@@ -140,6 +140,7 @@ fn options(number: u64, peers: usize) -> Options {
         node: node(number),
         directory: directory(number),
         addresses: Addresses::example(number as u8),
+        boot: BootEpoch(1),
         peers,
         first_number: number << 32,
         version: 1,

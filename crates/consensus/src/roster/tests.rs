@@ -11,6 +11,7 @@ fn member(raft_id: u64, node: u64, directory: u8) -> Member {
         node: NodeId::new(node).unwrap(),
         directory: DirectoryId([directory; 16]),
         addresses: Addresses::example(directory),
+        boot: BootEpoch(0),
     }
 }
 
@@ -74,13 +75,17 @@ fn member_that_moved_is_reached_elsewhere_and_stays_what_it_is() {
     configuration.learners.push(id(4));
     let learner = member(4, 40, 4);
     roster.make(&add(learner), &configuration);
-    let elsewhere = |member: Member| Member { addresses: Addresses::example(99), ..member };
+    let elsewhere =
+        |member: Member| Member { addresses: Addresses::example(99), boot: BootEpoch(2), ..member };
     let change = |member, step| ConfigurationChange { steps: vec![step], member: Some(member) };
     let voter = elsewhere(member(2, 20, 2));
     let moved = change(voter, ConfigurationStep::AddVoter(id(2)));
     assert_eq!(roster.check(&moved, &configuration), Ok(()));
     roster.make(&moved, &configuration);
     assert_eq!((roster.member(id(2)), roster.next_id()), (Some(&voter), id(5)));
+    let earlier =
+        change(Member { addresses: Addresses::example(98), ..voter }, ConfigurationStep::AddVoter(id(2)));
+    assert_eq!(roster.check(&earlier, &configuration), Err(ChangeError::EarlierLife));
     let moved = change(elsewhere(learner), ConfigurationStep::AddLearner(id(4)));
     assert_eq!(roster.check(&moved, &configuration), Ok(()));
     for step in [ConfigurationStep::AddLearner(id(2)), ConfigurationStep::Remove(id(2))] {

@@ -36,7 +36,7 @@ pub struct Batch {
 /// A snapshot to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotWrite {
-    /// The snapshot.
+    /// What replaces all entries up to its index.
     pub snapshot: Snapshot,
     /// Entries up to this index go. Those after it stay, unless the snapshot came from the leader: then it is the whole
     /// log, and `replaces_log` says so.
@@ -94,9 +94,9 @@ pub enum StorageError {
     /// The directory belongs to another cluster, group or node. Nothing was changed.
     #[error("data directory belongs to {found}, not to {wanted}; give this node a directory of its own")]
     Foreign {
-        /// Whose it is.
+        /// Cluster, group and node that the directory was made for.
         found: String,
-        /// Who wanted it.
+        /// Cluster, group and node that opened it.
         wanted: String,
     },
     /// The database refused, and will refuse whatever comes: the process has to end.

@@ -31,11 +31,11 @@ const SNAPSHOT: &str = "snapshot";
 /// Whom a directory belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryOwner {
-    /// The cluster.
+    /// Name of the cluster.
     pub cluster: String,
     /// The group in it: a datacenter's name, or the gates.
     pub group: String,
-    /// The node.
+    /// The node that wrote the log in it.
     pub node: NodeId,
 }
 

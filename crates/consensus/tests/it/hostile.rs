@@ -7,7 +7,7 @@ use hyperscale_consensus::{
     Configuration, ConfigurationChange, ConfigurationStep, DirectoryId, Entry, EntryBody, Member, Message,
     MessageKind, MessageRefusal, RaftId, Snapshot, StateHash, StateProof,
 };
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 
 use crate::cluster::{Cluster, addresses, id};
 use crate::refusal::message;
@@ -57,6 +57,7 @@ fn change(rng: &mut Rng) -> ConfigurationChange {
         node,
         directory: DirectoryId([rng.u8(..); 16]),
         addresses: addresses(rng.u8(..)),
+        boot: BootEpoch(rng.u64(..3)),
     });
     ConfigurationChange { steps: vec![step; rng.usize(..3)], member }
 }

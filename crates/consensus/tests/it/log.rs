@@ -6,7 +6,7 @@ use hyperscale_consensus::{
     Backlog, Config, Entry, EntryBody, Event, Halt, Leader, LogGroup, Member, Message, MessageKind,
     ProposalId, ProposeError, QuorumError, ReadId, record,
 };
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::limits::MESSAGE_MAX;
 use prost::Message as _;
 
@@ -239,7 +239,8 @@ fn leader_that_lost_and_won_between_two_looks_is_established_anew() {
     // Somebody it does not know yet leads a later term, and is said to be dead at once.
     let other = crate::refusal::message(MessageKind::Heartbeat, id(4), leader, term + 1);
     let node = NodeId::new(4).unwrap();
-    let member = Member { raft_id: id(4), node, directory: directory(4), addresses: addresses(4) };
+    let member =
+        Member { raft_id: id(4), node, directory: directory(4), addresses: addresses(4), boot: BootEpoch(0) };
     cluster.group(leader).vouch(&[member]);
     cluster.step(leader, other).unwrap();
     cluster.group(leader).hint_leader_dead(now, id(4));

@@ -8,7 +8,7 @@ use hyperscale_consensus::{
     COMMAND_BYTES_MAX, Change, ChangeError, Config, Event, LogGroup, MessageKind, Promotion, ProposalId,
     ProposeError, RaftId, RaftRole, TransferError,
 };
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 
 use crate::cluster::{Cluster, addresses, directory, id};
 
@@ -252,16 +252,18 @@ fn restarted_voter_does_not_fall_back_behind_the_last_change() {
 fn member_is_moved_once_and_what_is_refused_says_why() {
     let (mut cluster, leader) = with_learner();
     let now = cluster.now;
-    let mut moves = |id: RaftId, dir: u8, number: u64| {
-        let change = Change::Move { id, addresses: addresses(dir) };
+    let mut moves = |id: RaftId, dir: u8, boot: u64, number: u64| {
+        let change = Change::Move { id, addresses: addresses(dir), boot: BootEpoch(boot) };
         let changed = cluster.group(leader).change(now, ProposalId(1 << 42 | number), change);
         cluster.work(leader);
         cluster.run_seconds(1);
         changed
     };
-    assert_eq!(moves(id(4), 44, 1), Ok(()));
-    assert_eq!(moves(id(4), 44, 2), Err(ChangeError::SameAddresses.into()));
-    assert_eq!(moves(id(9), 44, 3), Err(ChangeError::UnknownMember.into()));
+    assert_eq!(moves(id(4), 44, 3, 1), Ok(()));
+    assert_eq!(moves(id(4), 44, 4, 2), Err(ChangeError::SameAddresses.into()));
+    assert_eq!(moves(id(4), 45, 3, 5), Err(ChangeError::EarlierLife.into()), "a life has its addresses once");
+    assert_eq!(moves(id(4), 45, 2, 6), Err(ChangeError::EarlierLife.into()));
+    assert_eq!(moves(id(9), 44, 1, 3), Err(ChangeError::UnknownMember.into()));
     for number in 1..=4 {
         assert_eq!(cluster.group(id(number)).roster().member(id(4)).unwrap().addresses, addresses(44));
     }

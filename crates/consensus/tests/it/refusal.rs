@@ -6,7 +6,7 @@ use hyperscale_consensus::{
     Configuration, Entry, EntryBody, Event, Halt, LogGroup, Member, Message, MessageKind, MessageRefusal,
     RaftId, Snapshot, StateHash, StateProof,
 };
-use hyperscale_types::NodeId;
+use hyperscale_types::{BootEpoch, NodeId};
 
 use crate::cluster::{Cluster, addresses, directory, id};
 
@@ -109,7 +109,13 @@ fn replica_that_is_behind_listens_to_newer_members_that_a_member_vouches_for_and
         let follower = cluster.ids().into_iter().find(|id| *id != leader).unwrap();
         let (now, term) = (cluster.now, cluster.group(follower).term());
         let newer = NodeId::new(9).unwrap();
-        let member = Member { raft_id: id(9), node: newer, directory: directory(9), addresses: addresses(9) };
+        let member = Member {
+            raft_id: id(9),
+            node: newer,
+            directory: directory(9),
+            addresses: addresses(9),
+            boot: BootEpoch(0),
+        };
         cluster.group(follower).vouch(&[member]);
         let newer_speaks = message(kind, id(9), follower, term);
         assert_eq!(cluster.group(follower).step(now, newer, newer_speaks), Ok(()));

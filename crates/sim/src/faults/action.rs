@@ -85,14 +85,14 @@ pub enum Fault {
     Jump {
         /// Index of the node in the world.
         node: usize,
-        /// How far.
+        /// How far ahead of its time it shows.
         by: Duration,
     },
     /// Links are cut for a while.
     Cut {
         /// Which cut it is.
         number: u32,
-        /// Which links.
+        /// The links that lose everything.
         links: Partition,
         /// For how long.
         span: Duration,
@@ -125,7 +125,7 @@ pub enum Fault {
     },
     /// Whoever leads a group is hit.
     HitLeader {
-        /// The group.
+        /// Index of the cluster whose group is hit.
         cluster: u8,
         /// At which moment of its leadership.
         when: LeaderMoment,

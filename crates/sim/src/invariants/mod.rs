@@ -18,6 +18,7 @@ mod queues;
 #[cfg(test)]
 mod scene;
 mod spread;
+mod suspects_counted;
 mod suspicion_time;
 mod views_converge;
 mod worker_versions;
@@ -39,7 +40,7 @@ use crate::world::Truth;
 pub struct Seen<'a> {
     /// True time, which no node knows.
     pub at: Moment,
-    /// Which node.
+    /// Index of the node in the world.
     pub node: usize,
     /// Its own clock.
     pub clock: &'a Clock,
@@ -47,7 +48,7 @@ pub struct Seen<'a> {
     pub swim: &'a Swim,
     /// What is really so.
     pub truth: &'a Truth,
-    /// What it was.
+    /// The input or action that is judged.
     pub what: What<'a>,
 }
 
@@ -78,7 +79,7 @@ pub enum What<'a> {
         from: NodeId,
         /// In which life.
         boot: BootEpoch,
-        /// The updates.
+        /// What it said of members, before the core merged it.
         members: &'a [MemberUpdate],
     },
     /// Another node's view arrives in anti-entropy; the core has not seen it yet.
@@ -175,6 +176,7 @@ impl Judges {
             Box::new(merge_keeps_newest::MergeKeepsNewest),
             Box::new(queues::Queues),
             Box::new(spread::Spread::default()),
+            Box::new(suspects_counted::SuspectsCounted::default()),
             Box::new(suspicion_time::SuspicionTime::default()),
             Box::new(worker_versions::WorkerVersions::default()),
         ]);

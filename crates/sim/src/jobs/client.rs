@@ -79,7 +79,7 @@ pub struct Orders {
 /// All jobs of a world.
 #[derive(Debug, Default)]
 pub struct Clients {
-    /// One by one.
+    /// All jobs that clients order, in the order of their numbers.
     pub client_jobs: Vec<ClientJob>,
 }
 

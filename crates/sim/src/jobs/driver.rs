@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use hyperscale_consensus::register::{Attempt, AttemptState, EndStatus, Job, JobId, Segment};
+use hyperscale_consensus::register::{Attempt, AttemptState, EndStatus, Job, JobId, JobOptions, Segment};
 use hyperscale_types::{NodeId, Now, Token};
 
 use super::aside;
@@ -116,7 +116,7 @@ impl Driver {
         }
         let mut failed = gave_up;
         if plan::has_set_up(id) {
-            match self.step(plan::SET_UP, job.attempt(plan::WORKFLOW, plan::SET_UP)) {
+            match self.step(job, plan::SET_UP) {
                 Ok(steps) if steps.is_empty() => {}
                 Ok(steps) if !gave_up => return steps,
                 Ok(_) | Err(()) => failed = true,
@@ -124,7 +124,7 @@ impl Driver {
         }
         let mut steps = Vec::new();
         for segment in 0..plan::segments(id) {
-            match self.step(segment, job.attempt(plan::WORKFLOW, segment)) {
+            match self.step(job, segment) {
                 Ok(step) => steps.extend(step),
                 Err(()) => failed = true,
             }
@@ -150,7 +150,7 @@ impl Driver {
         let last = job.attempt(plan::WORKFLOW, plan::TEAR_DOWN);
         let is_running = last.is_some_and(|last| last.state == AttemptState::Running);
         if plan::has_set_up(id) && has_begun && (!gave_up || is_running) {
-            let steps = self.step(plan::TEAR_DOWN, last).unwrap_or_default();
+            let steps = self.step(job, plan::TEAR_DOWN).unwrap_or_default();
             if !steps.is_empty() {
                 return steps;
             }
@@ -159,17 +159,20 @@ impl Driver {
     }
 
     /// The next step of a segment, none, or that there is no hope.
-    fn step(&self, segment: u32, attempt: Option<&Attempt>) -> Result<Vec<Step>, ()> {
-        let Some(it) = attempt else { return Ok(vec![Step::Assign { segment, attempt: 1, avoid: None }]) };
+    fn step(&self, job: &Job, segment: u32) -> Result<Vec<Step>, ()> {
+        let Some(record) = job.segment(plan::WORKFLOW, segment) else {
+            return Ok(vec![Step::Assign { segment, attempt: 1, avoid: None }]);
+        };
+        let it = record.last();
         let again = Step::Assign { segment, attempt: it.number + 1, avoid: Some(it.worker) };
         match &it.state {
             AttemptState::Ended(end) if end.status == EndStatus::Completed => Ok(Vec::new()),
             AttemptState::Running if self.dead.contains(&it.worker) => Ok(vec![again]),
             AttemptState::Running => Ok(vec![Step::Dispatch { segment, attempt: it.clone() }]),
-            AttemptState::Lost { .. } | AttemptState::Ended(..) if it.number < plan::ATTEMPTS_MAX => {
-                Ok(vec![again])
+            AttemptState::Lost { .. } | AttemptState::Ended(..) => {
+                let failed = it.number - record.refused();
+                if may_retry(&job.options, failed, job.retries()) { Ok(vec![again]) } else { Err(()) }
             }
-            AttemptState::Lost { .. } | AttemptState::Ended(..) => Err(()),
         }
     }
 }
@@ -244,7 +247,27 @@ impl ManagerDriver {
     }
 }
 
+/// Whether a segment gets a further attempt after some that were taken and failed. A refusal costs the budget of its job only:
+/// after a time without a cluster leader all workers refuse until their leases are renewed, one after the other.
+fn may_retry(options: &JobOptions, failed: u32, (lost, refused): (u32, u32)) -> bool {
+    failed <= options.max_retries && lost + refused <= options.retry_budget
+}
+
 fn running(job: &Job) -> impl Iterator<Item = (u32, Attempt)> + '_ {
     let runs = |it: &Attempt| it.state == AttemptState::Running;
     job.segments().filter(move |(_, _, it)| runs(it)).map(|(_, segment, it)| (segment, it.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_cost_the_budget_of_the_job_and_not_the_retries_of_the_segment() {
+        let options = JobOptions::default();
+        assert_eq!((options.max_retries, options.retry_budget), (3, 20));
+        assert!(may_retry(&options, 0, (0, 20)) && !may_retry(&options, 0, (0, 21)));
+        assert!(may_retry(&options, 3, (3, 17)) && !may_retry(&options, 3, (3, 18)));
+        assert!(!may_retry(&options, 4, (4, 0)));
+    }
 }

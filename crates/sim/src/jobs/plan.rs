@@ -9,10 +9,8 @@ use hyperscale_types::Priority;
 
 /// The one workflow of a job.
 pub const WORKFLOW: &str = "load";
-/// Attempts of a segment before its job fails.
-pub const ATTEMPTS_MAX: u32 = 4;
 /// Cores of a worker: few, so that jobs compete for them.
-pub const CORES: u32 = 3;
+pub const CORES: u32 = 2;
 
 /// A new job. Gates have no workers: their jobs have no segments.
 pub fn draw(rng: &mut Rng, has_workers: bool) -> JobId {
@@ -55,7 +53,7 @@ pub fn group(job: JobId) -> u32 {
 
 /// How it waits for cores.
 pub fn priority(job: JobId) -> Priority {
-    if job.0[6].is_multiple_of(3) { Priority::High } else { Priority::Auto }
+    if job.0[6].is_multiple_of(2) { Priority::High } else { Priority::Auto }
 }
 
 /// Load segments of a job.

@@ -51,7 +51,7 @@ pub enum WorkerAction {
     Load {
         /// For which segment.
         segment: Segment,
-        /// Which attempt.
+        /// Number of the attempt, from 1.
         attempt: u32,
         /// Under which grant.
         grant: Token,
@@ -62,7 +62,7 @@ pub enum WorkerAction {
         until: Now,
         /// How long the granter waits from when the renewal arrived.
         lease: Duration,
-        /// When that was.
+        /// When the renewal arrived, which only the judges may look at.
         arrived: Moment,
     },
 }

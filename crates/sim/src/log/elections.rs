@@ -7,7 +7,7 @@ use hyperscale_consensus::{Configuration, ConfigurationStep, EntryBody, RaftId};
 /// A replica as far as elections go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Its id.
+    /// Its id in the group.
     pub id: RaftId,
     /// Term and place of the last entry of its log.
     pub last: (u64, u64),

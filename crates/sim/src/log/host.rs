@@ -13,7 +13,7 @@ use crate::jobs::ManagerDriver;
 /// What a manager or a gate keeps of the log, whether it runs or not.
 #[derive(Debug)]
 pub struct Host {
-    /// Its data directory.
+    /// Another one after its disk was lost.
     pub directory: DirectoryId,
     /// Its disk.
     pub disk: Disk,

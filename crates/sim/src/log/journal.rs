@@ -32,7 +32,7 @@ pub fn newer(command: &Command) -> Bytes {
 pub struct Written {
     /// Its place in the log.
     pub index: u64,
-    /// What it says.
+    /// The command, decoded.
     pub command: Command,
     /// What the register said to it.
     pub outcome: Outcome,

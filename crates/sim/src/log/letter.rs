@@ -16,7 +16,7 @@ use crate::moment::Moment;
 /// About what a letter takes on the wire, beside what it carries.
 const LETTER_BYTES: usize = 120;
 
-/// One letter.
+/// What managers, workers and clients send each other, as data.
 #[derive(Clone, Debug)]
 pub enum Letter {
     /// Between replicas.
@@ -27,9 +27,9 @@ pub enum Letter {
     RollCall,
     /// A worker wants a grant.
     Register {
-        /// Its life.
+        /// The boot that the grant is asked for.
         boot: BootEpoch,
-        /// Its cores.
+        /// Cores it offers.
         cores: u32,
         /// When it asked, on its clock.
         sent: Now,
@@ -38,7 +38,7 @@ pub enum Letter {
     Registered {
         /// The life it is for: an answer that was asked for by an earlier process under this id is not this one's.
         boot: BootEpoch,
-        /// The grant.
+        /// Index of the `WorkerGrant`, which dispatches and renewals carry.
         grant: Token,
         /// How long the lease is.
         lease: Option<Duration>,
@@ -47,7 +47,7 @@ pub enum Letter {
     },
     /// A worker renews its lease.
     Renew {
-        /// The grant.
+        /// The grant whose lease is renewed.
         grant: Token,
         /// When it asked, on its clock.
         sent: Now,
@@ -56,14 +56,14 @@ pub enum Letter {
     Renewals {
         /// The sender's number for the batch.
         batch: u64,
-        /// All of them.
+        /// The renewals of all workers that asked since the last batch.
         claims: Vec<Claim<NodeId>>,
     },
     /// The cluster leader's answer, after its round.
     RenewalsAnswered {
         /// The sender's number for the batch.
         batch: u64,
-        /// One by one.
+        /// For each worker the lease, or why it is not renewed.
         answers: Vec<(NodeId, Result<Duration, LeaseError>)>,
         /// When the batch arrived, which nobody but the judges may look at.
         arrived: Moment,
@@ -85,7 +85,7 @@ pub enum Letter {
     Dispatched {
         /// Of which segment.
         segment: Segment,
-        /// Which attempt.
+        /// Number of the attempt, from 1.
         attempt: u32,
         /// Whether it runs or ran there.
         taken: bool,
@@ -94,7 +94,7 @@ pub enum Letter {
     Stop {
         /// Of which segment.
         segment: Segment,
-        /// Which attempt.
+        /// Number of the attempt, from 1.
         attempt: u32,
         /// The job leader's token.
         token: Token,
@@ -103,11 +103,11 @@ pub enum Letter {
     },
     /// A worker's attempt ended. Repeated until it is confirmed.
     Ended {
-        /// Whose it was.
+        /// The worker that ran it; managers pass the letter on.
         worker: NodeId,
         /// Of which segment.
         segment: Segment,
-        /// Which attempt.
+        /// Number of the attempt, from 1.
         attempt: u32,
         /// The outcome that the worker reports.
         status: EndStatus,
@@ -116,7 +116,7 @@ pub enum Letter {
     Confirmed {
         /// Of which segment.
         segment: Segment,
-        /// Which attempt.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
     /// From a client.
@@ -128,7 +128,7 @@ pub enum Letter {
 pub struct Dispatch {
     /// Of which segment.
     pub segment: Segment,
-    /// Which attempt.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
     /// The job leader's token.
     pub token: Token,
@@ -156,7 +156,7 @@ pub enum Wish {
     Submit {
         /// What it consists of, as the first bytes of an id.
         job: JobId,
-        /// The key.
+        /// The idempotency key, the same with every repetition.
         key: String,
     },
     /// That nothing of a job runs any more.

@@ -12,7 +12,7 @@ use crate::jobs::Answer;
 use crate::log::Letter;
 use crate::world::links::BytePlace;
 
-/// One event.
+/// One event of the world, due at its time.
 #[derive(Debug)]
 pub enum Happening {
     /// A node starts in a new life.
@@ -35,7 +35,7 @@ pub enum Happening {
         from: usize,
         /// Index of the receiver.
         to: usize,
-        /// Its bytes.
+        /// The sealed datagram.
         bytes: Vec<u8>,
     },
     /// A message between clusters arrives.
@@ -53,7 +53,7 @@ pub enum Happening {
         from: usize,
         /// The node it reaches.
         to: usize,
-        /// What it says.
+        /// A probe or its answer.
         message: Box<CrossMessage>,
     },
     /// A message arrives on a stream.
@@ -116,11 +116,11 @@ pub enum Happening {
     },
     /// A node sees that another one's process ended: its connections were closed.
     HungUp {
-        /// Who sees it.
+        /// Index of the node at the other end.
         node: usize,
         /// In which life.
         boot: BootEpoch,
-        /// Whose connections.
+        /// Index of the node whose process ended.
         by: usize,
     },
     /// The timer of a replica is due.
@@ -148,13 +148,13 @@ pub enum Happening {
     },
     /// A blob has had the time it needs to reach the disk.
     BlobSynced {
-        /// Whose disk.
+        /// Index of the node whose disk it is.
         node: usize,
         /// In which life.
         boot: BootEpoch,
-        /// The blob.
+        /// The id that it is stored under.
         blob: BlobId,
-        /// Its bytes.
+        /// The content, on disk from now on.
         bytes: Bytes,
     },
     /// A snapshot of a replica's state has been encoded.
@@ -163,7 +163,7 @@ pub enum Happening {
         node: usize,
         /// If it is still in this life.
         boot: BootEpoch,
-        /// The snapshot.
+        /// The encoded state, to be handed to the replica.
         snapshot: Box<Snapshot>,
     },
     /// A node gets the present build.
@@ -183,7 +183,7 @@ pub enum Happening {
         boot: BootEpoch,
         /// Which connection, and their place in it.
         place: BytePlace,
-        /// The bytes.
+        /// What was written, sealed by the sender's link.
         bytes: Vec<u8>,
     },
     /// A client looks at its job.

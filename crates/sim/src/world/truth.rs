@@ -11,7 +11,7 @@ use crate::process::Process;
 /// One node as it really is.
 #[derive(Clone, Copy, Debug)]
 pub struct Fact {
-    /// What it does.
+    /// Worker, manager or gate.
     pub role: Role,
     /// Which cluster it belongs to: a datacenter, or the gates.
     pub cluster: u8,
@@ -23,7 +23,7 @@ pub struct Fact {
     pub leaving: bool,
 }
 
-/// The truth.
+/// All nodes as they really are, and since when nothing disturbs them.
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
     /// All nodes ever started.

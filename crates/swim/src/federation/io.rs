@@ -24,13 +24,13 @@ impl ClusterName {
 /// Who sends a message between clusters. Incarnations of different clusters are never compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrossSender {
-    /// Its cluster.
+    /// Name of the sender's cluster.
     pub cluster: ClusterName,
-    /// Its id.
+    /// Id of the sender in it.
     pub node: NodeId,
-    /// Its address.
+    /// Where answers go.
     pub addr: SocketAddr,
-    /// Its life.
+    /// The boot of its process; answers of a lower one are dropped.
     pub boot: BootEpoch,
     /// Its incarnation in its own cluster.
     pub incarnation: Incarnation,
@@ -39,9 +39,9 @@ pub struct CrossSender {
 /// One message between clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrossMessage {
-    /// Who sends it.
+    /// A member of the other cluster.
     pub from: CrossSender,
-    /// What it says.
+    /// A probe or its answer.
     pub body: CrossBody,
 }
 
@@ -134,9 +134,9 @@ pub enum FederationCommand {
     /// Watch this cluster at these addresses, or replace the addresses of one that is watched. An address whose node is
     /// not known yet is probed by address only.
     Watch {
-        /// The cluster.
+        /// The name that its members answer under.
         cluster: ClusterName,
-        /// Its members.
+        /// Addresses to probe, with the node at each if its id is known.
         members: Vec<(SocketAddr, Option<NodeId>)>,
     },
     /// Watch it no longer.
@@ -157,7 +157,7 @@ pub enum FederationAction {
         to: SocketAddr,
         /// The node there, if its id is known.
         node: Option<NodeId>,
-        /// What to say.
+        /// A probe or its answer.
         message: CrossMessage,
     },
     /// Send a message as a datagram.
@@ -210,7 +210,7 @@ pub enum FederationEvent {
     AggregateChanged {
         /// The cluster that is watched.
         cluster: ClusterName,
-        /// What it says now.
+        /// The newest aggregate that one of its members sent.
         aggregate: Arc<Aggregate>,
     },
     /// Too many clusters fell silent together: this node assumes that it is itself cut off and delays its judgement.

@@ -135,7 +135,10 @@ impl Swim {
         // Address and role are those of the incarnation; an accusation of the same one cannot change them.
         let newer_identity = update.claim.identity() > stored.identity();
         let peer = if newer_identity { update.peer } else { self.members.get(slot).peer };
-        let witnesses = match self.suspicions.remove(&slot) {
+        let former = self.suspicions.remove(&slot);
+        #[cfg(feature = "bugs")]
+        self.keep_suspicion_of_left(slot, former.as_ref(), update.claim.status);
+        let witnesses = match former {
             Some(suspicion) if !newer_identity => suspicion.witnesses(),
             _ => Witnesses::one(witness),
         };

@@ -49,7 +49,7 @@ pub struct WorkerUpdate {
     pub cores_total: u16,
     /// Cores nothing runs on.
     pub cores_available: u16,
-    /// Its datacenter.
+    /// Name of the datacenter it runs in.
     pub datacenter: Box<str>,
 }
 
@@ -79,7 +79,7 @@ pub struct WorkerReport {
     pub cores_total: u16,
     /// Cores nothing runs on.
     pub cores_available: u16,
-    /// Its datacenter.
+    /// Name of the datacenter it runs in.
     pub datacenter: Box<str>,
 }
 
@@ -99,7 +99,7 @@ pub enum WorkerStanding {
 pub struct WorkerView<'a> {
     /// The newest that its owner said.
     pub update: &'a WorkerUpdate,
-    /// How it counts.
+    /// Whether it may get work, by its update and its owner.
     pub standing: WorkerStanding,
 }
 

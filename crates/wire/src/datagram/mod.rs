@@ -103,7 +103,7 @@ pub struct PayloadTooLarge(pub usize);
 pub enum Received {
     /// From a boot that is known.
     Payload {
-        /// Who sent it.
+        /// The node whose key sealed it.
         from: NodeId,
         /// In which life.
         boot: BootId,
@@ -111,7 +111,7 @@ pub enum Received {
         secret: SecretChoice,
         /// The role that its certificate proves; `None` without certificates.
         proven: Option<Role>,
-        /// Its payload.
+        /// The opened bytes, not decoded yet.
         data: Vec<u8>,
     },
     /// A new boot answered its challenge.
@@ -131,7 +131,7 @@ pub enum Received {
     Reply {
         /// For whom it is sealed.
         to: NodeId,
-        /// The sealed bytes.
+        /// The whole datagram, as it is to be sent.
         datagram: Vec<u8>,
     },
     /// Held back until an earlier challenge is answered.

@@ -71,7 +71,7 @@ impl fmt::Debug for Mux {
 pub enum Event {
     /// A whole message.
     Message {
-        /// Its stream.
+        /// The stream it came on, which ends with it.
         stream: u64,
         /// Its class and its bytes, still packed: what waits in a queue takes no more memory than its credit.
         data: Packed,
@@ -80,7 +80,7 @@ pub enum Event {
     },
     /// A transfer begins.
     Begin {
-        /// Its stream.
+        /// The stream that its bytes follow on.
         stream: u64,
         /// The message at its head, never compressed.
         head: Packed,
@@ -89,21 +89,21 @@ pub enum Event {
     },
     /// The next bytes of a transfer.
     Data {
-        /// Its stream.
+        /// The stream that began with `Begin`.
         stream: u64,
-        /// The bytes.
+        /// One piece, in the order they were sent.
         data: Bytes,
         /// To be released when they were dealt with.
         credit: Credit,
     },
     /// A transfer is complete.
     End {
-        /// Its stream.
+        /// The stream that began with `Begin`.
         stream: u64,
     },
     /// The peer gave a transfer up. (Of a message that was given up nothing was told before, nor is now.)
     Aborted {
-        /// Its stream.
+        /// The stream that began with `Begin`.
         stream: u64,
     },
     /// The peer wants no more of one of our messages or transfers.

@@ -1,3 +1,6 @@
+use base64::engine::Engine as _;
+
+use super::text::{BASE64, BASE64_URL, decode_base64, decode_hex};
 use super::*;
 use crate::entropy::SeededEntropy;
 

@@ -45,7 +45,8 @@ fn replica_asks_the_members_it_knows_who_a_newer_sender_is_and_refuses_it_until_
     assert_eq!(net.in_flight.iter().filter(|it| asked(it)).count(), 2, "not with every message");
     // What a stranger says about itself is worth nothing.
     let (raft_id, addresses) = (RaftId::new(9).unwrap(), Addresses::example(9));
-    let members = vec![Member { raft_id, node: node(9), directory: directory(9), addresses }];
+    let members =
+        vec![Member { raft_id, node: node(9), directory: directory(9), addresses, boot: BootEpoch(0) }];
     let state = PeerState::Running { members, learners: Vec::new() };
     let report =
         |from| Report { node: node(from), directory: directory(from), addresses, state: state.clone() };
@@ -156,7 +157,8 @@ fn log_and_peers_follow_a_member_that_moved() {
     net.start(follower, 3);
     // Its hello reaches everybody; the leader has the log say so.
     for number in 1..=3 {
-        net.input(number, Input::PeerAddresses { node: node(follower), addresses: Addresses::example(200) });
+        let (addresses, boot) = (Addresses::example(200), BootEpoch(2));
+        net.input(number, Input::PeerAddresses { node: node(follower), addresses, boot });
     }
     net.run_until(|net| addresses_of(net, follower) == [Addresses::example(200); 3]);
     net.run_until(|net| !net.replicas[&leader].0.group().unwrap().configuration().is_joint());
@@ -170,11 +172,37 @@ fn log_and_peers_follow_a_member_that_moved() {
 }
 
 #[test]
+fn leader_that_heard_of_an_earlier_life_does_not_bring_its_addresses_back() {
+    let mut net = Net::founded(3);
+    let (leader, follower) = (net.leader().unwrap(), net.follower());
+    let other = 6 - leader - follower;
+    let hello = |number: u8, boot: u64| {
+        let (addresses, boot) = (Addresses::example(number), BootEpoch(boot));
+        Input::PeerAddresses { node: node(follower), addresses, boot }
+    };
+    net.input(other, hello(199, 2));
+    net.input(leader, hello(200, 3));
+    net.input(leader, hello(199, 2));
+    net.run_until(|net| addresses_of(net, follower) == [Addresses::example(200); 3]);
+    net.run_until(|net| !net.replicas[&leader].0.group().unwrap().configuration().is_joint());
+    let heir = RaftId::new(other);
+    net.input(leader, Input::Call { call: CallId(77), request: Request::Transfer(heir) });
+    net.run_until(|net| net.replicas[&other].0.group().unwrap().is_established());
+    let since = net.now;
+    net.run_until(|net| net.now.since(since) > Duration::from_secs(5));
+    assert_eq!(net.leader(), Some(other));
+    assert_eq!(addresses_of(&net, follower), [Addresses::example(200); 3]);
+}
+
+#[test]
 fn member_that_moved_says_so_itself_when_it_leads() {
     let mut net = Net::founded(1);
     net.has_moved = Some(1);
     net.start(1, 1);
     net.run_until(|net| addresses_of(net, 1) == [Addresses::example(200)]);
-    net.input(1, Input::PeerAddresses { node: node(9), addresses: Addresses::example(9) });
+    net.input(
+        1,
+        Input::PeerAddresses { node: node(9), addresses: Addresses::example(9), boot: BootEpoch(1) },
+    );
     assert_eq!(addresses_of(&net, 9), [], "nobody becomes a member by what it says");
 }

@@ -61,16 +61,16 @@ pub enum Logged<'a> {
     },
     /// The replica applied an entry.
     Applied {
-        /// Its place.
+        /// Index of the entry in the log.
         index: u64,
-        /// Its term.
+        /// Term of the leader that wrote it.
         term: u64,
         /// What the machine said.
         outcome: Option<&'a Outcome>,
     },
     /// Somebody applied this entry for the first time.
     Committed {
-        /// Its place.
+        /// Index of the entry in the log.
         index: u64,
         /// All replicas that have their disks: whether they hold it, and what elections depend on.
         replicas: &'a [Standing],
@@ -79,9 +79,9 @@ pub enum Logged<'a> {
     Decided(&'a Written),
     /// The replica's state after an entry.
     State {
-        /// The entry.
+        /// The last entry applied.
         index: u64,
-        /// The hash.
+        /// The rolling hash of the replica.
         hash: StateHash,
     },
     /// A read was asked for.
@@ -90,12 +90,12 @@ pub enum Logged<'a> {
     ReadReady {
         /// The read, as `ReadAsked` named it.
         read: ReadId,
-        /// The entry.
+        /// The last entry applied to the state that was read.
         applied: u64,
     },
     /// The leader makes a learner a voter.
     Promotes {
-        /// The learner.
+        /// Its id in the group.
         id: RaftId,
         /// The entry that does it.
         entry: u64,
@@ -124,7 +124,7 @@ pub enum Logged<'a> {
     Load {
         /// For which segment.
         segment: &'a Segment,
-        /// Which attempt.
+        /// Number of the attempt, from 1.
         attempt: u32,
         /// Under which grant.
         grant: Token,
@@ -135,19 +135,19 @@ pub enum Logged<'a> {
         until: Moment,
         /// The renewal arrived at the cluster leader then.
         arrived: Moment,
-        /// The lease.
+        /// The granter takes it for ended so long after the renewal arrived.
         lease: Duration,
     },
     /// A client was promised a job.
     Acknowledged {
         /// The idempotency key.
         key: &'a str,
-        /// The job.
+        /// The id that the client was told.
         job: JobId,
     },
     /// A client was told how a job ended.
     Told {
-        /// The job.
+        /// The id that the client asked about.
         job: JobId,
         /// The terminal state that the client is told.
         end: JobEnd,

@@ -60,6 +60,7 @@ impl World {
             directory: host.directory,
             addresses: addresses_of(index),
             peers: founders.len() + usize::from(!founders.contains(&index)),
+            boot,
             first_number: boot.0 << 32,
             version: log_version(process.version),
             blobs: host.blobs.keys().copied().collect(),

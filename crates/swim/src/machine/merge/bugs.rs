@@ -1,12 +1,22 @@
-//! Deliberate bugs of merging: claims that are believed, or not, against the order of claims.
+//! Deliberate bugs of merging: claims that are believed, or not, against the order of claims, and what is kept of earlier ones.
 
 use crate::claim::{Claim, Status};
 use crate::machine::Swim;
+use crate::suspicion::Suspicion;
+use crate::table::Slot;
 
 impl Swim {
     /// Whether a claim is believed that the order of claims would believe, or not.
     pub(super) fn believes_with_bugs(&self, heard: Claim, stored: Claim, is_newer: bool) -> bool {
         (is_newer || self.believes_older(heard, stored)) && !self.ignores(heard, stored)
+    }
+
+    /// Puts the suspicion of a member back that leaves.
+    pub(super) fn keep_suspicion_of_left(&mut self, slot: Slot, former: Option<&Suspicion>, now: Status) {
+        if let Some(former) = former.filter(|_| now == Status::Left && bug!(self.config, KeepSuspicionOfLeft))
+        {
+            self.suspicions.insert(slot, former.clone());
+        }
     }
 
     fn believes_older(&self, heard: Claim, stored: Claim) -> bool {
