@@ -55,6 +55,7 @@ pub(crate) fn get(url: &str) -> HttpRequest {
             redirects: REDIRECTS_MAX,
             max_body: None,
         },
+        retry: None,
         cookie_jar: true,
         compression: false,
         stream: None,
