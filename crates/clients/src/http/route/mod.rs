@@ -72,7 +72,6 @@ impl Routes {
     }
 
     /// How many origins are known.
-    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.known.borrow().len()
     }
