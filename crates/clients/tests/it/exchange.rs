@@ -1,7 +1,5 @@
 //! Answers in every form, connections kept and closed, what is counted.
 
-use std::time::Duration;
-
 use hyperscale_clients::Outcome;
 use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::model::HttpRequest;

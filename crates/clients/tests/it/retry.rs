@@ -218,9 +218,11 @@ fn status_302(location: &str) -> Reaction {
     Reaction::Respond(block)
 }
 
-/// Speaks HTTP/2 frame by frame: one list of reactions per connection. Gives back what came on each connection: stream
-/// and bytes of its body.
-fn h2_server(connections: Vec<Vec<Reaction>>) -> (SocketAddr, JoinHandle<Vec<Vec<(u32, usize)>>>) {
+/// What came on each connection: streams, and bytes of their bodies.
+type Seen = Vec<Vec<(u32, usize)>>;
+
+/// Speaks HTTP/2 frame by frame: one list of reactions per connection.
+fn h2_server(connections: Vec<Vec<Reaction>>) -> (SocketAddr, JoinHandle<Seen>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let address = listener.local_addr().expect("it is bound");
     let serve = move |reactions: Vec<Reaction>| {

@@ -180,11 +180,12 @@ impl H2Connection {
         let (response, upload) = self.begin(request, body.is_empty()).map_err(|error| self.unsent(error))?;
         let exchange = Exchange::new(&self.state.ledger, response, upload, body, answer);
         // A write that fails ends the driver; `h2` tells the streams only that the connection is gone.
-        let exact = |error: H2Error| match error.is_closed() {
-            true => H2Error { unprocessed: error.unprocessed, ..self.state.end() },
-            false => error,
-        };
-        exchange.run().await.map_err(exact)
+        exchange.run().await.map_err(|error| {
+            if !error.is_closed() {
+                return error;
+            }
+            H2Error { unprocessed: error.unprocessed, ..self.state.end() }
+        })
     }
 
     /// The error of an exchange that did not begin.
