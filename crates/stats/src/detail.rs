@@ -58,9 +58,9 @@ impl<C: Count> Detail<C> {
         self.unknown.iter().flat_map(|unknown| &unknown.phases).map(|(number, phase)| (*number, phase))
     }
 
-    /// Records the phases of a call that failed.
+    /// Records the phases of a call that failed. They come by value: a reference would keep every sample in memory.
     #[cold]
-    pub(crate) fn failed_phases(&mut self, phases: &Phases) {
+    pub(crate) fn failed_phases(&mut self, phases: Phases) {
         for phase in Phase::ALL {
             if let Some(ns) = phases.ns(phase) {
                 self.failed_phases.get_or_insert_default()[phase as usize].record(ns);

@@ -95,7 +95,7 @@ impl<C: Count> StepStats<C> {
         self.failed += 1;
         self.errors[kind.index()] += 1;
         self.failed_latency.record(sample.latency_ns);
-        self.detail.failed_phases(&sample.phases);
+        self.detail.failed_phases(sample.phases);
     }
 
     #[inline]

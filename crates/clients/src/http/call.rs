@@ -101,7 +101,7 @@ pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -
                     dispatch.route.id,
                     flight.prepared.reuse,
                     connection,
-                    &flight.client.routes,
+                    flight.client.routes.len(),
                 );
                 return Ok(Sent::WantsParts);
             };
@@ -112,7 +112,7 @@ pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -
         }
     }
     if flight.reader.keep_alive() && dispatch.route.shared.is_none() {
-        flight.session.put(dispatch.route.id, flight.prepared.reuse, connection, &flight.client.routes);
+        flight.session.put(dispatch.route.id, flight.prepared.reuse, connection, flight.client.routes.len());
     }
     Ok(Sent::Answered)
 }

@@ -43,7 +43,7 @@ pub(crate) async fn retry<'a, S: Scope>(
 pub(crate) fn keep(flight: &Flight<'_>, route: &Route, connection: Connection, error: &CallError) {
     let Flight { client, session, prepared, .. } = flight;
     if error.unprocessed == Some(Unprocessed::RefusedStream) && route.shared.is_none() {
-        session.put(route.id, prepared.reuse, connection, &client.routes);
+        session.put(route.id, prepared.reuse, connection, client.routes.len());
     }
 }
 

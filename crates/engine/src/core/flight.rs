@@ -41,18 +41,12 @@ impl<'a> Flight<'a> {
             bytes_sent: self.progress.bytes_sent(),
             bytes_received: self.progress.bytes_received(),
         };
-        self.core.window.borrow_mut().call(self.step, &sample);
+        let mut window = self.core.window.borrow_mut();
+        window.call(self.step, &sample);
         if self.progress.retries() > 0 {
-            self.retried();
+            window.retries(self.step, self.progress.retries());
         }
         sample
-    }
-}
-
-impl Flight<'_> {
-    #[cold]
-    fn retried(&self) {
-        self.core.window.borrow_mut().retries(self.step, self.progress.retries());
     }
 }
 
@@ -75,7 +69,9 @@ impl Drop for Flight<'_> {
         };
         let mut window = self.core.window.borrow_mut();
         window.call(self.step, &sample);
-        window.retries(self.step, self.progress.retries());
+        if self.progress.retries() > 0 {
+            window.retries(self.step, self.progress.retries());
+        }
         if error == ErrorKind::Cancelled {
             window.error_message(self.step, error, CUT_OFF);
         }

@@ -72,6 +72,7 @@ impl Routes {
     }
 
     /// How many origins are known.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.known.borrow().len()
     }

@@ -15,8 +15,8 @@ use rustls::ClientConfig;
 
 use crate::deadline::Deadline;
 use crate::http::auth::digest::{Challenge, DigestSession};
+use crate::http::route::Link;
 use crate::http::route::connection::Connection;
-use crate::http::route::{Link, Routes};
 use crate::http::session::cookies::CookieJar;
 use crate::tls::{TlsError, with_own_sessions};
 
@@ -117,10 +117,10 @@ impl Session {
         }
     }
 
-    /// Keeps a connection for the next call, if it may live that long. Each host that calls go to may have one, or every
-    /// call would open a new connection.
+    /// Keeps a connection for the next call, if it may live that long. Calls go to `hosts` different hosts: each may have
+    /// one, or every call would open a new connection.
     #[inline]
-    pub(crate) fn put(&self, route: u32, reuse: Reuse, connection: Connection, hosts: &Routes) {
+    pub(crate) fn put(&self, route: u32, reuse: Reuse, connection: Connection, hosts: usize) {
         let iteration = match reuse {
             Reuse::Call => return,
             Reuse::Iteration => true,
@@ -132,8 +132,8 @@ impl Session {
         if multiplexed && idle.iter().any(|idle| idle.route == route) {
             return;
         }
-        if idle.len() >= IDLE_MAX_LEAST {
-            make_room(&mut idle, hosts);
+        if idle.len() >= IDLE_MAX_LEAST.max(hosts) {
+            idle.remove(0);
         }
         if iteration {
             self.ends_with_iteration.set(true);
@@ -195,14 +195,6 @@ impl Session {
         if timers.len() < TIMERS_MAX {
             push_exact(&mut timers, deadline);
         }
-    }
-}
-
-/// Closes the oldest connection unless there are hosts without one.
-#[cold]
-fn make_room(idle: &mut Vec<Idle>, hosts: &Routes) {
-    if idle.len() >= hosts.len() {
-        idle.remove(0);
     }
 }
 
