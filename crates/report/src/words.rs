@@ -61,10 +61,10 @@ fn with_unit(rule: &str, value: f64) -> String {
     let Ok(rule) = rule.parse::<Rule>() else { return human::number(value) };
     match rule.metric {
         Metric::Latency(_, Stat::Count)
-        | Metric::LatencyFailed(_, Stat::Count)
-        | Metric::LatencyAll(_, Stat::Count)
+        | Metric::LatencyFailed(Stat::Count)
+        | Metric::LatencyAll(Stat::Count)
         | Metric::Service(_, Stat::Count) => human::number(value),
-        Metric::Latency(..) | Metric::LatencyFailed(..) | Metric::LatencyAll(..) | Metric::Service(..) => {
+        Metric::Latency(..) | Metric::LatencyFailed(_) | Metric::LatencyAll(_) | Metric::Service(..) => {
             human::micros(value * 1e6)
         }
         Metric::Rate => human::rate(value),

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hyperscale_types::rule::Phase;
-use hyperscale_types::{ErrorKind, Phases, ReportedKind, limits};
+use hyperscale_types::{ErrorKind, ReportedKind, limits};
 
 use crate::bounded::{Bounded, Entry};
 use crate::buckets::{Buckets, Count};
@@ -23,16 +22,11 @@ pub(crate) struct Detail<C: Count> {
     /// Requests that were sent again.
     pub(crate) retries: u64,
     pub(crate) status: Buckets<C, 2>,
-    /// Phases of calls that failed, in the order of [`Phase::ALL`].
-    pub(crate) failed_phases: Option<Box<FailedPhases<C>>>,
     pub(crate) messages: BTreeMap<ReportedKind, Messages>,
     pub(crate) tags: Bounded<TagStats<C>, { limits::TAG_SETS_MAX }>,
     /// Numbers of other versions. Cores of this build never record any, so it is hardly ever there.
     unknown: Option<Box<Unknown<C>>>,
 }
-
-/// A histogram per phase.
-pub(crate) type FailedPhases<C> = [Histogram<C>; Phase::ALL.len()];
 
 /// By numbers that this version has no word for. A number has eight bits, which bounds both.
 #[derive(Clone, Debug, Default)]
@@ -58,16 +52,6 @@ impl<C: Count> Detail<C> {
         self.unknown.iter().flat_map(|unknown| &unknown.phases).map(|(number, phase)| (*number, phase))
     }
 
-    /// Records the phases of a call that failed. They come by value: a reference would keep every sample in memory.
-    #[cold]
-    pub(crate) fn failed_phases(&mut self, phases: Phases) {
-        for phase in Phase::ALL {
-            if let Some(ns) = phases.ns(phase) {
-                self.failed_phases.get_or_insert_default()[phase as usize].record(ns);
-            }
-        }
-    }
-
     /// Adds errors of a kind that this version does not know.
     pub(crate) fn add_unknown_errors(&mut self, number: u8, count: u64) {
         self.unknown.get_or_insert_default().errors.entry(number).or_default().absorb(&count);
@@ -82,7 +66,6 @@ impl<C: Count> Detail<C> {
     pub(crate) fn clear(&mut self) {
         self.retries = 0;
         self.status.clear();
-        self.failed_phases.iter_mut().flat_map(|phases| phases.iter_mut()).for_each(Histogram::clear);
         self.messages.values_mut().flat_map(Bounded::values_mut).for_each(|count| *count = 0);
         self.tags.values_mut().for_each(TagStats::clear);
         self.unknown = None;
@@ -95,10 +78,6 @@ impl<C: Count> Detail<C> {
             self.messages.entry(*kind).or_default().merge_with(messages, Entry::absorb);
         }
         self.tags.merge_with(&other.tags, TagStats::merge);
-        if let Some(theirs) = &other.failed_phases {
-            let mine = self.failed_phases.get_or_insert_default();
-            mine.iter_mut().zip(theirs.iter()).for_each(|(mine, theirs)| mine.merge(theirs));
-        }
         for (kind, count) in other.unknown_errors() {
             self.add_unknown_errors(kind.number(), count);
         }

@@ -95,7 +95,6 @@ impl<C: Count> StepStats<C> {
         self.failed += 1;
         self.errors[kind.index()] += 1;
         self.failed_latency.record(sample.latency_ns);
-        self.detail.failed_phases(sample.phases);
     }
 
     #[inline]
@@ -209,11 +208,6 @@ impl<C: Count> StepStats<C> {
     pub fn messages_of(&self, kind: impl Into<ReportedKind>) -> u64 {
         let texts = self.detail.messages.get(&kind.into());
         texts.map_or(0, |texts| texts.iter().map(|(_, n)| *n).sum::<u64>().saturating_add(*texts.rest()))
-    }
-
-    /// Phases of calls that failed, in the order of [`Phase::ALL`]; `None` if there were none.
-    pub fn failed_phases(&self) -> Option<&[Histogram<C>; Phase::ALL.len()]> {
-        self.detail.failed_phases.as_deref()
     }
 
     /// Phases of other versions by their number, of calls that were ok.

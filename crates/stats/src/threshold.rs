@@ -45,13 +45,8 @@ fn value_of(rule: &Rule, totals: &[&Totals], elapsed: Duration) -> Option<f64> {
                 if matches!(rule.metric, Metric::Latency(..)) { &load.latency } else { &load.service };
             timing(phase.map_or(whole, |phase: Phase| &load.phases[phase as usize]), *stat)
         }
-        Metric::LatencyFailed(phase, stat) => {
-            let load = load_of(totals, step)?;
-            let whole = &load.failed_latency;
-            timing(phase.map_or(whole, |phase| &load.failed_phases[phase as usize]), *stat)
-        }
-        Metric::LatencyAll(None, stat) => timing(&load_of(totals, step)?.latency_all(), *stat),
-        Metric::LatencyAll(Some(phase), stat) => timing(&load_of(totals, step)?.phase_all(*phase), *stat),
+        Metric::LatencyFailed(stat) => timing(&load_of(totals, step)?.failed_latency, *stat),
+        Metric::LatencyAll(stat) => timing(&load_of(totals, step)?.latency_all(), *stat),
         Metric::Rate => calls(totals, step).map(|load| per_second(load.count, elapsed)),
         Metric::Completed => calls(totals, step).map(|load| load.ok as f64),
         Metric::FailedCount => calls(totals, step).map(|load| load.failed as f64),

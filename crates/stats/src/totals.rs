@@ -228,8 +228,6 @@ pub struct LoadTotals {
     pub service: Histogram,
     /// Phases of calls that were ok, in the order of [`Phase::ALL`].
     pub phases: [Histogram; Phase::ALL.len()],
-    /// Phases of calls that failed, in the order of [`Phase::ALL`].
-    pub failed_phases: [Histogram; Phase::ALL.len()],
 }
 
 impl LoadTotals {
@@ -238,8 +236,6 @@ impl LoadTotals {
         let calls = [step.count, step.ok, step.failed, step.requests];
         let counts = (calls, [step.retries(), step.bytes_sent, step.bytes_received]);
         self.absorb(counts, [&step.latency, &step.failed_latency, &step.service], &step.phases);
-        let failed = step.failed_phases().into_iter().flatten();
-        self.failed_phases.iter_mut().zip(failed).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
     /// Adds all of `other`, for example another workflow of the job.
@@ -247,21 +243,12 @@ impl LoadTotals {
         let calls = [other.count, other.ok, other.failed, other.requests];
         let counts = (calls, [other.retries, other.bytes_sent, other.bytes_received]);
         self.absorb(counts, [&other.latency, &other.failed_latency, &other.service], &other.phases);
-        let failed = &other.failed_phases;
-        self.failed_phases.iter_mut().zip(failed).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
     /// Latency of all calls.
     pub fn latency_all(&self) -> Histogram {
         let mut all = self.latency.clone();
         all.merge(&self.failed_latency);
-        all
-    }
-
-    /// A phase of all calls.
-    pub fn phase_all(&self, phase: Phase) -> Histogram {
-        let mut all = self.phases[phase as usize].clone();
-        all.merge(&self.failed_phases[phase as usize]);
         all
     }
 

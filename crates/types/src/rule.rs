@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! rule   = [workflow ['.' step] '.'] metric op value
-//! metric = ('latency'|'latency_failed'|'latency_all'|'service') ['.' phase] '.' stat | 'rate' | 'completed'
+//! metric = ('latency'|'service') ['.' phase] '.' stat | ('latency_failed'|'latency_all') '.' stat | 'rate' | 'completed'
 //!        | 'failed.count' | 'failed.rate' | 'check.' name '.rate' | 'metric.' name '.' stat | 'dropped' | 'late' | 'missed'
 //! phase  = connect | tls | auth | write | wait | read
 //! stat   = p0 … p100 (decimals allowed) | mean | min | max | stdev | count
@@ -53,10 +53,10 @@ pub struct Rule {
 pub enum Metric {
     /// A statistic of latency (from the intended start) of calls that were ok, or of one of its phases.
     Latency(Option<Phase>, Stat),
-    /// A statistic of the latency of calls that failed, or of one of its phases.
-    LatencyFailed(Option<Phase>, Stat),
-    /// A statistic of the latency of all calls, or of one of its phases.
-    LatencyAll(Option<Phase>, Stat),
+    /// A statistic of the latency of calls that failed.
+    LatencyFailed(Stat),
+    /// A statistic of the latency of all calls.
+    LatencyAll(Stat),
     /// A statistic of service time (from the actual start), or of one of its phases.
     Service(Option<Phase>, Stat),
     /// Calls per second.
@@ -277,10 +277,8 @@ fn parse_left(left: &str) -> Result<(Option<Name>, Option<Name>, Metric), RuleEr
 fn parse_metric(words: &[&str], left: &str) -> Result<Metric, RuleError> {
     match words {
         ["latency", rest @ ..] => parse_timing(rest).map(|(phase, stat)| Metric::Latency(phase, stat)),
-        ["latency_failed", rest @ ..] => {
-            parse_timing(rest).map(|(phase, stat)| Metric::LatencyFailed(phase, stat))
-        }
-        ["latency_all", rest @ ..] => parse_timing(rest).map(|(phase, stat)| Metric::LatencyAll(phase, stat)),
+        ["latency_failed", stat @ ..] => parse_stat(&stat.join(".")).map(Metric::LatencyFailed),
+        ["latency_all", stat @ ..] => parse_stat(&stat.join(".")).map(Metric::LatencyAll),
         ["service", rest @ ..] => parse_timing(rest).map(|(phase, stat)| Metric::Service(phase, stat)),
         ["rate"] => Ok(Metric::Rate),
         ["completed"] => Ok(Metric::Completed),
@@ -335,14 +333,13 @@ fn parse_value(metric: &Metric, text: &str) -> Result<f64, RuleError> {
     let number = |wanted| decimal(text).ok_or_else(|| bad(wanted));
     match metric {
         Metric::Latency(_, Stat::Count)
-        | Metric::LatencyFailed(_, Stat::Count)
-        | Metric::LatencyAll(_, Stat::Count)
+        | Metric::LatencyFailed(Stat::Count)
+        | Metric::LatencyAll(Stat::Count)
         | Metric::Service(_, Stat::Count) => number("a number"),
-        Metric::Latency(..) | Metric::LatencyFailed(..) | Metric::LatencyAll(..) | Metric::Service(..) => {
-            text.parse::<Span>()
-                .map(Span::as_secs_f64)
-                .map_err(|_| bad("a duration with a unit, for example 300ms"))
-        }
+        Metric::Latency(..) | Metric::LatencyFailed(_) | Metric::LatencyAll(_) | Metric::Service(..) => text
+            .parse::<Span>()
+            .map(Span::as_secs_f64)
+            .map_err(|_| bad("a duration with a unit, for example 300ms")),
         Metric::Rate => {
             text.parse::<Rate>().map(Rate::as_per_second).map_err(|_| bad("a rate, for example 500/s"))
         }
@@ -376,10 +373,8 @@ mod tests {
             ("W.s.latency.p99.9 < 1s", Metric::Latency(None, Stat::Percentile(99.9)), 1.0),
             ("W.s.service.wait.max<=2s", Metric::Service(Some(Phase::Wait), Stat::Max), 2.0),
             ("W.latency.count > 10", Metric::Latency(None, Stat::Count), 10.0),
-            ("W.latency_failed.p99 < 2s", Metric::LatencyFailed(None, p99), 2.0),
-            ("W.latency_failed.wait.p99 < 2s", Metric::LatencyFailed(Some(Phase::Wait), p99), 2.0),
-            ("W.s.latency_all.max < 2s", Metric::LatencyAll(None, Stat::Max), 2.0),
-            ("latency_all.connect.max < 2s", Metric::LatencyAll(Some(Phase::Connect), Stat::Max), 2.0),
+            ("W.latency_failed.p99 < 2s", Metric::LatencyFailed(p99), 2.0),
+            ("W.s.latency_all.max < 2s", Metric::LatencyAll(Stat::Max), 2.0),
             ("W.rate >= 500/s", Metric::Rate, 500.0),
             ("W.completed != 0", Metric::Completed, 0.0),
             ("W.failed.count == 0", Metric::FailedCount, 0.0),

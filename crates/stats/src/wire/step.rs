@@ -39,10 +39,7 @@ pub(super) fn put_step<C: Count>(step: &StepStats<C>) -> Sections {
     sections.section(3, |out| put_unless_empty(out, &step.latency));
     sections.section(4, |out| put_unless_empty(out, &step.service));
     sections.section(5, |out| put_unless_empty(out, &step.failed_latency));
-    sections.section(6, |out| {
-        let known = Phase::ALL.iter().map(|phase| phase.number()).zip(&step.phases);
-        put_phases(out, known.chain(step.unknown_phases()));
-    });
+    sections.section(6, |out| put_phases(out, step));
     sections.section(7, |out| put_unless_empty(out, &step.stream.first_event));
     sections.section(8, |out| put_unless_empty(out, &step.stream.between_events));
     sections.section(9, |out| {
@@ -56,10 +53,6 @@ pub(super) fn put_step<C: Count>(step: &StepStats<C>) -> Sections {
         if step.detail.retries > 0 {
             put(out, step.detail.retries);
         }
-    });
-    sections.section(13, |out| {
-        let failed = step.failed_phases().into_iter().flatten();
-        put_phases(out, Phase::ALL.iter().map(|phase| phase.number()).zip(failed));
     });
     sections
 }
@@ -77,7 +70,9 @@ fn put_errors<C: Count>(out: &mut Vec<u8>, step: &StepStats<C>) {
     }
 }
 
-fn put_phases<'s, C: Count>(out: &mut Vec<u8>, all: impl Iterator<Item = (u8, &'s Histogram<C>)>) {
+fn put_phases<C: Count>(out: &mut Vec<u8>, step: &StepStats<C>) {
+    let known = Phase::ALL.iter().map(|phase| phase.number()).zip(&step.phases);
+    let all = known.chain(step.unknown_phases());
     let mut phases: Vec<(u8, &Histogram<C>)> = all.filter(|(_, phase)| !phase.is_empty()).collect();
     phases.sort_unstable_by_key(|(number, _)| *number);
     if !phases.is_empty() {
@@ -149,7 +144,6 @@ pub(super) fn take_step<C: Count>(
             10 => take_messages(section, &mut step.detail)?,
             11 => take_bounded(section, &mut step.detail.tags, TAGS_BYTES_MAX, take_tag_stats)?,
             12 => step.detail.retries = section.number()?,
-            13 => take_failed_phases(section, &mut step.detail)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -201,20 +195,6 @@ fn take_phases<C: Count>(reader: &mut Reader<'_>, step: &mut StepStats<C>) -> Re
             return Err(DecodeError::TooLarge);
         }
         step.detail.add_unknown_phase(number, &samples);
-    }
-    Ok(())
-}
-
-/// Phases of other versions are left out: rules of this version cannot name them.
-fn take_failed_phases<C: Count>(reader: &mut Reader<'_>, detail: &mut Detail<C>) -> Result<(), DecodeError> {
-    let mut last = None;
-    for _ in 0..reader.len()? {
-        let number: u8 = reader.number()?;
-        ascending(&mut last, number)?;
-        let samples = take_histogram(reader)?;
-        if let Some(phase) = Phase::of_number(number) {
-            detail.failed_phases.get_or_insert_default()[phase as usize] = samples;
-        }
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hyperscale_stats::threshold::NO_SAMPLES;
 use hyperscale_stats::{CheckLayout, Evaluation, Totals, Window, evaluate};
-use hyperscale_types::rule::{Phase, Rule};
-use hyperscale_types::{ErrorKind, Phases};
+use hyperscale_types::ErrorKind;
+use hyperscale_types::rule::Rule;
 
 use crate::books::{failed, layout, ok};
 
@@ -102,31 +102,6 @@ fn a_rule_without_samples_fails_unless_it_may_be_empty() {
 fn latency_of_failed_calls_is_kept_apart() {
     let evaluation = run("W.order.latency.p99 < 1s", &totals());
     assert_eq!(evaluation.reason, Some(NO_SAMPLES));
-}
-
-#[test]
-fn phases_of_failed_calls_are_kept_apart_and_part_of_all() {
-    let mut window = Window::new(&layout());
-    let mut refused = failed(3_000_000_000, ErrorKind::Reset);
-    refused.phases = Phases::default();
-    refused.phases.add(Phase::Wait, 3_000_000_000);
-    window.call(1, &refused);
-    window.call(1, &ok(100_000_000));
-    let mut totals = Totals::new(&layout());
-    totals.add(&window);
-    for (rule, value) in [
-        ("W.latency.wait.max < 1s", Some(0.050)),
-        ("W.users.latency_failed.wait.max < 1s", Some(3.0)),
-        ("W.latency_failed.wait.count == 1", Some(1.0)),
-        ("latency_all.wait.max < 1s", Some(3.0)),
-        ("latency_all.wait.min < 1s", Some(0.050)),
-        ("latency_all.wait.count == 2", Some(2.0)),
-        ("latency_failed.tls.max < 1s", None),
-    ] {
-        let got = run(rule, &totals).value;
-        let near = |got: f64| value.is_some_and(|value: f64| (got - value).abs() <= value / 1000.0);
-        assert!(got.map_or(value.is_none(), near), "{rule}: {got:?} instead of {value:?}");
-    }
 }
 
 #[test]
