@@ -42,7 +42,8 @@ pub trait Protocol: Sized {
     ) -> impl Future<Output = Result<Self::Prepared, PrepareError>>;
 
     /// Performs a call. Dropping the future cancels it; `progress` then tells how far it got. Compares
-    /// [`Shared::lease`] immediately before each request leaves, and never repeats one on its own account.
+    /// [`Shared::lease`] immediately before each request leaves. One that left is sent again only if the plan says so and
+    /// the peer provably has not processed it; that is counted.
     fn call<S: Scope>(
         &self,
         session: &Self::Session,

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use hyperscale_plan::model::http::Unprocessed;
 use hyperscale_types::{ErrorKind, Now, Phases};
 
 use crate::http::response::stream::StreamStats;
@@ -14,6 +15,7 @@ use crate::response::Response;
 pub struct Progress {
     started: Cell<Option<Now>>,
     requests: Cell<u32>,
+    retries: Cell<u32>,
     bytes_sent: Cell<u64>,
     bytes_received: Cell<u64>,
 }
@@ -29,9 +31,15 @@ impl Progress {
         self.started.set(Some(now));
     }
 
-    /// Requests whose last byte was handed to the kernel; redirect hops and authentication round trips included.
+    /// Requests whose last byte was handed to the kernel; redirect hops, authentication round trips and retries included.
     pub fn requests(&self) -> u32 {
         self.requests.get()
+    }
+
+    /// Requests that were sent again because the server had not processed them.
+    #[inline]
+    pub fn retries(&self) -> u32 {
+        self.retries.get()
     }
 
     /// Bytes of requests handed to the kernel.
@@ -47,6 +55,11 @@ impl Progress {
     /// One more request left completely.
     pub(crate) fn count_request(&self) {
         self.requests.set(self.requests.get() + 1);
+    }
+
+    /// A request is sent again.
+    pub(crate) fn count_retry(&self) {
+        self.retries.set(self.retries.get() + 1);
     }
 
     /// More bytes left.
@@ -90,12 +103,14 @@ pub struct CallError {
     pub kind: ErrorKind,
     /// What happened, for people. Few distinct texts per kind: they are counted.
     pub message: Box<str>,
+    /// How it is known that the server has not processed the request, if it is.
+    pub unprocessed: Option<Unprocessed>,
 }
 
 impl CallError {
     /// An error of this kind.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Box<str>>) -> Self {
-        CallError { kind, message: message.into() }
+        CallError { kind, message: message.into(), unprocessed: None }
     }
 
     /// The answer was not the protocol.

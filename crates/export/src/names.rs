@@ -91,6 +91,7 @@ metrics! {
     NOW_RATE = Gauge "hyperscale_run_now_calls_per_second" ["{call}/s"] "Calls of the newest full second";
     NOW_LATENCY = Gauge "hyperscale_run_now_latency_seconds" ["s"] "Latency of the calls that were ok in the newest full second";
     REQUESTS = Counter "hyperscale_run_requests_total" ["{request}"] "Requests whose last byte was handed to the kernel";
+    RETRIES = Counter "hyperscale_run_retries_total" ["{request}"] "Requests sent again because the server had not processed them";
     CALLS = Counter "hyperscale_run_calls_total" ["{call}"] "Calls of a step that have ended";
     ERRORS = Counter "hyperscale_run_errors_total" ["{call}"] "Failed calls by kind of error";
     ANSWERS = Counter "hyperscale_run_answers_total" ["{answer}"] "Answers by status";

@@ -9,6 +9,7 @@
 //! | `rate`, `vus` | calls per second; VUs of a workflow, active VUs of a point |
 //! | `min_us` … `max_us` | latency of calls that were ok, in microseconds |
 //! | `bytes_sent`, `bytes_received` | on the connections |
+//! | `retries` | requests that were sent again |
 //!
 //! A cell is empty where the row has no such number. Columns are only ever added at the end. Names need no quoting: they
 //! are letters, digits, `_` and `-`.
@@ -19,7 +20,7 @@ use hyperscale_stats::result::{
 };
 
 /// The columns, in order.
-const COLUMNS: [&str; 24] = [
+const COLUMNS: [&str; 25] = [
     "record",
     "t_s",
     "workflow",
@@ -44,6 +45,7 @@ const COLUMNS: [&str; 24] = [
     "max_us",
     "bytes_sent",
     "bytes_received",
+    "retries",
 ];
 
 /// The result as comma-separated values (RFC 4180) with a header line.
@@ -112,6 +114,7 @@ fn load_row(record: &str, load: &LoadResult) -> Row {
     row.timing(&load.latency_us);
     row.set("bytes_sent", &load.bytes.sent);
     row.set("bytes_received", &load.bytes.received);
+    row.set("retries", &load.retries);
     row
 }
 
@@ -136,6 +139,7 @@ fn step_row(record: &str, workflow: &WorkflowResult, step: &StepResult) -> Row {
     row.timing(&step.times.latency_us);
     row.set("bytes_sent", &step.bytes.sent);
     row.set("bytes_received", &step.bytes.received);
+    row.set("retries", &step.retries);
     row
 }
 

@@ -1,5 +1,5 @@
-//! The part of a step's statistics that has no fixed set of keys: statuses, error messages, tag sets, and the numbers of
-//! error kinds and phases that another version reported. Everything in it is bounded.
+//! The part of a step's statistics that is rare or has no fixed set of keys: retries, statuses, error messages, tag sets,
+//! and the numbers of error kinds and phases that another version reported. Everything in it is bounded.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,8 @@ pub(crate) type Messages = Bounded<u64, { limits::ERROR_MESSAGES_MAX }>;
 /// What a step saw, by keys that are not known beforehand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Detail<C: Count> {
+    /// Requests that were sent again.
+    pub(crate) retries: u64,
     pub(crate) status: Buckets<C, 2>,
     pub(crate) messages: BTreeMap<ReportedKind, Messages>,
     pub(crate) tags: Bounded<TagStats<C>, { limits::TAG_SETS_MAX }>,
@@ -62,6 +64,7 @@ impl<C: Count> Detail<C> {
 
     /// Forgets everything; keeps the memory.
     pub(crate) fn clear(&mut self) {
+        self.retries = 0;
         self.status.clear();
         self.messages.values_mut().flat_map(Bounded::values_mut).for_each(|count| *count = 0);
         self.tags.values_mut().for_each(TagStats::clear);
@@ -69,6 +72,7 @@ impl<C: Count> Detail<C> {
     }
 
     pub(crate) fn merge<D: Count>(&mut self, other: &Detail<D>) {
+        self.retries = self.retries.saturating_add(other.retries);
         self.status.merge(&other.status);
         for (kind, messages) in &other.messages {
             self.messages.entry(*kind).or_default().merge_with(messages, Entry::absorb);

@@ -43,7 +43,7 @@ pub struct StepStats<C: Count = u64> {
     pub phases: [Histogram<C>; Phase::ALL.len()],
     /// Events of streamed responses.
     pub stream: StreamStats<C>,
-    /// What has no fixed set of keys: statuses, messages, tags, numbers of other versions.
+    /// What is rare or has no fixed set of keys: retries, statuses, messages, tags, numbers of other versions.
     pub(crate) detail: Detail<C>,
 }
 
@@ -180,6 +180,11 @@ impl<C: Count> StepStats<C> {
         self.stream.first_event.merge(&other.stream.first_event);
         self.stream.between_events.merge(&other.stream.between_events);
         self.detail.merge(&other.detail);
+    }
+
+    /// Requests that were sent again because the server had not processed them.
+    pub fn retries(&self) -> u64 {
+        self.detail.retries
     }
 
     /// Every status that was seen with its count; [`STATUS_END`] stands for all from there on.

@@ -214,6 +214,8 @@ pub struct LoadTotals {
     pub failed: u64,
     /// Requests handed to the kernel.
     pub requests: u64,
+    /// Requests that were sent again.
+    pub retries: u64,
     /// Bytes written.
     pub bytes_sent: u64,
     /// Bytes read.
@@ -231,14 +233,15 @@ pub struct LoadTotals {
 impl LoadTotals {
     /// Adds the calls of a step.
     pub fn add(&mut self, step: &StepStats) {
-        let counts = [step.count, step.ok, step.failed, step.requests, step.bytes_sent, step.bytes_received];
+        let calls = [step.count, step.ok, step.failed, step.requests];
+        let counts = (calls, [step.retries(), step.bytes_sent, step.bytes_received]);
         self.absorb(counts, [&step.latency, &step.failed_latency, &step.service], &step.phases);
     }
 
     /// Adds all of `other`, for example another workflow of the job.
     pub fn merge(&mut self, other: &LoadTotals) {
-        let counts =
-            [other.count, other.ok, other.failed, other.requests, other.bytes_sent, other.bytes_received];
+        let calls = [other.count, other.ok, other.failed, other.requests];
+        let counts = (calls, [other.retries, other.bytes_sent, other.bytes_received]);
         self.absorb(counts, [&other.latency, &other.failed_latency, &other.service], &other.phases);
     }
 
@@ -249,16 +252,17 @@ impl LoadTotals {
         all
     }
 
-    fn absorb(&mut self, counts: [u64; 6], timings: [&Histogram; 3], phases: &[Histogram]) {
+    fn absorb(&mut self, counts: ([u64; 4], [u64; 3]), timings: [&Histogram; 3], phases: &[Histogram]) {
         let mine = [
             &mut self.count,
             &mut self.ok,
             &mut self.failed,
             &mut self.requests,
+            &mut self.retries,
             &mut self.bytes_sent,
             &mut self.bytes_received,
         ];
-        for (mine, theirs) in mine.into_iter().zip(counts) {
+        for (mine, theirs) in mine.into_iter().zip(counts.0.into_iter().chain(counts.1)) {
             *mine = mine.saturating_add(theirs);
         }
         let mine = [&mut self.latency, &mut self.failed_latency, &mut self.service];

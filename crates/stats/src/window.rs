@@ -100,6 +100,12 @@ impl Window {
         self.steps[step].call(sample);
     }
 
+    /// Counts `n` requests of a step that were sent again.
+    #[cold]
+    pub fn retries(&mut self, step: usize, n: u32) {
+        self.steps[step].detail.retries += u64::from(n);
+    }
+
     /// Counts `n` times that a step did not run.
     #[inline]
     pub fn skipped(&mut self, step: usize, n: u64) {

@@ -20,6 +20,9 @@ pub(crate) const FOR_TESTS: &[Needed] = &[
     Needed { program: "tmux", package: "tmux" },
     // Scrapes runs and takes their remote writes, as it does at people's.
     Needed { program: "prometheus", package: "prometheus" },
+    // Write down every request they see: witnesses that are not ours.
+    Needed { program: "nginx", package: "nginx-light" },
+    Needed { program: "nghttpd", package: "nghttp2-server" },
     // Opens reports as people do.
     Needed { program: "chromium", package: "chromium" },
 ];

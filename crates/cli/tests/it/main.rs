@@ -30,4 +30,5 @@ mod steps;
 mod support;
 mod thresholds;
 mod trouble;
+mod witnesses;
 mod workflows;

@@ -18,6 +18,7 @@ use crate::http::request::extra::{self, Extra};
 use crate::http::request::message::Message;
 use crate::http::request::prepare::Prepared;
 use crate::http::response::collect::Collector;
+use crate::http::retry;
 use crate::http::route::Route;
 use crate::http::route::connection::{self, Connection};
 use crate::http::session::Session;
@@ -34,6 +35,8 @@ pub(crate) struct Flight<'a> {
     pub(crate) meter: Meter<'a>,
     /// An earlier hop was answered.
     pub(crate) answered: bool,
+    /// The connection in use was opened for the request in hand.
+    pub(crate) opened: bool,
 }
 
 /// Performs one call. Dropping the future cancels it: the connection in use is closed, `progress` tells how far it got.
@@ -55,13 +58,14 @@ pub(crate) async fn call<S: Scope>(
         collector: Collector::new(prepared, started),
         meter: Meter { progress, deadline, phases: Phases::default(), since: started },
         answered: false,
+        opened: false,
     };
     let result = match fill(client, session, prepared, scope, started) {
         Err(error) => Err(error),
         Ok(mut dispatch) => match send(&mut flight, &mut dispatch).await {
             Ok(Sent::Answered) if !flight.collector.has_found() => Ok(()),
-            Ok(sent) => Box::pin(follow::follow(&mut flight, dispatch, sent, scope)).await,
-            Err(error) => Err(error),
+            Err(error) if prepared.limits.retry.is_none() => Err(error),
+            sent => Box::pin(follow::follow(&mut flight, dispatch, sent, scope)).await,
         },
     };
     conclude(flight, started, result)
@@ -101,7 +105,10 @@ pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -
                 );
                 return Ok(Sent::WantsParts);
             };
-            Box::pin(multiplex::exchange(shared, request, flight)).await?;
+            if let Err(error) = Box::pin(multiplex::exchange(shared, request, flight)).await {
+                retry::keep(flight, &dispatch.route, connection, &error);
+                return Err(error);
+            }
         }
     }
     if flight.reader.keep_alive() && dispatch.route.shared.is_none() {
@@ -175,6 +182,7 @@ async fn open(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<Co
     };
     route.opened(matches!(connection, Connection::H2(_)));
     meter.since = clock::now();
+    flight.opened = true;
     Ok(connection)
 }
 

@@ -14,18 +14,20 @@ use crate::http::request::extra::{Credentials, Extra};
 use crate::http::request::message::Message;
 use crate::http::response::collect::Found;
 use crate::http::response::decode::{Codings, DecodeError};
+use crate::http::retry;
 use crate::http::route::Route;
 use crate::outcome::CallError;
 
 /// Follows up on what `sent` left to do, until nothing is.
-pub(crate) async fn follow<S: Scope>(
-    flight: &mut Flight<'_>,
-    mut dispatch: Dispatch<'_>,
-    sent: Sent,
+pub(crate) async fn follow<'a, S: Scope>(
+    flight: &mut Flight<'a>,
+    mut dispatch: Dispatch<'a>,
+    sent: Result<Sent, CallError>,
     scope: &S,
 ) -> Result<(), CallError> {
-    if sent == Sent::WantsParts {
-        call::send_parts(flight, &mut dispatch, scope).await?;
+    if retry::retry(flight, &mut dispatch, sent, scope).await? == Sent::WantsParts {
+        let sent = call::send_parts(flight, &mut dispatch, scope).await;
+        retry::retry(flight, &mut dispatch, sent, scope).await?;
     }
     let mut message = first(flight, &mut dispatch, scope)?;
     let (mut redirects, mut answered) = (0, false);
@@ -44,7 +46,8 @@ pub(crate) async fn follow<S: Scope>(
         }
         flight.client.shared.lease.check_now()?;
         dispatch = next(flight, &dispatch, &message, scope)?;
-        call::send(flight, &mut dispatch).await?;
+        let sent = call::send(flight, &mut dispatch).await;
+        retry::retry(flight, &mut dispatch, sent, scope).await?;
     }
     Ok(())
 }
@@ -135,7 +138,7 @@ fn next<'a>(
             (Credentials::fill(credentials, scope)?, String::from_utf8_lossy(&target));
         extra.authorization = flight.session.authorize(&credentials.at(&route), message.method(), &target);
     }
-    flight.answered = true;
+    (flight.answered, flight.opened) = (true, false);
     flight.reader = Reader::new(message.is_head(), flight.prepared.limits.max_body);
     flight.collector.reset();
     let message = Some(Box::new((message.clone(), extra)));

@@ -6,7 +6,8 @@
 //! call ─ fill → session (idle connection) or route::connection → h1 or h2 (write, read) → Outcome
 //!                                                                  └ response (head, body) → Collector
 //! ```
-//! Nothing here knows statistics or schedules. A request is never repeated on its own account.
+//! Nothing here knows statistics or schedules. A request is sent again only if the plan says so and the server provably
+//! has not processed it.
 
 pub mod auth;
 mod call;
@@ -21,6 +22,7 @@ mod ping;
 mod post;
 pub mod request;
 pub mod response;
+mod retry;
 mod route;
 pub mod session;
 

@@ -78,6 +78,7 @@ impl Post {
             // What the peer says is read whatever its status.
             expect: StatusSet(vec![(0, u16::MAX)]),
             limits: Limits { timeout, connect_timeout: timeout, redirects: 0, max_body: Some(ANSWER_MAX) },
+            retry: None,
             cookie_jar: false,
             compression: false,
             stream: None,

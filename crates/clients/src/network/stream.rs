@@ -4,6 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use rustix::ioctl;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -31,6 +32,22 @@ impl Stream {
             Stream::Unix(stream) => stream.try_io(Interest::READABLE, seen).is_err(),
             Stream::Memory(stream) => stream.is_quiet(),
         }
+    }
+}
+
+impl Stream {
+    /// Bytes that were written and that the peer's system has not acknowledged (tcp(7), `SIOCOUTQ`). 0 where that is not
+    /// known.
+    pub(crate) fn unacknowledged(&self) -> usize {
+        let Stream::Tcp(stream) = self else { return 0 };
+        #[expect(
+            unsafe_code,
+            reason = "the request writes one int, and that is what the getter has room for"
+        )]
+        let bytes = unsafe {
+            ioctl::ioctl(stream, ioctl::Getter::<{ libc::TIOCOUTQ as ioctl::Opcode }, libc::c_int>::new())
+        };
+        bytes.ok().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
     }
 }
 

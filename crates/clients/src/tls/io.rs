@@ -28,6 +28,15 @@ impl Io {
         }
     }
 
+    /// Bytes that were written and that the peer's system has not acknowledged; with TLS a few more than were given to
+    /// it. 0 where that is not known.
+    pub(crate) fn unacknowledged(&self) -> usize {
+        match self {
+            Io::Plain(stream) => stream.unacknowledged(),
+            Io::Tls(stream) => stream.get_ref().0.unacknowledged(),
+        }
+    }
+
     #[cold]
     fn has_nothing(&mut self) -> bool {
         let mut byte = [0];

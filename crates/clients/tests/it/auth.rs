@@ -1,5 +1,7 @@
 //! Authentication: digest challenges, OAuth 2 tokens.
 
+use std::time::Duration;
+
 use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::{Auth, OAuth2};
 use hyperscale_target::Running;
@@ -8,6 +10,9 @@ use tokio::task::LocalSet;
 
 use super::support::{Act, Client, Server, answer, body, get, moved, ok, template};
 use super::target::{kind, start, url};
+
+/// Longest time that anything may take.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn a_digest_challenge_is_answered_once_and_remembered() {
@@ -129,9 +134,12 @@ async fn a_token_is_renewed_before_it_expires_outside_of_calls() {
             let prepared = client.prepare(&request).await;
             let first = body(&client.call(&prepared).await);
             let renewed = || target.handle().stats().requests >= 3;
-            while !renewed() {
-                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-            }
+            let wait = async {
+                while !renewed() {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, wait).await.expect("a renewal in time");
             // The renewal's answer is on its way; until it is here the old token is still good.
             let mut second = body(&client.call(&prepared).await);
             while second == first {
@@ -159,11 +167,12 @@ async fn cores_of_a_process_share_a_token_and_its_renewals() {
                 let mut calls = 0;
                 while body(&client.call(prepared).await) == first {
                     calls += 1;
-                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                    tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 calls + 1
             };
-            let calls = tokio::join!(calls(&one, &prepared.0), calls(&two, &prepared.1));
+            let calls = async { tokio::join!(calls(&one, &prepared.0), calls(&two, &prepared.1)) };
+            let calls = tokio::time::timeout(PATIENCE, calls).await.expect("a renewal in time");
             let second = (body(&one.call(&prepared.0).await), body(&two.call(&prepared.1).await));
             assert_eq!(second.0, second.1, "both have the renewed one");
             let asked = target.handle().settled_stats().await.requests - (2 + calls.0 + calls.1 + 2);

@@ -1,7 +1,5 @@
 //! Answers in every form, connections kept and closed, what is counted.
 
-use std::time::Duration;
-
 use hyperscale_clients::Outcome;
 use hyperscale_clients::network::MemoryNetwork;
 use hyperscale_plan::model::HttpRequest;
@@ -159,12 +157,17 @@ async fn reuse_decides_how_long_a_connection_lives() {
 
 #[tokio::test]
 async fn a_connection_known_to_be_dead_is_replaced_without_counting() {
-    let server = Server::start(vec![answer(&ok("old")).to_vec(), answer(&ok("new")).to_vec()]).await;
+    // Turns after which a runtime has looked at its sockets (`event_interval`), with room to spare.
+    const TURNS: usize = 1_000;
+    let mut old = Server::start(vec![answer(&ok("old")).to_vec()]).await;
     let client = Client::new();
-    let prepared = client.prepare(&get(&server.url("/"))).await;
+    let prepared = client.prepare(&get(&old.url("/"))).await;
     assert_eq!(body(&client.call(&prepared).await), "old");
-    // The server has closed; the runtime learns of it with its next turn.
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    old.wait_for_end().await;
+    let _new = Server::at(old.address, vec![answer(&ok("new")).to_vec()]).await;
+    for _ in 0..TURNS {
+        tokio::task::yield_now().await;
+    }
     assert_eq!(body(&client.call(&prepared).await), "new");
     assert_eq!(client.progress.requests(), 2);
 }

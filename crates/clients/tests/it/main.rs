@@ -8,5 +8,6 @@ mod lease;
 mod proxy;
 mod reach;
 mod requests;
+mod retry;
 mod support;
 mod target;

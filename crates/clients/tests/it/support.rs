@@ -55,6 +55,7 @@ pub(crate) fn get(url: &str) -> HttpRequest {
             redirects: REDIRECTS_MAX,
             max_body: None,
         },
+        retry: None,
         cookie_jar: true,
         compression: false,
         stream: None,
@@ -217,7 +218,12 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it.
     pub(crate) async fn start(connections: Vec<Vec<Act>>) -> Server {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        Self::at(SocketAddr::from(([127, 0, 0, 1], 0)), connections).await
+    }
+
+    /// Starts it at an address.
+    pub(crate) async fn at(address: SocketAddr, connections: Vec<Vec<Act>>) -> Server {
+        let listener = TcpListener::bind(address).await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let mut task = JoinSet::new();
         task.spawn(async move {
@@ -239,6 +245,11 @@ impl Server {
     /// A URL on it.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// Waits until it has done everything: its connections are closed.
+    pub(crate) async fn wait_for_end(&mut self) {
+        self.task.join_next().await.expect("one task").expect("the server ran");
     }
 
     /// All requests it saw, once it has done everything.

@@ -41,7 +41,11 @@ impl<'a> Flight<'a> {
             bytes_sent: self.progress.bytes_sent(),
             bytes_received: self.progress.bytes_received(),
         };
-        self.core.window.borrow_mut().call(self.step, &sample);
+        let mut window = self.core.window.borrow_mut();
+        window.call(self.step, &sample);
+        if self.progress.retries() > 0 {
+            window.retries(self.step, self.progress.retries());
+        }
         sample
     }
 }
@@ -65,6 +69,9 @@ impl Drop for Flight<'_> {
         };
         let mut window = self.core.window.borrow_mut();
         window.call(self.step, &sample);
+        if self.progress.retries() > 0 {
+            window.retries(self.step, self.progress.retries());
+        }
         if error == ErrorKind::Cancelled {
             window.error_message(self.step, error, CUT_OFF);
         }

@@ -26,6 +26,9 @@ pub(super) fn gather(
 
 fn counts(to: &mut Families, step: &StepResult, labels: &[Label]) {
     to.count(&names::REQUESTS, labels, step.requests);
+    if step.retries > 0 {
+        to.count(&names::RETRIES, labels, step.retries);
+    }
     to.count(&names::CALLS, &with(labels, names::OUTCOME, "ok"), step.ok);
     to.count(&names::CALLS, &with(labels, names::OUTCOME, "failed"), step.failed);
     to.count(&names::SKIPPED, labels, step.skipped);

@@ -14,6 +14,10 @@ impl List {
             self.template(format!("cookie {name}"), value);
         }
         self.auth(request.auth.as_ref());
+        if let Some(retry) = &request.retry {
+            let causes: Vec<&str> = retry.on.iter().map(|cause| cause.word()).collect();
+            self.prepared(format!("retry {} (max {})", causes.join(", "), retry.max));
+        }
         match &request.body {
             Body::Empty => {}
             Body::Text(text) => self.template("body", text),

@@ -33,6 +33,8 @@ pub struct HttpRequest {
     pub expect: StatusSet,
     /// What bounds the call.
     pub limits: Limits,
+    /// When a request that the server has not processed is sent again; `None`: never.
+    pub retry: Option<Retry>,
     /// Whether cookies of answers are kept by the VU.
     pub cookie_jar: bool,
     /// Ask for these content codings (`accept-encoding`) and decode when the body is needed.
@@ -53,6 +55,50 @@ pub struct Limits {
     /// A body larger than this fails the call with `too_large`. `None`: [`hyperscale_types::limits::BODY_MAX`] if anybody
     /// needs the body, else it may be of any size.
     pub max_body: Option<ByteSize>,
+}
+
+/// When a request is sent again within its call. Only one that provably was not processed is: no server sees the same
+/// request twice, whatever its method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// The causes that count; at least one, each once.
+    pub on: Vec<Unprocessed>,
+    /// How often within one call, all hops together; at least once.
+    pub max: u32,
+}
+
+impl Retry {
+    /// Retries that a plan may allow per call.
+    pub const MAX: u32 = 10;
+}
+
+/// How it is known that the server has not processed a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unprocessed {
+    /// The server has said which streams it still processes, and this was not one of them (RFC 9113, section 6.8).
+    GoAway,
+    /// The server has refused the stream before it did anything (RFC 9113, section 8.7).
+    RefusedStream,
+    /// The server had closed a kept connection before the request could reach it.
+    Stale,
+}
+
+impl Unprocessed {
+    /// The words of a plan.
+    pub const WORDS: [(&'static str, Self); 3] = [
+        (Self::GoAway.word(), Self::GoAway),
+        (Self::RefusedStream.word(), Self::RefusedStream),
+        (Self::Stale.word(), Self::Stale),
+    ];
+
+    /// The word of a plan.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::GoAway => "goaway",
+            Self::RefusedStream => "refused_stream",
+            Self::Stale => "stale",
+        }
+    }
 }
 
 /// How the peer is reached. Requests with equal transports to the same origin share connections.

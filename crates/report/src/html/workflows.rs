@@ -128,13 +128,15 @@ fn timings(result: &RunResult) -> String {
 }
 
 fn answers(result: &RunResult) -> String {
-    let mut table = Table::new("Answers and bytes", &["step", "requests", "answers", "sent", "received"]);
+    let mut table =
+        Table::new("Answers and bytes", &["step", "requests", "retries", "answers", "sent", "received"]);
     for (name, step) in test_steps(result) {
         let one = |(status, n): (&String, &u64)| format!("{status}: {}", human::count(*n));
         let bytes = |n: u64| Cell::number(n as f64, human::bytes(n));
         table.row(vec![
             Cell::text(name),
             count(step.requests),
+            count(step.retries),
             Cell::text(step.status.iter().map(one).collect::<Vec<_>>().join(", ")),
             bytes(step.bytes.sent),
             bytes(step.bytes.received),

@@ -98,8 +98,12 @@ impl Page {
 fn heading(result: &RunResult, page: Page) -> String {
     let totals = &result.totals;
     let failed = format!("{} failed", human::count(totals.failed));
+    let retries = match totals.retries {
+        0 => String::new(),
+        retries => format!(" ({} retries)", human::count(retries)),
+    };
     let counts = [
-        format!("{} requests", human::count(totals.requests)),
+        format!("{} requests{retries}", human::count(totals.requests)),
         format!("{} ok", human::count(totals.ok)),
         page.style.paint(Role::of_failures(totals.failed), &failed),
         human::rate(totals.rate),

@@ -102,6 +102,7 @@ pub fn saturation(workflow: &Name, totals: &Totals) -> Vec<SaturationResult> {
 pub fn load_result(load: &LoadTotals, elapsed: Duration) -> LoadResult {
     LoadResult {
         requests: load.requests,
+        retries: load.retries,
         ok: load.ok,
         failed: load.failed,
         rate: rate(load.count, elapsed),
@@ -152,6 +153,7 @@ fn step_result(layout: &StepLayout, step: &StepStats, elapsed: Duration) -> Step
         failed: step.failed,
         skipped: step.skipped,
         requests: step.requests,
+        retries: step.retries(),
         rate: rate(step.count, elapsed),
         times: call_times(step),
         stream: stream_result(step),

@@ -273,6 +273,9 @@ pub struct ThresholdResult {
 pub struct LoadResult {
     /// Requests handed to the kernel.
     pub requests: u64,
+    /// Requests that were sent again, because the server had not processed them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u64,
     /// Calls that were ok.
     pub ok: u64,
     /// Calls that failed.

@@ -6,7 +6,7 @@ use hyperscale_types::{Name, ReportedKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::BucketResult;
+use super::{BucketResult, is_zero};
 use crate::event::BoundCounts;
 use crate::layout::StepKind;
 
@@ -30,6 +30,9 @@ pub struct StepResult {
     pub skipped: u64,
     /// Requests whose last byte was handed to the kernel.
     pub requests: u64,
+    /// Requests that were sent again, because the server had not processed them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u64,
     /// Calls per second.
     pub rate: f64,
     /// How long they took.

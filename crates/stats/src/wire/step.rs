@@ -49,6 +49,11 @@ pub(super) fn put_step<C: Count>(step: &StepStats<C>) -> Sections {
     });
     sections.section(10, |out| put_messages(out, &step.detail));
     sections.section(11, |out| put_bounded(out, &step.detail.tags, put_tag_stats));
+    sections.section(12, |out| {
+        if step.detail.retries > 0 {
+            put(out, step.detail.retries);
+        }
+    });
     sections
 }
 
@@ -138,6 +143,7 @@ pub(super) fn take_step<C: Count>(
             }
             10 => take_messages(section, &mut step.detail)?,
             11 => take_bounded(section, &mut step.detail.tags, TAGS_BYTES_MAX, take_tag_stats)?,
+            12 => step.detail.retries = section.number()?,
             _ => return Ok(false),
         }
         Ok(true)

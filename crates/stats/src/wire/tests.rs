@@ -62,6 +62,7 @@ fn window() -> Window {
     window.call(1, &failed);
     window.error_message(1, ErrorKind::Reset, "the peer reset the connection");
     window.skipped(1, 4);
+    window.retries(1, 3);
     window.stream_event(1, StreamEvent::First(900));
     window.stream_event(1, StreamEvent::Next(90));
     window.check(0, true);

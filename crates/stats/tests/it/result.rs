@@ -28,6 +28,7 @@ fn totals() -> Totals {
     window.tagged(1, "region=eu", &ok(1_000_000));
     window.stream_event(1, StreamEvent::First(2_000));
     window.skipped(2, 3);
+    window.retries(2, 4);
     window.check(0, true);
     window.metric(0, 4.5);
     (0..121).for_each(|_| window.started());
@@ -136,6 +137,9 @@ fn numbers_are_microseconds_and_set_up_stands_apart() {
     assert_eq!(workflow["totals"]["requests"], json!(121));
     assert_eq!(workflow["steps"][1]["errors"], json!({"timeout": 20, "reset": 1}));
     assert_eq!(workflow["steps"][1]["skipped"], json!(3));
+    assert_eq!(workflow["steps"][1]["retries"], json!(4));
+    assert_eq!(workflow["totals"]["retries"], json!(4));
+    assert_eq!(workflow["steps"][0].get("retries"), None, "absent where there are none");
     assert_eq!(workflow["metrics"][0]["values"]["p50"], json!(4.5));
     assert_eq!(workflow["iterations"].get("scheduled"), None);
 }

@@ -281,7 +281,7 @@ mod tests {
     fn the_phase_that_never_ended_is_drawn() {
         let failed = |kind, times| Pong {
             status: 0,
-            error: Some(CallError { kind, message: "no".into() }),
+            error: Some(CallError { kind, message: "no".into(), unprocessed: None }),
             times,
             ..pong()
         };

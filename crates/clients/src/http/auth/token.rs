@@ -236,6 +236,7 @@ fn request(settings: &OAuth2, transport: &Transport, before: Option<&Token>) -> 
             redirects: REDIRECTS_MAX,
             max_body: Some(ByteSize(TOKEN_BODY_MAX as u64)),
         },
+        retry: None,
         cookie_jar: false,
         compression: false,
         stream: None,

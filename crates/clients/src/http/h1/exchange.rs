@@ -10,9 +10,11 @@
 
 use std::cell::RefCell;
 use std::future::poll_fn;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use hyperscale_plan::model::http::Unprocessed;
 use hyperscale_types::rule::Phase;
 use hyperscale_types::{ErrorKind, Now, Phases};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -190,6 +192,9 @@ impl<K: Sink> Exchange<'_, '_, K> {
     ) -> Result<(), CallError> {
         match self.poll_read(&client.shared.read, io, cx) {
             Poll::Ready(Ok(())) => Ok(()),
+            Poll::Ready(Err(_)) | Poll::Pending if self.written == 0 && !self.resumes => {
+                Err(CallError { unprocessed: Some(Unprocessed::Stale), ..error })
+            }
             Poll::Ready(Err(_)) | Poll::Pending => Err(error),
         }
     }
@@ -206,10 +211,10 @@ impl<K: Sink> Exchange<'_, '_, K> {
             let mut buf = ReadBuf::new(&mut buffer);
             match Pin::new(&mut *io).poll_read(cx, &mut buf) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(errors::exchange(&error))),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.broken(&error, io))),
                 Poll::Ready(Ok(())) => {}
             }
-            match self.take(buf.filled()) {
+            match self.take(buf.filled(), io) {
                 Ok(false) => {}
                 Ok(true) => return Poll::Ready(Ok(())),
                 Err(error) => return Poll::Ready(Err(error)),
@@ -219,9 +224,9 @@ impl<K: Sink> Exchange<'_, '_, K> {
 
     /// Takes what one read gave, nothing at the end of the stream; whether the answer is complete.
     #[inline]
-    fn take(&mut self, bytes: &[u8]) -> Result<bool, CallError> {
+    fn take(&mut self, bytes: &[u8], io: &Io) -> Result<bool, CallError> {
         if bytes.is_empty() {
-            self.end_of_stream()?;
+            self.end_of_stream(io)?;
         } else {
             self.meter.progress.count_received(bytes.len());
             if self.reader.feed(bytes, self.sink).map_err(malformed)? == Fed::More {
@@ -234,13 +239,29 @@ impl<K: Sink> Exchange<'_, '_, K> {
     }
 
     #[cold]
-    fn end_of_stream(&mut self) -> Result<(), CallError> {
+    fn end_of_stream(&mut self, io: &Io) -> Result<(), CallError> {
         let begun = self.reader.has_begun();
         match self.reader.end() {
             true => Ok(()),
             false if begun => Err(errors::closed_within_answer()),
-            false => Err(errors::closed_before_answer()),
+            false => Err(CallError { unprocessed: self.unprocessed(io), ..errors::closed_before_answer() }),
         }
+    }
+
+    /// Nothing can be read any more. TLS without its closing alert ends like this, too.
+    #[cold]
+    fn broken(&self, error: &io::Error, io: &Io) -> CallError {
+        let ended = error.kind() == io::ErrorKind::UnexpectedEof && !self.reader.has_begun();
+        let unprocessed = if ended { self.unprocessed(io) } else { None };
+        CallError { unprocessed, ..errors::exchange(error) }
+    }
+
+    /// Whether the peer closed the connection before it had any of the request. Each segment tells what its sender has
+    /// (RFC 9293, section 3.4), so a close that came without an acknowledgement was decided on before. Of a request whose
+    /// writing had to wait this is not known.
+    fn unprocessed(&self, io: &Io) -> Option<Unprocessed> {
+        let nothing_arrived = self.written == 0 || io.unacknowledged() >= self.written;
+        (nothing_arrived && !self.resumes).then_some(Unprocessed::Stale)
     }
 
     /// A part of the answer is there.

@@ -2,9 +2,11 @@
 
 use std::io;
 
+use hyperscale_plan::model::http::Unprocessed;
 use hyperscale_types::ErrorKind;
 use thiserror::Error;
 
+use super::Traffic;
 use crate::lease::LeaseOver;
 
 /// Why an exchange failed. Unless [`H2Error::kind`] is `Reset` by the peer's choice, the connection is gone too.
@@ -15,6 +17,8 @@ pub struct H2Error {
     pub kind: ErrorKind,
     /// What happened, for people. Few distinct texts: they are counted.
     pub message: Box<str>,
+    /// How it is known that the peer has not processed the request, if it is.
+    pub unprocessed: Option<Unprocessed>,
 }
 
 impl H2Error {
@@ -23,8 +27,35 @@ impl H2Error {
         Self::new(ErrorKind::Closed, "the peer closed the connection")
     }
 
+    /// Whether all that is known is that the connection is gone.
+    pub(super) fn is_closed(&self) -> bool {
+        let closed = Self::closed();
+        (self.kind, &self.message) == (closed.kind, &closed.message)
+    }
+
+    /// The error of an exchange of which so much was on the wire. What was answered was processed, whatever the peer says;
+    /// what no whole frame left of was not.
+    pub(super) fn after(self, traffic: &Traffic, is_going_away: bool) -> Self {
+        let is_lost = matches!(self.kind, ErrorKind::Closed | ErrorKind::Reset);
+        let unprocessed = match self.unprocessed {
+            _ if traffic.first.is_some() => None,
+            None if is_lost && traffic.bytes_sent == 0 => Some(Self::unsent(is_going_away)),
+            known => known,
+        };
+        H2Error { unprocessed, ..self }
+    }
+
+    /// The error of an exchange that found no stream on a connection that has ended.
+    pub(super) fn before(self, is_going_away: bool) -> Self {
+        self.after(&Traffic::default(), is_going_away)
+    }
+
+    fn unsent(is_going_away: bool) -> Unprocessed {
+        if is_going_away { Unprocessed::GoAway } else { Unprocessed::Stale }
+    }
+
     fn new(kind: ErrorKind, message: impl Into<Box<str>>) -> Self {
-        H2Error { kind, message: message.into() }
+        H2Error { kind, message: message.into(), unprocessed: None }
     }
 }
 
@@ -33,7 +64,15 @@ impl From<::h2::Error> for H2Error {
         if let Some(io) = error.get_io() {
             return from_io(io);
         }
-        match error.reason() {
+        let unprocessed = match error.reason() {
+            // `h2` gives this error to the streams after the last one that the peer names, and to new ones.
+            Some(_) if error.is_remote() && error.is_go_away() => Some(Unprocessed::GoAway),
+            Some(::h2::Reason::REFUSED_STREAM) if error.is_remote() && error.is_reset() => {
+                Some(Unprocessed::RefusedStream)
+            }
+            _ => None,
+        };
+        let error = match error.reason() {
             None => Self::new(ErrorKind::Protocol, format!("cannot be sent over HTTP/2: {error}")),
             Some(reason) if !error.is_remote() => Self::new(
                 ErrorKind::Protocol,
@@ -49,7 +88,8 @@ impl From<::h2::Error> for H2Error {
             Some(reason) => {
                 Self::new(ErrorKind::Reset, format!("the peer reset the stream: {}", reason.description()))
             }
-        }
+        };
+        H2Error { unprocessed, ..error }
     }
 }
 

@@ -59,8 +59,10 @@ impl<'a, A: Answer> Exchange<'a, A> {
 
     /// Runs to the end of the answer.
     pub(super) async fn run(mut self) -> Result<Traffic, H2Error> {
-        poll_fn(|cx| self.poll(cx)).await?;
-        Ok(self.ledger.borrow().read(self.stream))
+        let result = poll_fn(|cx| self.poll(cx)).await;
+        let ledger = self.ledger.borrow();
+        let traffic = ledger.read(self.stream);
+        result.map(|()| traffic).map_err(|error| error.after(&traffic, ledger.is_going_away()))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), H2Error>> {

@@ -11,7 +11,8 @@
 //! read per system call instead of several per request.
 //!
 //! The driver's end is owned: it ends when the connection fails or when the last [`H2Connection`] handle is gone, and
-//! then within [`CLOSE_TIME_MAX`]. It must be started inside a `LocalSet`. Requests are never repeated here.
+//! then within [`CLOSE_TIME_MAX`]. It must be started inside a `LocalSet`. Requests are never repeated here; an error says
+//! whether the peer provably has not processed its request.
 
 mod error;
 mod exchange;
@@ -174,13 +175,22 @@ impl H2Connection {
         answer: &mut A,
     ) -> Result<Traffic, H2Error> {
         let _load = Load::new(&self.load);
-        let _stream = self.state.streams.acquire().await.map_err(|_| self.state.end())?;
+        let _stream = self.state.streams.acquire().await.map_err(|_| self.unsent(self.state.end()))?;
         self.state.lease.check_now()?;
-        let (response, upload) = self.begin(request, body.is_empty())?;
+        let (response, upload) = self.begin(request, body.is_empty()).map_err(|error| self.unsent(error))?;
         let exchange = Exchange::new(&self.state.ledger, response, upload, body, answer);
         // A write that fails ends the driver; `h2` tells the streams only that the connection is gone.
-        let exact = |error| if error == H2Error::closed() { self.state.end() } else { error };
-        exchange.run().await.map_err(exact)
+        exchange.run().await.map_err(|error| {
+            if !error.is_closed() {
+                return error;
+            }
+            H2Error { unprocessed: error.unprocessed, ..self.state.end() }
+        })
+    }
+
+    /// The error of an exchange that did not begin.
+    fn unsent(&self, error: H2Error) -> H2Error {
+        error.before(self.state.ledger.borrow().is_going_away())
     }
 
     fn begin(

@@ -21,7 +21,7 @@ use crate::outcome::{CallError, Progress};
 
 /// What an HTTP/2 error means for a call.
 pub(crate) fn h2_error(error: H2Error) -> CallError {
-    CallError::new(error.kind, error.message)
+    CallError { kind: error.kind, message: error.message, unprocessed: error.unprocessed }
 }
 
 /// A new connection that is to be shared.

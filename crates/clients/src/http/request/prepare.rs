@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hyperscale_plan::model::HttpRequest;
-use hyperscale_plan::model::http::{Auth, Reuse, StatusSet, Stream};
+use hyperscale_plan::model::http::{Auth, Retry, Reuse, StatusSet, Stream};
 use hyperscale_plan::model::step::Needs;
 use hyperscale_plan::template::{Escape, FillError, Hole, Piece as TemplatePiece, Scope, Template};
 use hyperscale_types::limits::BODY_MAX;
@@ -143,6 +143,8 @@ pub(crate) struct Limits {
     pub(crate) connect_timeout: Duration,
     pub(crate) max_body: u64,
     pub(crate) redirects: u32,
+    /// When a request that was not processed is sent again.
+    pub(crate) retry: Option<Retry>,
 }
 
 impl Limits {
@@ -159,6 +161,7 @@ impl Limits {
                 None => u64::MAX,
             },
             redirects: request.limits.redirects,
+            retry: request.retry.clone(),
         }
     }
 }

@@ -141,6 +141,11 @@ impl Session {
         push_exact(&mut idle, Idle { route, iteration, connection });
     }
 
+    /// Closes what is kept on a route.
+    pub(crate) fn forget(&self, route: u32) {
+        self.idle.borrow_mut().retain(|idle| idle.route != route);
+    }
+
     /// Whether any server has asked for digest authentication.
     pub(crate) fn has_digests(&self) -> bool {
         !self.digests.borrow().is_empty()

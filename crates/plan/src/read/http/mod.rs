@@ -3,6 +3,7 @@
 mod auth;
 mod body;
 mod header;
+mod retry;
 mod transport;
 mod url;
 
@@ -88,6 +89,7 @@ impl Reader<'_> {
                     .unwrap_or(limits::REDIRECTS_MAX),
                 max_body: fields.take("max_body").and_then(|node| self.parsed(node, "a size")),
             },
+            retry: fields.take("retry").and_then(|node| self.retry(node)),
             cookie_jar: self.flag(&fields, "cookie_jar", true),
             compression: self.flag(&fields, "compression", false),
             stream: fields.take("stream").and_then(|node| self.stream(node)),

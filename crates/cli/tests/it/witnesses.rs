@@ -1,0 +1,207 @@
+//! Servers that are not ours write down every request they see: as many as the result says.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hyperscale_stats::result::RunResult;
+use tempfile::TempDir;
+
+use crate::support::{PATIENCE, PlanFile, run, start_file};
+
+/// A server with a log, which dies with its owner.
+struct Witness {
+    child: Child,
+    address: String,
+    folder: TempDir,
+    /// What a line about a request contains.
+    line: &'static str,
+}
+
+impl Witness {
+    /// `start` gets the port and the folder that `log` is written to.
+    fn start(line: &'static str, start: impl FnOnce(u16, &Path) -> Command) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // It cannot tell which port it got, so a free one is looked for.
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut child = start(address.port(), folder.path()).stdin(Stdio::null()).spawn().unwrap();
+        poll("a server that listens", || {
+            assert_eq!(child.try_wait().unwrap(), None, "it ended");
+            TcpStream::connect(address).ok()
+        });
+        Witness { child, address: address.to_string(), folder, line }
+    }
+
+    /// nginx with this in its server.
+    fn nginx(server: &str) -> Self {
+        Self::start("REQUEST", |port, folder| {
+            let files = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+                .map(|kind| format!("{kind}_temp_path {}/{kind};", folder.display()));
+            let config = format!(
+                "daemon off;\nmaster_process off;\npid {0}/pid;\nerror_log {0}/error.log;\nevents {{}}\nhttp {{ {1}\n\
+                 log_format seen 'REQUEST $request_method $status $request_length';\naccess_log {0}/log seen;\n\
+                 keepalive_requests 1000000;\nserver {{ {server} }} }}\n",
+                folder.display(),
+                files.join("\n"),
+            )
+            .replace("LISTEN", &format!("listen 127.0.0.1:{port}"));
+            fs::write(folder.join("nginx.conf"), config).unwrap();
+            let mut command = Command::new(program("nginx"));
+            command.arg("-p").arg(folder).arg("-c").arg(folder.join("nginx.conf")).stderr(Stdio::null());
+            command
+        })
+    }
+
+    /// nghttpd, which writes down every frame, with these options.
+    fn nghttpd(options: &[&str]) -> Self {
+        Self::start("recv HEADERS frame", |port, folder| {
+            fs::write(folder.join("index.html"), "hello").unwrap();
+            let mut command = Command::new(program("nghttpd"));
+            command.args(["--no-tls", "--verbose", "--address=127.0.0.1"]).args(options);
+            command.arg(format!("--htdocs={}", folder.display())).arg(port.to_string());
+            let log = fs::File::create(folder.join("log")).unwrap();
+            command.stdout(log).stderr(Stdio::null());
+            command
+        })
+    }
+
+    /// The result of a run against this path.
+    fn run(&self, path: &str, args: &[&str]) -> RunResult {
+        let url = format!("http://{}{path}", self.address);
+        run(&[&["run", &url, "--json", "--no-ui"], args].concat()).result(0)
+    }
+
+    /// Requests in the log: as many as are expected, or what is there when patience ends.
+    fn seen(&self, expected: u64) -> u64 {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            let seen = log.lines().filter(|line| line.contains(self.line)).count() as u64;
+            if seen >= expected || Instant::now() > end {
+                return seen;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Whether the log has as many requests as the result.
+    #[track_caller]
+    fn assert_agrees(&self, result: &RunResult) {
+        assert_eq!(self.seen(result.totals.requests), result.totals.requests);
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn program(name: &str) -> PathBuf {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut files = path.split(':').chain(["/usr/sbin"]).map(|folder| Path::new(folder).join(name));
+    files.find(|file| file.is_file()).unwrap_or_else(|| panic!("cargo xtask test installs {name}"))
+}
+
+fn poll<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < end, "{what} never came");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A file to upload, and the argument for it.
+fn upload(bytes: usize) -> (tempfile::NamedTempFile, String) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), vec![b'x'; bytes]).unwrap();
+    let argument = format!("@{}", file.path().display());
+    (file, argument)
+}
+
+#[test]
+fn nginx_logs_as_many_requests_as_are_reported_over_http_1() {
+    let nginx = Witness::nginx("LISTEN; keepalive_requests 7; location / { return 200 hello; }");
+    let result = nginx.run("/", &["-c", "4", "-n", "500"]);
+    assert_eq!((result.totals.ok, result.totals.failed), (500, 0));
+    nginx.assert_agrees(&result);
+}
+
+#[test]
+fn nginx_logs_as_many_requests_as_are_reported_over_http_2() {
+    let nginx = Witness::nginx("LISTEN http2; location / { return 200 hello; }");
+    let result = nginx.run("/", &["--http2", "--connections", "2", "-c", "40", "-n", "2000"]);
+    assert_eq!((result.totals.ok, result.totals.failed), (2_000, 0));
+    nginx.assert_agrees(&result);
+}
+
+#[test]
+fn nginx_logs_uploads_that_it_answers_before_they_end() {
+    let (_file, body) = upload(100_000);
+    for (listen, version) in [("LISTEN", &[][..]), ("LISTEN http2", &["--http2"])] {
+        let nginx = Witness::nginx(&format!(
+            "{listen}; location / {{ return 200 early; }} location /small {{ client_max_body_size 1k; root /; }}"
+        ));
+        let args = [&["-X", "POST", "-b", &body, "-c", "5", "-n", "100"], version].concat();
+        let early = nginx.run("/", &args);
+        assert_eq!((early.totals.requests, early.totals.ok), (100, 100), "{listen}");
+        nginx.assert_agrees(&early);
+        let refused = nginx.run("/small", &args);
+        let step = &refused.workflows[0].steps[0];
+        assert_eq!((step.requests, step.failed, step.status.get("413")), (100, 100, Some(&100)), "{listen}");
+        assert_eq!(nginx.seen(200), 200, "{listen}");
+    }
+}
+
+#[test]
+fn nghttpd_sees_as_many_requests_as_are_reported() {
+    let nghttpd = Witness::nghttpd(&[]);
+    let result = nghttpd.run("/index.html", &["--http2", "--connections", "2", "-c", "40", "-n", "1000"]);
+    assert_eq!((result.totals.requests, result.totals.ok), (1_000, 1_000));
+    nghttpd.assert_agrees(&result);
+}
+
+#[test]
+fn nghttpd_sees_uploads_that_it_answers_before_they_end() {
+    let (_file, body) = upload(100_000);
+    let nghttpd = Witness::nghttpd(&["--early-response"]);
+    let result = nghttpd.run("/index.html", &["--http2", "-X", "POST", "-b", &body, "-c", "5", "-n", "100"]);
+    assert_eq!((result.totals.requests, result.totals.ok), (100, 100));
+    nghttpd.assert_agrees(&result);
+}
+
+/// After every hundredth stream nginx goes away, though others have begun on the connection that all share.
+const SHARED: &str = "workflows:\n  Main:\n    vus: 20\n    iterations: 1000\n    steps:\n      a:\n        \
+                      http: { url: \"{{ base }}/\", version: 2, connections: 1, RETRY }\nvars: { base: \"\" }\n";
+
+#[test]
+fn requests_that_nginx_did_not_process_are_sent_again_and_none_twice() {
+    let nginx = Witness::nginx("LISTEN http2; keepalive_requests 100; location / { return 200 hello; }");
+    let plan = PlanFile::new(&SHARED.replace("RETRY", "retry: { on: [ goaway ], max: 10 }"));
+    let result = start_file(&plan, &format!("http://{}", nginx.address), &["--no-ui", "--cores", "1"])
+        .wait()
+        .result(0);
+    let totals = &result.totals;
+    assert_eq!((totals.ok, totals.failed), (1_000, 0), "{:?}", result.errors);
+    assert!(totals.retries > 0, "nginx goes away nine times, with streams that wait");
+    assert_eq!(nginx.seen(1_000), 1_000, "each call was processed once");
+    assert!((1_000..=1_000 + totals.retries).contains(&totals.requests), "{totals:?}");
+}
+
+#[test]
+fn a_run_without_retries_repeats_nothing() {
+    let nginx = Witness::nginx("LISTEN http2; keepalive_requests 100; location / { return 200 hello; }");
+    let plan = PlanFile::new(&SHARED.replace("RETRY", "retry: false"));
+    let base = format!("http://{}", nginx.address);
+    let result = start_file(&plan, &base, &["--no-ui", "--cores", "1"]).wait().result(0);
+    assert_eq!((result.totals.ok + result.totals.failed, result.totals.retries), (1_000, 0));
+    assert_eq!(nginx.seen(result.totals.ok), result.totals.ok, "what was answered, and nothing else");
+    assert!(result.totals.requests <= 1_000);
+}
