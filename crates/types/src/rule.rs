@@ -225,6 +225,9 @@ pub enum RuleError {
     /// The statistic is not known.
     #[error("`{0}` is not a statistic; use p0 … p100, mean, min, max, stdev or count")]
     UnknownStat(String),
+    /// Phases are recorded of calls that were ok.
+    #[error("there are no phases of failed calls; use latency.{}.p99, or a statistic without `{}`", .0.as_str(), .0.as_str())]
+    PhaseOfFailed(Phase),
     /// The right side does not fit the metric.
     #[error("`{value}` is not {wanted}")]
     BadValue {
@@ -277,8 +280,8 @@ fn parse_left(left: &str) -> Result<(Option<Name>, Option<Name>, Metric), RuleEr
 fn parse_metric(words: &[&str], left: &str) -> Result<Metric, RuleError> {
     match words {
         ["latency", rest @ ..] => parse_timing(rest).map(|(phase, stat)| Metric::Latency(phase, stat)),
-        ["latency_failed", stat @ ..] => parse_stat(&stat.join(".")).map(Metric::LatencyFailed),
-        ["latency_all", stat @ ..] => parse_stat(&stat.join(".")).map(Metric::LatencyAll),
+        ["latency_failed", stat @ ..] => parse_undivided(stat).map(Metric::LatencyFailed),
+        ["latency_all", stat @ ..] => parse_undivided(stat).map(Metric::LatencyAll),
         ["service", rest @ ..] => parse_timing(rest).map(|(phase, stat)| Metric::Service(phase, stat)),
         ["rate"] => Ok(Metric::Rate),
         ["completed"] => Ok(Metric::Completed),
@@ -300,6 +303,13 @@ fn parse_timing(words: &[&str]) -> Result<(Option<Phase>, Stat), RuleError> {
     let phase = words.first().and_then(|word| Phase::ALL.into_iter().find(|p| p.as_str() == *word));
     let stat = if phase.is_some() { &words[1..] } else { words };
     Ok((phase, parse_stat(&stat.join("."))?))
+}
+
+fn parse_undivided(words: &[&str]) -> Result<Stat, RuleError> {
+    match parse_timing(words)? {
+        (None, stat) => Ok(stat),
+        (Some(phase), _) => Err(RuleError::PhaseOfFailed(phase)),
+    }
 }
 
 fn parse_stat(word: &str) -> Result<Stat, RuleError> {
@@ -420,6 +430,11 @@ mod tests {
         for (text, word) in [
             ("W.latency.p99", "compares nothing"),
             ("W < 3", "workflow.metric"),
+            (
+                "W.latency_failed.connect.p99 < 1s",
+                "use latency.connect.p99, or a statistic without `connect`",
+            ),
+            ("latency_all.wait.p99 < 1s", "there are no phases of failed calls"),
             ("latency.p101 < 1s", "not a statistic"),
             ("failed < 3", "not a metric"),
             ("rate > 5", "a rate"),

@@ -259,8 +259,8 @@ mod tests {
     #[test]
     fn a_write_waits_while_more_comes_in_than_is_read_but_not_for_ever() {
         let tap = |left| Tap::new(Peer { left, writes: 0 }, Rc::default(), LeaseDeadline::default());
-        let wakes = Arc::new(Wakes::default());
-        let waker = Waker::from(Arc::clone(&wakes));
+        let counted = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&counted));
         let mut cx = Context::from_waker(&waker);
 
         let mut ends = tap(200 << 10);
@@ -275,9 +275,9 @@ mod tests {
         let mut endless = tap(usize::MAX);
         for _ in 0..HOLDS_MAX {
             read_all(&mut endless, &mut cx);
-            let woken = wakes.0.load(Ordering::Relaxed);
+            let woken = counted.0.load(Ordering::Relaxed);
             assert!(Pin::new(&mut endless).poll_write(&mut cx, b"request").is_pending());
-            assert!(wakes.0.load(Ordering::Relaxed) > woken, "who waits is woken");
+            assert!(counted.0.load(Ordering::Relaxed) > woken, "who waits is woken");
         }
         read_all(&mut endless, &mut cx);
         assert!(Pin::new(&mut endless).poll_write(&mut cx, b"request").is_ready());
