@@ -29,7 +29,11 @@ pub(crate) struct Dispatch<'a> {
 }
 
 /// The request and where it goes. Nothing may be awaited before bytes in the scratch buffer are written.
-#[inline]
+#[expect(
+    clippy::inline_always,
+    reason = "retries call it too: out of line it costs every request 50 instructions"
+)]
+#[inline(always)]
 pub(super) fn fill<'a>(
     client: &HttpClient,
     session: &Session,
