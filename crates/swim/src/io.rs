@@ -212,7 +212,8 @@ pub enum Event {
     /// Peers know the worker as registered with this manager, from an earlier life of it. The host takes it up again if the
     /// log still names this manager, and says otherwise that it is over.
     Inherited(Arc<WorkerUpdate>),
-    /// A manager is gone: its workers are unowned until they register with another.
+    /// A manager is gone: its workers are unowned until they register with another. Of an owner that was gone before this node
+    /// heard of it nothing is said: the standing of its workers shows it.
     OwnerLost {
         /// The manager that died or left.
         owner: NodeId,

@@ -1,10 +1,13 @@
 //! Once all trouble is over, every node sees exactly those that run, and all managers see the same workers.
 //!
+//! Seeing them is not enough: a node without a member list and a manager without the worker lists of its peers have met the
+//! others by chance. They do not know who is gone, and the manager never calls itself active.
+//!
 //! Checked in the liveness phase until it holds; how long it may take is part of the phase.
 
 use std::collections::BTreeMap;
 
-use hyperscale_swim::{Status, WorkerStanding};
+use hyperscale_swim::{Status, WorkerStanding, WorkerView};
 use hyperscale_types::Role;
 
 use crate::world::{World, index_of};
@@ -19,6 +22,9 @@ pub fn strangers(world: &World, roles: &[Role]) -> Option<String> {
     for (observer, node) in world.nodes.iter().enumerate() {
         if !truth.stays(observer) || !roles.contains(&truth.nodes[observer].role) {
             continue;
+        }
+        if !node.swim.is_joined() {
+            return Some(format!("{} has no member list", world.name_of(observer)));
         }
         let mut alive = 1;
         for member in node.swim.members() {
@@ -60,6 +66,9 @@ pub fn workers_differ(world: &World) -> Option<String> {
         let mut agreed = None;
         for manager in truth.members_with(cluster, Role::Manager) {
             let swim = &world.nodes[manager].swim;
+            if !swim.workers_synced() {
+                return Some(format!("{} lacks worker lists of its peers", world.name_of(manager)));
+            }
             let owned = swim.workers().filter(|worker| worker.standing == WorkerStanding::Owned);
             let view: Vec<_> =
                 owned.map(|it| (it.update.worker, it.update.version, it.update.owner)).collect();
@@ -70,7 +79,7 @@ pub fn workers_differ(world: &World) -> Option<String> {
                     let (it, whose) = (world.name_of(index_of(*it)), world.name_of(index_of(*manager)));
                     format!(", {it} of {whose} under {version:?} among them")
                 });
-                let extra = extra.unwrap_or_default();
+                let extra = extra.or_else(|| unowned(world, manager)).unwrap_or_default();
                 return Some(format!("{me} sees {} workers of {workers}{extra}", view.len()));
             }
             if agreed.get_or_insert_with(|| view.clone()) != &view {
@@ -79,4 +88,14 @@ pub fn workers_differ(world: &World) -> Option<String> {
         }
     }
     None
+}
+
+/// The first worker that runs and whose owner is gone in the view of a manager.
+fn unowned(world: &World, manager: usize) -> Option<String> {
+    let is_unowned = |worker: &WorkerView<'_>| {
+        worker.standing == WorkerStanding::Unowned && world.truth.stays(index_of(worker.update.worker))
+    };
+    let it = world.nodes[manager].swim.workers().find(is_unowned)?.update;
+    let (worker, owner) = (world.name_of(index_of(it.worker)), world.name_of(index_of(it.owner)));
+    Some(format!(", {worker} of {owner} under {:?} is unowned", it.version))
 }

@@ -101,16 +101,15 @@ impl ManagerDriver {
         }
     }
 
-    /// A worker renews its lease here. One that nobody owns, or whose owner is dead or no member any more, is claimed along the
-    /// way: the claim that it made when it registered may have come to nothing.
-    pub(super) fn renew(&mut self, now: Now, worker: NodeId, grant: Token, sent: Now) {
+    /// A worker renews its lease here. One that nobody owns, or whose owner is not seen or no member any more, is claimed along
+    /// the way: the claim that was made when it registered may have come to nothing.
+    pub fn renew(&mut self, now: Now, worker: NodeId, (grant, sent): (Token, Now), owner_is_seen: bool) {
         self.leases.renew(worker, grant, sent);
         let known =
             group_of(&self.replica).machine().register().worker(worker).filter(|known| known.grant == grant);
         let is_member =
             |owner: NodeId| group_of(&self.replica).roster().members().any(|member| member.node == owner);
-        let is_dead = |owner: NodeId| self.driver.dead.contains(&owner);
-        let has_owner = |(owner, _)| is_member(owner) && !is_dead(owner);
+        let has_owner = |(owner, _)| is_member(owner) && owner_is_seen;
         let is_unowned = known.is_some_and(|known| !known.owner.is_some_and(has_owner));
         if is_unowned && !self.leases.wanted.contains_key(&worker) {
             self.leases.wants(now, worker, grant);

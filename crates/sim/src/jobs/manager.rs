@@ -177,7 +177,6 @@ impl ManagerDriver {
                 let body = Body::WorkerGrant { worker: from, boot, cores, lease_ms, capabilities };
                 self.ask(now, Purpose::Grant { worker: from, boot, sent }, Token(0), body);
             }
-            Letter::Renew { grant, sent } => self.renew(now, from, grant, sent),
             Letter::Renewals { batch, claims } => self.renewals(now, at, from, batch, claims, out),
             Letter::RenewalsAnswered { batch, answers, arrived } => {
                 self.renewals_answered(batch, &answers, arrived, out);
@@ -194,7 +193,9 @@ impl ManagerDriver {
                 self.end_attempt(now, worker, segment, attempt, status, out);
             }
             Letter::Client(letter) => self.client(now, letter, out),
-            Letter::Replica(_)
+            // Renewals are handed over with what membership says of the owner.
+            Letter::Renew { .. }
+            | Letter::Replica(_)
             | Letter::Registered { .. }
             | Letter::Renewed { .. }
             | Letter::Dispatch(_)

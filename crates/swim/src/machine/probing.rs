@@ -43,6 +43,7 @@ impl Swim {
         if self.me.is_active() {
             self.side_probes(turn);
             self.next_round(turn);
+            self.ask_for_members(turn);
             if self.prober.rounds.is_multiple_of(ASK_AGAIN_PERIODS) {
                 self.ask_for_workers(turn);
             }

@@ -1,11 +1,14 @@
 //! Reaching peers for the first time: configured ones over streams, gossiped ones with probes, both with back-off.
+//!
+//! A node needs a member list, and may be reached by members before any configured peer answers, if one ever does: then it asks
+//! one of those members.
 
 use super::{Swim, Turn};
 use crate::audit::Cause;
 use crate::contacts::back_off;
 use crate::io::{Endpoint, Event};
 use crate::message::StreamBody;
-use crate::table::Slot;
+use crate::table::{Slot, sample};
 use hyperscale_types::Now;
 
 /// A member that was never reached is given up after so many times the span after which it is warned about.
@@ -23,6 +26,20 @@ impl Swim {
             if let Some(since) = due.warn {
                 turn.event(Event::Unreachable { node: None, addr: due.addr, since });
             }
+        }
+    }
+
+    /// Every period until there is a member list: one of those that reached this node is asked for it, as its configured peers
+    /// may be gone for ever.
+    pub(super) fn ask_for_members(&mut self, turn: &mut Turn<'_>) {
+        if self.contacts.is_joined() {
+            return;
+        }
+        let (members, mut picks) = (&self.members, Vec::new());
+        sample(&mut self.rng, members.live(), 1, |slot| members.get(slot).confirmed, &mut picks);
+        for slot in picks {
+            let to = self.destination(slot);
+            self.send_stream(turn, to.into(), StreamBody::Join);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Letters leave and arrive. Those between replicas travel as bytes of connections in sealed worlds.
 
 use hyperscale_consensus::replica::{Input, ReplicaMessage};
+use hyperscale_swim::Status;
 use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::class::Lane;
 
@@ -55,12 +56,31 @@ impl World {
                 self.replica_message(to, sender, message);
             }
             letter if self.nodes[to].worker.is_some() => self.worker_letter(to, sender, letter),
+            Letter::Renew { grant, sent } => {
+                let is_seen = self.sees_owner(to, sender);
+                self.with_group(to, |manager, local, _| manager.renew(local, sender, (grant, sent), is_seen));
+            }
             letter => {
                 self.with_group(to, |manager, local, orders| {
                     manager.letter(local, now, sender, letter, orders);
                 });
             }
         }
+    }
+
+    /// Whether the manager that owns a worker, as far as a manager's replica knows, is seen by that one.
+    fn sees_owner(&self, manager: usize, worker: NodeId) -> bool {
+        let driver = self.nodes[manager].host.as_ref().and_then(|host| host.manager());
+        let known = driver.and_then(|driver| driver.group().machine().register().worker(worker));
+        known.and_then(|known| known.owner).is_some_and(|(owner, _)| self.sees(manager, owner))
+    }
+
+    /// Whether a manager is there in the view of another. That is what the view says now: no event tells a manager of one that was
+    /// gone before it started. Who has not got the lists of its peers yet does not judge.
+    fn sees(&self, manager: usize, other: NodeId) -> bool {
+        let swim = &self.nodes[manager].swim;
+        let is_live = swim.status(other).is_some_and(Status::is_live);
+        is_live || other == id_of(manager) || !swim.workers_synced()
     }
 
     /// In worlds without hellos the version of a peer is known with its first message.
@@ -99,5 +119,45 @@ pub(in crate::world) fn connection_of(lane: Lane) -> Connection {
     match lane {
         Lane::Control => Connection::Control,
         Lane::Bulk => Connection::Bulk,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hyperscale_consensus::Config as LogConfig;
+    use hyperscale_swim::Config;
+
+    use super::*;
+    use crate::invariants::Judges;
+    use crate::network::Weather;
+    use crate::process::{Crash, Version};
+    use crate::recorder::Recorder;
+    use crate::world::{LogSetup, Setup, Shape};
+
+    #[test]
+    fn manager_does_not_see_one_that_died_before_it_started() {
+        let setup = Setup {
+            seed: 5,
+            shape: Shape::cluster_of(5),
+            config: Config::lan(),
+            weather: Weather::fair(),
+            skewed_clocks: false,
+            log: Some(LogSetup::quiet(LogConfig::lan())),
+            registers: false,
+            version: Version::New,
+            start_within: Duration::from_secs(1),
+        };
+        let mut world = World::new(setup, Judges::all(), Recorder::off());
+        world.run(Duration::from_secs(20));
+        assert!(world.sees(1, id_of(0)) && world.sees(2, id_of(0)));
+        world.crash(0, Crash::Machine);
+        world.run(Duration::from_secs(40));
+        world.crash(2, Crash::Machine);
+        world.start(2);
+        assert!(world.sees(2, id_of(0)) && world.sees(2, id_of(1)), "it does not judge yet");
+        world.run(Duration::from_secs(5));
+        assert!(!world.sees(2, id_of(0)) && world.sees(2, id_of(1)) && world.sees(2, id_of(2)));
     }
 }

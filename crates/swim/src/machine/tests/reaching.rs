@@ -42,6 +42,27 @@ fn joining_asks_the_contacts_and_the_answer_is_the_full_list() {
 }
 
 #[test]
+fn node_whose_contacts_are_gone_asks_members_that_reach_it_for_the_list() {
+    let (mut rig, _) = with_contacts(&[8, 9]);
+    let reached = [2, 3].map(|number| peer(number).addr);
+    let asks = |actions: &[Action]| joins(actions).iter().filter(|addr| reached.contains(addr)).count();
+    assert_eq!(asks(&rig.advance(secs(2.0))), 0, "nobody is there to be asked");
+    rig.meet([2, 3]);
+    rig.well = [2, 3].map(node).into();
+    assert_eq!(asks(&rig.advance(secs(5.0))), 5, "one per period until one answers");
+    let actions =
+        rig.stream(3, StreamBody::Members { members: vec![update(4, 0, Status::Alive, 4)], last: true });
+    assert!(rig.swim.is_joined());
+    let asked: BTreeSet<_> = streams(&actions)
+        .into_iter()
+        .filter(|(_, body)| matches!(body, StreamBody::WorkerListRequest))
+        .filter_map(|(to, _)| to.node)
+        .collect();
+    assert_eq!(asked, [2, 3, 4].map(node).into());
+    assert_eq!(asks(&rig.advance(secs(60.0))), 0);
+}
+
+#[test]
 fn join_is_answered_with_everybody_and_oneself() {
     let mut rig = Rig::among(2..10);
     let actions = rig.stream(50, StreamBody::Join);
