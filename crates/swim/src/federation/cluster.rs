@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyperscale_types::{BootEpoch, NodeId, Now};
 
@@ -57,7 +58,8 @@ pub(super) struct Cluster {
     asked: VecDeque<(u32, ClusterMember)>,
     pub(super) reachability: Reachability,
     pub(super) heard: Option<Now>,
-    /// Silence counts from here: last heard, first watched, or the end of a hold.
+    /// Silence counts from here: last heard, first watched, or one timeout before it was suspected or a hold ended. Moved
+    /// forward by the lateness of this node's ticks since then.
     silent_since: Now,
     pub(super) suspected_at: Option<Now>,
     pub(super) aggregate: Option<Arc<Aggregate>>,
@@ -180,6 +182,8 @@ impl Cluster {
             Reachability::Reachable if silent >= config.timeout => {
                 self.reachability = Reachability::Suspected;
                 self.suspected_at = Some(now);
+                // From now on all its members are probed: they get the full `unreachable_after` to respond.
+                self.limit_silence(now, config);
                 Change::Suspected
             }
             Reachability::Suspected if !held && silent >= config.timeout + config.unreachable_after => {
@@ -193,9 +197,20 @@ impl Cluster {
     /// A hold ends: a suspected cluster gets its time anew.
     pub(super) fn resume(&mut self, now: Now, config: &FederationConfig) {
         if self.reachability == Reachability::Suspected {
-            let already = Now(now.0.saturating_sub(Now::after_start(config.timeout).0));
-            self.silent_since = self.silent_since.max(already);
+            self.limit_silence(now, config);
         }
+    }
+
+    /// Counts at most one timeout of its silence so far.
+    fn limit_silence(&mut self, now: Now, config: &FederationConfig) {
+        let already = Now(now.0.saturating_sub(Now::after_start(config.timeout).0));
+        self.silent_since = self.silent_since.max(already);
+    }
+
+    /// Excludes the time by which this node's tick was late: no probes were sent then, so silence is no evidence.
+    pub(super) fn exclude_lateness(&mut self, now: Now, late: Duration) {
+        self.silent_since = self.silent_since.plus(late).min(now);
+        self.suspected_at = self.suspected_at.map(|at| at.plus(late).min(now));
     }
 }
 

@@ -61,6 +61,13 @@ impl Hold {
         }
     }
 
+    /// Excludes the time by which this node's tick was late from the limit of the hold.
+    pub(super) fn exclude_lateness(&mut self, late: Duration) {
+        if let Hold::Since(began) = self {
+            *began = began.plus(late);
+        }
+    }
+
     pub(super) fn is_holding(self) -> bool {
         matches!(self, Hold::Since(_))
     }

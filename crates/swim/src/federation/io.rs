@@ -196,14 +196,14 @@ pub enum FederationEvent {
     Suspected {
         /// The cluster that is watched.
         cluster: ClusterName,
-        /// For how long.
+        /// For how long, excluding the lateness of this node's own ticks.
         silent: Duration,
     },
     /// A cluster has been silent for too long.
     Unreachable {
         /// The cluster that is watched.
         cluster: ClusterName,
-        /// For how long.
+        /// For how long, excluding the lateness of this node's own ticks.
         silent: Duration,
     },
     /// A cluster says something new about itself.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fastrand::Rng;
 use hyperscale_types::Now;
@@ -149,8 +150,10 @@ impl Federation {
             self.probe_all(out);
         }
         self.ticks = self.ticks.wrapping_add(1);
+        let late = now.since(due);
+        self.exclude_lateness(now, late);
         // A node that slept has its answers waiting: it judges with the next tick.
-        if now.since(due) < self.config.period {
+        if late < self.config.period {
             self.judge_all(now, out);
         }
         if !self.clusters.is_empty() {
@@ -176,6 +179,13 @@ impl Federation {
                 out.push(FederationAction::Send { to, node, message });
             }
         }
+    }
+
+    /// Silence is measured in the time in which this node sends probes: a node that slept, or is starved of CPU, must not
+    /// blame other clusters for it.
+    fn exclude_lateness(&mut self, now: Now, late: Duration) {
+        self.clusters.values_mut().for_each(|cluster| cluster.exclude_lateness(now, late));
+        self.hold.exclude_lateness(late);
     }
 
     fn judge_all(&mut self, now: Now, out: &mut Vec<FederationAction>) {

@@ -17,6 +17,10 @@
 //! | Suspected   | Reachable            | –                  | Unreachable       | –         |
 //! | Unreachable | Reachable            | –                  | –                 | –         |
 //!
+//! The time by which this node's own ticks are late, because it slept or is starved of CPU, counts neither as silence nor
+//! towards the limit of a hold: it sent no probes then. Between `SUSPECTED` and `UNREACHABLE` all members are probed for the
+//! full `unreachable_after`.
+//!
 //! When more than half of the clusters become suspected within a short time, this node is probably the one cut off: it
 //! holds its judgement and says so. The hold ends when half of them answer again, or after its own limit. A node that
 //! watches a single cluster cannot tell who is cut off and never holds.

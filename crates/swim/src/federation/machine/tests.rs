@@ -409,6 +409,83 @@ fn node_that_slept_does_not_judge() {
     assert!(!events.iter().any(|event| matches!(event, FederationEvent::Suspected { .. })), "{events:?}");
 }
 
+/// The gate sleeps for two minutes; these clusters do not respond afterwards.
+fn slept(rig: &mut Rig, silent: &[u64]) {
+    rig.silent = silent.to_vec();
+    rig.now = rig.now.plus(Duration::from_mins(2));
+}
+
+fn given_up(events: &[FederationEvent]) -> bool {
+    events.iter().any(|event| matches!(event, FederationEvent::Unreachable { .. }))
+}
+
+#[test]
+fn node_that_slept_probes_for_the_full_time_before_it_gives_a_cluster_up() {
+    let mut rig = Rig::watching(1);
+    rig.advance(10);
+    slept(&mut rig, &[1]);
+    rig.streamed.clear();
+    let events = rig.advance(12);
+    assert_eq!(rig.reachability(1), Reachability::Suspected, "{events:?}");
+    assert!([10, 11].iter().all(|member| rig.streamed.contains(member)));
+    assert!(given_up(&rig.advance(3)));
+}
+
+#[test]
+fn sleep_during_a_suspicion_does_not_count_as_silence() {
+    let mut rig = Rig::watching(1);
+    rig.advance(10);
+    rig.silent = vec![1];
+    rig.advance(8);
+    assert_eq!(rig.reachability(1), Reachability::Suspected);
+    slept(&mut rig, &[1]);
+    let events = rig.advance(4);
+    assert!(!given_up(&events), "{events:?}");
+    assert!(given_up(&rig.advance(3)));
+}
+
+/// Simulator seed 41855: one datacenter responds once after the gate wakes up and is suspected seconds after the other.
+#[test]
+fn judgement_is_held_when_clusters_fall_silent_within_the_window_after_a_sleep() {
+    let mut rig = Rig::watching(2);
+    rig.advance(10);
+    slept(&mut rig, &[1]);
+    let mut events = rig.advance(1);
+    rig.silent = vec![1, 2];
+    events.extend(rig.advance(30));
+    assert!(events.contains(&FederationEvent::JudgementHeld { suspected: 2, total: 2 }), "{events:?}");
+    assert!(!given_up(&events), "{events:?}");
+}
+
+#[test]
+fn sleep_does_not_count_towards_the_limit_of_a_hold() {
+    let mut rig = Rig::watching(2);
+    rig.advance(10);
+    rig.silent = vec![1, 2];
+    rig.advance(10);
+    assert!(rig.gate.is_holding());
+    slept(&mut rig, &[1, 2]);
+    let events = rig.advance(40);
+    assert_eq!((events, rig.gate.is_holding()), (Vec::new(), true));
+    assert!(given_up(&rig.advance(20)));
+}
+
+#[test]
+fn node_starved_of_cpu_sends_as_many_probes_before_it_gives_a_cluster_up() {
+    let mut rig = Rig::watching(1);
+    rig.advance(10);
+    rig.silent = vec![1];
+    rig.probed.clear();
+    // Every tick is late, but not late enough to count as a sleep.
+    let mut events = Vec::new();
+    while !given_up(&events) {
+        rig.now = rig.now.plus(Duration::from_millis(1900));
+        events = rig.advance_by(Duration::ZERO);
+        rig.now = rig.now.plus(Duration::from_millis(500));
+    }
+    assert!(rig.probed.len() >= 10, "both members in five periods, not {}", rig.probed.len());
+}
+
 #[test]
 fn clusters_and_members_are_bounded() {
     let mut rig = Rig::watching(0);
