@@ -41,11 +41,6 @@ impl Scene {
         Self { truth, clock: Clock::exact(), swim }
     }
 
-    /// The view of the first node.
-    pub(super) fn swim(&self) -> &Swim {
-        &self.swim
-    }
-
     /// What the judge says about something that happens at a node.
     pub(super) fn ask(
         &self,

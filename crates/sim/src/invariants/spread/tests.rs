@@ -53,19 +53,6 @@ fn outages_that_ended_or_were_noticed_before_excuse_nothing() {
     assert!(restarted.is_err());
 }
 
-#[test]
-fn news_are_not_judged_when_a_member_drops_updates_while_they_spread() {
-    let drops = |at_s: u64| {
-        late(|judge, scene| {
-            let (at, clock, truth) = (Moment::seconds(at_s), &scene.clock, &scene.truth);
-            let seen = Seen { at, node: 3, clock, swim: scene.swim(), truth, what: What::Handled };
-            judge.count_drops(&seen, 1);
-        })
-    };
-    assert_eq!(drops(FIRST_S + 1), Ok(()));
-    assert!(drops(FIRST_S - 1).is_err());
-}
-
 /// What is broken when some of 340 members die, six others leave at the same time, and nothing is lost on its way.
 fn die_at_once(seed: u64, dying: usize, bugs: Bugs) -> Option<Violation> {
     let lan = Config::lan();
