@@ -50,7 +50,7 @@ paths! {
     TooEarlyRefused: "a command of the newer version is refused because not everybody understands it",
     BuildOutdated: "a replica of the older build stops at what its group agreed on, and is updated",
     LeaseEndedWhileRunning: "a worker's lease ends though its process runs",
-    GrantSuperseded: "a worker is granted anew while an earlier life's lease runs",
+    GrantSuperseded: "a worker gets a new grant while the lease of its former life still runs",
     TwoLives: "two processes of one worker run at once, the first with load",
     OwnerMoved: "a worker is owned by another manager under the same grant",
     ClaimWaited: "a job waits for cores with a claim, and is assigned later",

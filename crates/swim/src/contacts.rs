@@ -1,7 +1,8 @@
 //! Configured peers: addresses to join through, retried for ever with back-off until they are reached.
 //!
 //! An address stays unreached until a node at it has spoken to this node. While this node has no member list yet, even
-//! reached contacts are asked for it, and so are members that reached it first. A contact whose member was forgotten counts as unreached again.
+//! reached contacts are asked for it, and so are members that reached it first. A contact whose member was forgotten counts
+//! as unreached again.
 
 use std::net::SocketAddr;
 use std::time::Duration;
