@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use hyperscale_engine::Event;
 use hyperscale_stats::result::{Changed, ChangedBy, RunResult, Status};
@@ -11,20 +9,7 @@ use serde_json::Value;
 
 use crate::commands::{measured, shown, snapshot};
 use crate::home::Home;
-use crate::support::{Outcome, PATIENCE, PlanFile, Target, assert_books, assert_witnessed};
-
-/// Asks again and again until the answer is as wanted.
-#[track_caller]
-fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(Instant::now() < end, "never saw {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
+use crate::support::{Outcome, PlanFile, Target, assert_books, assert_witnessed, wait_until};
 
 fn status(home: &Home) -> RunResult {
     home.run(&["status", "--json"]).result(0)

@@ -18,6 +18,27 @@ use tempfile::TempDir;
 /// Longest time anything may take: far beyond what it should, so that a loaded machine fails no test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
+/// Asks again and again until the answer is as wanted.
+#[track_caller]
+pub(crate) fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < end, "never saw {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Where an installed program is.
+#[track_caller]
+pub(crate) fn program(name: &str) -> PathBuf {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut files = path.split(':').chain(["/usr/sbin"]).map(|folder| Path::new(folder).join(name));
+    files.find(|file| file.is_file()).unwrap_or_else(|| panic!("cargo xtask test installs {name}"))
+}
+
 /// The binary under test, cut off from the settings of whoever runs the tests.
 pub(crate) fn hyperscale() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hyperscale"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hyperscale_stats::result::RunResult;
 use tempfile::TempDir;
 
-use crate::support::{PATIENCE, PlanFile, run, start_file};
+use crate::support::{PATIENCE, PlanFile, program, run, start_file, wait_until};
 
 /// A server with a log, which dies with its owner.
 struct Witness {
@@ -28,7 +28,7 @@ impl Witness {
         // It cannot tell which port it got, so a free one is looked for.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut child = start(address.port(), folder.path()).stdin(Stdio::null()).spawn().unwrap();
-        poll("a server that listens", || {
+        wait_until("a server that listens", || {
             assert_eq!(child.try_wait().unwrap(), None, "it ended");
             TcpStream::connect(address).ok()
         });
@@ -98,23 +98,6 @@ impl Drop for Witness {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
-    }
-}
-
-fn program(name: &str) -> PathBuf {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut files = path.split(':').chain(["/usr/sbin"]).map(|folder| Path::new(folder).join(name));
-    files.find(|file| file.is_file()).unwrap_or_else(|| panic!("cargo xtask test installs {name}"))
-}
-
-fn poll<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(Instant::now() < end, "{what} never came");
-        thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -15,8 +15,8 @@ use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 use prost::Message;
 
-use self::receivers::{Datagrams, Web, get, poll};
-use crate::support::{Outcome, Process, Target, hyperscale, run, start};
+use self::receivers::{Datagrams, Web, get};
+use crate::support::{Outcome, Process, Target, hyperscale, run, start, wait_until};
 
 /// Some two seconds of load on a target that fails now and then.
 fn exported(target: &Target, urls: &[String]) -> Process {
@@ -277,7 +277,7 @@ fn scrape_endpoint_shows_the_run_and_finally_its_result() {
         page.lines().any(|line| line.starts_with("hyperscale_run_finished{") && line.ends_with(" 1"))
     };
     let mut before = 0;
-    let page = poll("the final page", || {
+    let page = wait_until("the final page", || {
         let page = get(&address, "/metrics")?;
         before += u64::from(!finished(&page) && page.contains("hyperscale_run_requests_total{"));
         finished(&page).then_some(page)

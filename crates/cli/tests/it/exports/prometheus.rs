@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::receivers::{get, poll};
+use super::receivers::get;
 use super::{assert_delivered, counts, exported, failing_target};
+use crate::support::{program, wait_until};
 
 /// A Prometheus of its own, which dies with its owner.
 struct Prometheus {
@@ -31,7 +31,7 @@ impl Prometheus {
             )
         });
         fs::write(folder.path().join("prometheus.yml"), jobs).unwrap();
-        let child = Command::new(program())
+        let child = Command::new(program("prometheus"))
             .arg(format!("--config.file={}", folder.path().join("prometheus.yml").display()))
             .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
             .arg(format!("--web.listen-address={address}"))
@@ -42,7 +42,7 @@ impl Prometheus {
             .spawn()
             .unwrap();
         let prometheus = Self { child, address, _folder: folder };
-        poll("a ready Prometheus", || get(&prometheus.address, "/-/ready"));
+        wait_until("a ready Prometheus", || get(&prometheus.address, "/-/ready"));
         prometheus
     }
 
@@ -63,7 +63,9 @@ impl Prometheus {
 
     /// Whether the counts of the result are what a query finds.
     fn assert_holds(&self, [requests, ok, failed]: [u64; 3]) {
-        poll("the final state", || self.newest("hyperscale_run_finished").filter(|finished| *finished == 1));
+        wait_until("the final state", || {
+            self.newest("hyperscale_run_finished").filter(|finished| *finished == 1)
+        });
         assert_eq!(self.newest("hyperscale_run_requests_total"), Some(requests));
         assert_eq!(self.newest("hyperscale_run_calls_total{outcome=\"ok\"}"), Some(ok));
         assert_eq!(self.newest("hyperscale_run_calls_total{outcome=\"failed\"}"), Some(failed));
@@ -79,13 +81,6 @@ impl Drop for Prometheus {
         drop(self.child.kill());
         drop(self.child.wait());
     }
-}
-
-fn program() -> PathBuf {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let found =
-        path.split(':').map(|folder| Path::new(folder).join("prometheus")).find(|file| file.is_file());
-    found.expect("prometheus is installed; cargo xtask test does that")
 }
 
 #[test]

@@ -216,6 +216,13 @@ fn streams(actions: &[Action]) -> Vec<(Endpoint, &StreamBody)> {
     actions.iter().filter_map(sent).collect()
 }
 
+/// Nodes that are asked for the workers they know.
+fn asked_for_workers(actions: &[Action]) -> BTreeSet<NodeId> {
+    let requests =
+        streams(actions).into_iter().filter(|(_, body)| matches!(body, StreamBody::WorkerListRequest));
+    requests.filter_map(|(to, _)| to.node).collect()
+}
+
 fn is_probe(datagram: &Datagram) -> bool {
     matches!(datagram.message, Message::Probe { .. })
 }

@@ -53,12 +53,7 @@ fn node_whose_contacts_are_gone_asks_members_that_reach_it_for_the_list() {
     let actions =
         rig.stream(3, StreamBody::Members { members: vec![update(4, 0, Status::Alive, 4)], last: true });
     assert!(rig.swim.is_joined());
-    let asked: BTreeSet<_> = streams(&actions)
-        .into_iter()
-        .filter(|(_, body)| matches!(body, StreamBody::WorkerListRequest))
-        .filter_map(|(to, _)| to.node)
-        .collect();
-    assert_eq!(asked, [2, 3, 4].map(node).into());
+    assert_eq!(asked_for_workers(&actions), [2, 3, 4].map(node).into());
     assert_eq!(asks(&rig.advance(secs(60.0))), 0);
 }
 

@@ -235,12 +235,7 @@ fn joining_manager_has_all_worker_lists_before_it_calls_itself_active() {
     assert_eq!(phase(&rig), Phase::Syncing);
     let members = [2, 3, 4, 200].map(|number| update(number, 0, Status::Alive, number)).to_vec();
     let actions = rig.stream(2, StreamBody::Members { members, last: true });
-    let asked: BTreeSet<_> = streams(&actions)
-        .into_iter()
-        .filter(|(_, body)| matches!(body, StreamBody::WorkerListRequest))
-        .filter_map(|(to, _)| to.node)
-        .collect();
-    assert_eq!(asked, [2, 3, 4].map(node).into());
+    assert_eq!(asked_for_workers(&actions), [2, 3, 4].map(node).into());
     let list = |workers: &[u64]| StreamBody::WorkerList {
         workers: workers.iter().map(|worker| said_by(2, *worker, 1, 1)).collect(),
         last: true,
