@@ -141,12 +141,14 @@ impl Swim {
         self.ask_for_workers(turn);
     }
 
-    /// Asks all that have not answered yet.
+    /// Asks all that have not answered yet, and gives up those that were never reached and were asked often enough.
     pub(super) fn ask_for_workers(&mut self, turn: &mut Turn<'_>) {
         for manager in self.workers.intake.pending().collect::<Vec<_>>() {
-            if let Some(slot) = self.members.find(manager) {
-                self.ask_manager(turn, slot);
+            let Some(slot) = self.members.find(manager) else { continue };
+            if self.ask_manager(turn, slot) || self.members.get(slot).confirmed {
+                continue;
             }
+            self.workers.intake.settle(manager);
         }
     }
 
@@ -175,9 +177,11 @@ impl Swim {
         self.workers.intake.settle(peer.node);
     }
 
-    fn ask_manager(&mut self, turn: &mut Turn<'_>, slot: Slot) {
+    /// Returns false if the manager was asked often before.
+    fn ask_manager(&mut self, turn: &mut Turn<'_>, slot: Slot) -> bool {
         let to = self.destination(slot);
         self.send_stream(turn, to.into(), StreamBody::WorkerListRequest);
+        self.workers.intake.ask(self.members.get(slot).peer.node)
     }
 
     /// After an input: if all peers are settled, the manager may call itself active.

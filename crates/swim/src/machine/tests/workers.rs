@@ -276,6 +276,32 @@ fn manager_that_does_not_answer_is_asked_again() {
 }
 
 #[test]
+fn manager_known_by_hearsay_alone_is_not_waited_for_longer_than_a_suspicion() {
+    let mut rig = Rig::idle(Config::lan(), ME);
+    rig.command(Command::Join { contacts: vec![peer(2).addr] });
+    rig.command(Command::SetState(active()));
+    let members = [2, 4].map(|number| update(number, 0, Status::Alive, number)).to_vec();
+    rig.stream(2, StreamBody::Members { members, last: true });
+    rig.stream(2, StreamBody::WorkerList { workers: Vec::new(), last: true });
+    rig.well.insert(node(2));
+    let actions = rig.advance(secs(20.0));
+    assert!(!events(&actions).contains(&Event::WorkersSynced));
+    let actions = rig.advance(secs(8.0));
+    assert!(events(&actions).contains(&Event::WorkersSynced));
+    assert_eq!(phase(&rig), Phase::Active);
+}
+
+#[test]
+fn manager_that_was_reached_is_waited_for_until_it_dies() {
+    let mut rig = Rig::idle(Config::lan(), ME);
+    rig.command(Command::Join { contacts: vec![peer(2).addr] });
+    rig.stream(2, StreamBody::Members { members: vec![update(2, 0, Status::Alive, 2)], last: true });
+    rig.well.insert(node(2));
+    let actions = rig.advance(secs(120.0));
+    assert!(!events(&actions).contains(&Event::WorkersSynced));
+}
+
+#[test]
 fn worker_list_request_is_answered_with_all_workers() {
     let mut rig = Rig::among([2]);
     for worker in 200..210 {
