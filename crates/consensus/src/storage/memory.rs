@@ -68,6 +68,15 @@ impl MemoryDisk {
         &self.cached
     }
 
+    /// The oldest write that was not synced becomes durable: what a sync does, batch by batch. False if there is none.
+    pub fn sync_next(&mut self) -> bool {
+        if self.cached.is_empty() {
+            return false;
+        }
+        store(&mut self.durable, &self.cached.remove(0));
+        true
+    }
+
     /// Batches that would be lost now.
     pub fn unsynced(&self) -> usize {
         self.cached.len()

@@ -9,12 +9,12 @@
 //! One sync at a time: what comes meanwhile waits for the next one. The bytes are kept by the production crate's
 //! [`MemoryDisk`]; it lives on when its process dies.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use fastrand::Rng;
 use hyperscale_consensus::storage::{Batch, Loaded, LogStorage, Loss, MemoryDisk, StorageError};
-use hyperscale_consensus::{Entry, Ticket};
+use hyperscale_consensus::{Entry, RaftId, Ticket};
 
 use crate::moment::Moment;
 use crate::network;
@@ -35,10 +35,24 @@ pub struct Frailty {
     pub tears: bool,
 }
 
+/// What was durable at the end of a term: after the last batch before the next term began, or now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TermEnd {
+    /// The vote, if one was given in the term.
+    pub vote: Option<RaftId>,
+    /// The last entry, or that of the snapshot.
+    pub last_index: u64,
+}
+
+/// The ends of all terms since the disk was opened.
+pub type Terms = BTreeMap<u64, TermEnd>;
+
 /// A disk and what is on its way to it.
 #[derive(Debug, Default)]
 pub struct Disk {
     platter: MemoryDisk,
+    /// As the batches became durable one by one, also those of one sync.
+    terms: Terms,
     /// Handed over by the replica, not written yet.
     queue: VecDeque<Batch>,
     /// The last batch of the sync under way.
@@ -64,12 +78,26 @@ impl Disk {
         self.abandon();
         self.platter.set_stalled(false);
         self.platter.sync().expect("it is not stalled");
+        self.terms.clear();
+        self.note_term();
         self.platter.load().expect("a disk in memory can be read")
     }
 
     /// What survives whatever happens.
     pub fn durable(&self) -> &Loaded {
         self.platter.durable()
+    }
+
+    /// What was durable at the end of each term since the disk was opened.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    fn note_term(&mut self) {
+        let durable = self.platter.durable();
+        let last = durable.entries.last().map_or(0, |entry| entry.index);
+        let end = TermEnd { vote: durable.hard_state.vote, last_index: last.max(durable.snapshot.index) };
+        self.terms.insert(durable.hard_state.term, end);
     }
 
     /// All entries that are durable, written or on their way; some may have been replaced by others.
@@ -86,13 +114,6 @@ impl Disk {
     /// Takes a batch. The caller looks after the disk if it was idle.
     pub fn take(&mut self, batch: Batch) {
         self.queue.push_back(batch);
-    }
-
-    /// Writes a batch and makes it durable at once: what a node writes before it starts.
-    pub fn write_through(&mut self, batch: &Batch) {
-        self.platter.set_full(false);
-        self.platter.write(batch).expect("it is not full");
-        self.platter.sync().expect("it is not stalled");
     }
 
     /// Writes what waits and begins to sync it, unless a sync is under way.
@@ -123,7 +144,9 @@ impl Disk {
             return Err(self.stalled_until.since(now));
         }
         if self.syncing.is_some() {
-            self.platter.sync().expect("it is not stalled");
+            while self.platter.sync_next() {
+                self.note_term();
+            }
         }
         Ok(self.syncing.take())
     }
@@ -183,7 +206,7 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyperscale_consensus::EntryBody;
+    use hyperscale_consensus::{EntryBody, HardState};
 
     fn batch(number: u64) -> Batch {
         let entries = vec![Entry { index: number, term: 1, body: EntryBody::Empty }];
@@ -206,6 +229,22 @@ mod tests {
         disk.begin(Moment::seconds(1), &mut rng);
         assert_eq!(disk.finish(Moment::seconds(2)), Ok(Some(Ticket(2))));
         assert!(disk.is_idle());
+    }
+
+    #[test]
+    fn end_of_a_term_is_known_though_the_next_one_became_durable_in_the_same_sync() {
+        let (mut disk, mut rng) = (Disk::default(), Rng::with_seed(1));
+        let (voted, state) = (RaftId::new(2), |term, vote| HardState { term, vote, commit: 0 });
+        disk.take(Batch { hard_state: Some(state(1, voted)), ..batch(1) });
+        disk.take(batch(2));
+        disk.take(Batch { hard_state: Some(state(2, None)), ..batch(1) });
+        disk.begin(Moment(0), &mut rng);
+        assert_eq!(disk.terms().get(&1), None);
+        disk.finish(Moment::seconds(1)).unwrap();
+        assert_eq!(disk.terms().get(&1), Some(&TermEnd { vote: voted, last_index: 2 }));
+        assert_eq!(disk.terms().get(&2), Some(&TermEnd { vote: None, last_index: 1 }));
+        disk.open();
+        assert_eq!(disk.terms().keys().copied().collect::<Vec<_>>(), [2]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub mod host;
 pub mod journal;
 pub mod letter;
 
-pub use disk::Disk;
+pub use disk::{Disk, Terms};
 pub use host::{Host, Stage};
 pub use journal::{Journal, Written};
 pub use letter::Letter;

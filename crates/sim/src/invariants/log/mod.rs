@@ -28,8 +28,8 @@ use hyperscale_consensus::{Backlog, Halt, Message, RaftId, ReadId, StateHash};
 use hyperscale_types::Token;
 
 use super::Invariant;
-use crate::log::Written;
 use crate::log::elections::Standing;
+use crate::log::{Terms, Written};
 use crate::moment::Moment;
 
 pub use jobs_complete::jobs_incomplete;
@@ -49,8 +49,8 @@ pub enum Logged<'a> {
     Sends {
         /// The raft message, before it is encoded.
         message: &'a Message,
-        /// What survives whatever happens.
-        durable: &'a Loaded,
+        /// What was durable at the end of each term, and is in the present one.
+        terms: &'a Terms,
     },
     /// The replica hands a batch to its disk, which holds this.
     Persists {

@@ -34,7 +34,7 @@ impl World {
                 self.show_log(index, Logged::Persists { batch, durable: disk.durable() });
             }
             Output::Send { message: ReplicaMessage::Raft(message), .. } => {
-                self.show_log(index, Logged::Sends { message, durable: disk.durable() });
+                self.show_log(index, Logged::Sends { message, terms: disk.terms() });
             }
             Output::Applied(it) => self.show_applied(index, manager, disk, it, entry),
             Output::Reply { call, reply: Reply::Readable { .. } } => {
