@@ -29,7 +29,7 @@ impl Machine for Register {
     fn apply(&mut self, index: u64, command: &Bytes, effects: &mut Effects) -> Outcome {
         let outcome = match version::read(command, self.version, Body::since) {
             Ok(command) => {
-                let (jobs, named) = (self.jobs_of(&command.body), command.body.blob());
+                let (jobs, named) = (self.jobs_of(&command.body), command.body.blobs());
                 self.take_out(&jobs);
                 let outcome = self.dispatch(index, command, &jobs).unwrap_or_else(Outcome::Refused);
                 self.put_back(&jobs);
@@ -100,6 +100,7 @@ impl Register {
             | Body::Control { job, .. }
             | Body::DcAssign { job, .. }
             | Body::JobEnd { job, .. } => BTreeSet::from([*job]),
+            Body::Decide(decide) => BTreeSet::from([decide.job]),
             Body::DcEnd { part, .. } => BTreeSet::from([part.job]),
             Body::Assign(assign) => BTreeSet::from([assign.job]),
             Body::AttemptEnd { segment, .. } | Body::AttemptWindows { segment, .. } => {
@@ -116,12 +117,13 @@ impl Register {
     }
 
     /// `jobs` are those that were taken out of the account.
-    fn dispatch(&mut self, index: u64, command: Command, jobs: &BTreeSet<JobId>) -> Done {
+    pub(super) fn dispatch(&mut self, index: u64, command: Command, jobs: &BTreeSet<JobId>) -> Done {
         if !command.body.belongs_to(self.group) {
             return Err(CommandRefusal::WrongGroup);
         }
         let token = command.token;
         match command.body {
+            Body::Decide(decide) => self.decide(index, token, *decide, jobs),
             Body::JobAccept(accept) => self.accept(index, *accept),
             Body::JobLeader { job, leader, elapsed, .. } => self.lead(index, token, job, leader, elapsed),
             Body::WorkerGrant { worker, boot, cores, lease_ms, capabilities } => {
@@ -247,8 +249,9 @@ impl Register {
         }
         let how = job.keep_end(room, how);
         job.end = Some(JobEnd { how, index });
+        job.forget_decisions();
         self.stop_waiting_at_all(id);
-        self.changes.push(Change::Job(id));
+        self.changes.extend([Change::Job(id), Change::Decision(id)]);
         Ok(Outcome::Done)
     }
 

@@ -104,11 +104,21 @@ fn list<B: IntoIterator<Item = BlobId>>(
 }
 
 impl Body {
-    /// The blob that a command names.
-    pub(super) fn blob(&self) -> Option<BlobId> {
+    /// The blobs that a command names.
+    pub(super) fn blobs(&self) -> Vec<BlobId> {
+        match self {
+            Self::Decide(decide) => {
+                let effect = decide.effect.iter().flat_map(Self::blobs);
+                decide.decision.blob().into_iter().chain(effect).collect()
+            }
+            _ => self.blob().into_iter().collect(),
+        }
+    }
+
+    fn blob(&self) -> Option<BlobId> {
         match self {
             Self::JobAccept(accept) => Some(accept.plan),
-            Self::Context { values: Values::Blob(blob), .. } => Some(*blob),
+            Self::Context { values, .. } => values.blob(),
             Self::AttemptWindows { windows, .. } => Some(*windows),
             Self::AttemptEnd { end, .. } | Self::DcEnd { end, .. } | Self::JobEnd { end, .. } => end.result,
             _ => None,
@@ -117,14 +127,13 @@ impl Body {
 }
 
 impl Job {
-    /// Every blob that the job refers to: plan, contexts, results, and windows of lost attempts.
+    /// Every blob that the job refers to: plan, decisions, contexts, results, and windows of lost attempts.
     pub fn blobs(&self) -> BTreeSet<BlobId> {
         let mut blobs = BTreeSet::from([self.plan]);
+        blobs.extend(self.decisions.iter().filter_map(Values::blob));
         blobs.extend(self.end.as_ref().and_then(|end| end.how.result));
         for workflow in self.workflows.values() {
-            if let Some((_, Values::Blob(blob))) = &workflow.context {
-                blobs.insert(*blob);
-            }
+            blobs.extend(workflow.context.as_ref().and_then(|(_, values)| values.blob()));
             let attempts = workflow.segments.values().flat_map(|record| &record.attempts);
             blobs.extend(attempts.filter_map(|attempt| match &attempt.state {
                 AttemptState::Running => None,

@@ -13,12 +13,14 @@ use crate::apply::Effects;
 /// A record that was changed, added or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// A job without its workflows, cancel marks, changes of load and parts.
+    /// A job without its workflows, cancel marks, changes of load, decisions and parts.
     Job(JobId),
     /// The cancel marks of a job.
     Cancelled(JobId),
     /// The last change of a job's load.
     Control(JobId),
+    /// The last decision of a job's core.
+    Decision(JobId),
     /// A workflow without its segments.
     Workflow(JobId, String),
     /// A segment with its attempts.
@@ -112,6 +114,10 @@ impl Register {
             Change::Chunk(number) => {
                 (9u8, *number).put(effects);
                 put_known(self.ended.chunk(*number), effects);
+            }
+            Change::Decision(id) => {
+                (13u8, *id).put(effects);
+                put_known(job(id).and_then(|job| job.decisions.last()), effects);
             }
             Change::Worker(..) | Change::Former(..) | Change::Promise(..) => {
                 self.report_worker(change, effects);

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use hyperscale_types::{BootEpoch, NodeId, Priority, Token};
 
 use super::assign::Assign;
+use super::decide::Decide;
 use super::end::{End, EndError, EndStatus};
 pub use super::ids::{JobId, PartId, RequestId, Segment};
 use super::options::JobOptions;
@@ -111,6 +112,8 @@ pub enum Body {
         /// The owner token that this one replaces; zero: nobody owns the worker under this grant.
         replaces: Token,
     },
+    /// The core that drives a job has decided something; with the command that carries it out, if one is needed.
+    Decide(Box<Decide>),
     /// Workflows that are ready wait for cores. Replaces what the job waited for before; its place in the order stays.
     Ready {
         /// The job that waits; it has one claim at most.
@@ -249,6 +252,10 @@ impl Body {
             | Self::JobEnd { .. }
             | Self::JobForget { .. }
             | Self::ClusterVersion { .. } => true,
+            Self::Decide(decide) => match &decide.effect {
+                Some(effect) => effect.belongs_to(group),
+                None => true,
+            },
             Self::WorkerGrant { .. }
             | Self::WorkerGone { .. }
             | Self::WorkerOwner { .. }
@@ -294,13 +301,23 @@ pub struct Origin {
     pub gate_token: Token,
 }
 
-/// Values of a context. They may be secret, so they are never shown: not even by `Debug`.
+/// Values of a context, or a decision that may hold some. They may be secret, so they are never shown: not even by `Debug`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Values {
     /// In the log.
     Inline(Bytes),
     /// Stored on a quorum.
     Blob(BlobId),
+}
+
+impl Values {
+    /// The blob that holds them, unless they are in the log.
+    pub fn blob(&self) -> Option<BlobId> {
+        match self {
+            Self::Inline(_) => None,
+            Self::Blob(blob) => Some(*blob),
+        }
+    }
 }
 
 impl fmt::Debug for Values {

@@ -47,6 +47,8 @@ pub struct Job {
     pub(super) workflows: BTreeMap<String, Workflow>,
     /// Changes of load, in the order of the log.
     pub(super) controls: Vec<Control>,
+    /// What the core that drives the job has decided, in its own encoding and in the order of the log. Empty once it has ended.
+    pub(super) decisions: Vec<Values>,
     /// Parts of datacenters, by datacenter and token. Of gates only.
     pub(super) parts: BTreeMap<(String, Token), Part>,
     /// Sums over the above.
@@ -77,6 +79,7 @@ impl Job {
             cancelled: Cancelled::default(),
             workflows: BTreeMap::new(),
             controls: Vec::new(),
+            decisions: Vec::new(),
             parts: BTreeMap::new(),
             tally: Tally::default(),
         };

@@ -21,6 +21,7 @@
 //! | WorkerGrant    | managers | the boot is new or the worker was gone; otherwise returns the grant in force         |
 //! | WorkerGone     | managers | it names the grant in force, or that of a former boot                               |
 //! | WorkerOwner    | managers | it names the grant in force and the owner token in force (zero: nobody owns it)      |
+//! | Decide         | both     | token in force, and the command it carries does; kept until the job ends: see `decide` |
 //! | Ready          | managers | token in force, workflows neither begun nor cancelled                              |
 //! | Assign         | managers | all of the batch: token and grant in force, not cancelled, attempt = last + 1, none runs, cores free, nobody overtaken: see `assign` |
 //! | AttemptEnd     | managers | token in force, the attempt is the one that runs                                    |
@@ -53,6 +54,7 @@ mod claim;
 mod command;
 mod control;
 mod datacenter;
+mod decide;
 mod end;
 mod ended;
 mod filling;
@@ -88,6 +90,7 @@ pub use command::{
 };
 pub use control::{CONTROLS_MAX, Control, Steering};
 pub use datacenter::{DATACENTERS_MAX, Datacenter};
+pub use decide::Decide;
 pub use end::{End, EndError, EndStatus};
 pub use filling::{SEALED_BYTES_PER_COMMAND, SEALED_PER_COMMAND};
 pub use job::{Job, JobEnd, REASON_BYTES_MAX};

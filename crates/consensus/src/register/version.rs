@@ -30,6 +30,7 @@ impl Body {
             | Self::WorkerGrant { .. }
             | Self::WorkerGone { .. }
             | Self::WorkerOwner { .. }
+            | Self::Decide(_)
             | Self::Ready { .. }
             | Self::Assign(_)
             | Self::AttemptEnd { .. }

@@ -56,6 +56,8 @@ impl Tally {
         tally.weight += texts(job.end.as_ref().map(|end| &end.how));
         tally.blob_bytes += job.end.as_ref().map_or(0, |end| result(&end.how));
         tally.weight += job.controls.iter().map(packed).sum::<usize>();
+        tally.weight += job.decisions.iter().map(decision_weight).sum::<usize>();
+        tally.blob_bytes += job.decisions.iter().map(values_bytes).sum::<u64>();
         for (name, workflow) in &job.workflows {
             tally.add_workflow(name, workflow);
         }
@@ -127,6 +129,11 @@ impl Job {
 /// What a context weighs.
 pub(super) fn values_weight((_, values): &(u64, Values)) -> usize {
     48 + if let Values::Inline(bytes) = values { bytes.len() } else { 0 }
+}
+
+/// What a decision of the job's core weighs.
+pub(super) fn decision_weight(decision: &Values) -> usize {
+    packed(decision)
 }
 
 /// Bytes of the blob that holds a context.

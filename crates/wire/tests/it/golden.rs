@@ -108,6 +108,7 @@ fn command_name(command: &Command) -> &'static str {
         Body::DcEnd(_) => "dc_end",
         Body::DcState(_) => "dc_state",
         Body::JobForget(_) => "job_forget",
+        Body::Decide(_) => "decide",
     }
 }
 

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use hyperscale_types::{BootEpoch, Token};
 use hyperscale_wire::messages as wire;
 use hyperscale_wire::messages::command::Body as WireBody;
+use hyperscale_wire::messages::decide::Effect;
 use parts::{
     attempt_in, attempt_out, blob_in, blob_out, change_in, change_out, end_in, error_in, error_out, id_in,
     id_out, job_in, node_in, part_in, part_out, text_in,
@@ -18,6 +19,7 @@ use parts::{
 use prost::Message;
 
 use super::command::{Body, Command, CommandError, RequestId, Values};
+use super::decide::Decide;
 use super::time::Elapsed;
 use super::words::{word_in, word_out};
 
@@ -55,6 +57,7 @@ fn body_out(body: &Body) -> WireBody {
             priority: word_out(*priority),
             least_cores: *least_cores,
         }),
+        Body::Decide(decide) => WireBody::Decide(decide_out(decide)),
         Body::Assign(assign) => WireBody::Assign(assign_out(assign)),
         Body::AttemptEnd { segment, attempt, end } => WireBody::AttemptEnd(wire::AttemptEnd {
             attempt: Some(attempt_out(segment, *attempt)),
@@ -157,6 +160,7 @@ fn body_in(body: WireBody) -> Read<Body> {
             priority: word_in(ready.priority)?,
             least_cores: ready.least_cores,
         },
+        WireBody::Decide(decide) => Body::Decide(Box::new(decide_in(decide)?)),
         WireBody::Assign(assign) => Body::Assign(assign_in(assign)?),
         WireBody::AttemptEnd(end) => {
             let (segment, attempt) = attempt_in(end.attempt)?;
@@ -218,6 +222,39 @@ fn body_in(body: WireBody) -> Read<Body> {
             proposer: node_in(state.proposer)?,
         },
     })
+}
+
+fn decide_out(decide: &Decide) -> wire::Decide {
+    let (inline, blob) = match &decide.decision {
+        Values::Inline(bytes) => (bytes.clone(), None),
+        Values::Blob(blob) => (Bytes::new(), Some(blob_out(*blob))),
+    };
+    let effect = decide.effect.as_ref().and_then(|effect| match body_out(effect) {
+        WireBody::Ready(it) => Some(Effect::Ready(it)),
+        WireBody::Assign(it) => Some(Effect::Assign(it)),
+        WireBody::AttemptEnd(it) => Some(Effect::AttemptEnd(it)),
+        WireBody::Context(it) => Some(Effect::Context(it)),
+        WireBody::WorkflowEnd(it) => Some(Effect::WorkflowEnd(it)),
+        WireBody::Control(it) => Some(Effect::Control(it)),
+        _ => None,
+    });
+    wire::Decide { job_id: id_out(decide.job.0), inline, blob, effect }
+}
+
+fn decide_in(decide: wire::Decide) -> Read<Decide> {
+    let decision = match decide.blob {
+        Some(blob) => Values::Blob(blob_in(&blob)?),
+        None => Values::Inline(decide.inline),
+    };
+    let effect = decide.effect.map(|effect| match effect {
+        Effect::Ready(it) => WireBody::Ready(it),
+        Effect::Assign(it) => WireBody::Assign(it),
+        Effect::AttemptEnd(it) => WireBody::AttemptEnd(it),
+        Effect::Context(it) => WireBody::Context(it),
+        Effect::WorkflowEnd(it) => WireBody::WorkflowEnd(it),
+        Effect::Control(it) => WireBody::Control(it),
+    });
+    Ok(Decide { job: job_in(&decide.job_id)?, decision, effect: effect.map(body_in).transpose()? })
 }
 
 fn clock_out((workflow, elapsed_ms): (&String, &u64)) -> wire::WorkflowClock {

@@ -141,7 +141,7 @@ macro_rules! heads {
 heads! {
     Job {
         key, plan, options, origin, caller, accepted, leader, elapsed_ms, end ;
-        cancelled, workflows, controls, parts
+        cancelled, workflows, controls, decisions, parts
     } else { tally } |job| job.tally = Tally::of(job)
     Workflow { started, elapsed_ms, context, end ; segments } else { set_ups, running, latest } Workflow::recount
     Worker { boot, grant, owner, lease_ms, cores, capabilities, held_back ; promised } else { } |_| {}

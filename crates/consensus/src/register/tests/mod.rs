@@ -4,6 +4,7 @@ mod accept;
 mod batch;
 mod control;
 mod debug;
+mod decide;
 mod ended;
 mod gates;
 mod hash;

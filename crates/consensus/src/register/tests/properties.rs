@@ -45,6 +45,7 @@ impl Log {
             | Body::Control { job, .. }
             | Body::DcAssign { job, .. }
             | Body::JobEnd { job, .. } => Some(*job),
+            Body::Decide(decide) => Some(decide.job),
             Body::Assign(assign) => {
                 for it in assign.segments.iter_mut().filter(|it| it.grant == IN_FORCE) {
                     it.grant = granted(&it.worker);
@@ -88,7 +89,7 @@ fn any_token() -> impl Strategy<Value = u64> {
 /// Commands that meet each other often: few jobs, few workers, tokens in force or from the recent past.
 fn any_command() -> impl Strategy<Value = Command> {
     let status = prop_oneof![Just(EndStatus::Completed), Just(EndStatus::Failed), Just(EndStatus::Lost)];
-    let body = (0u8..19, 1u8..4, 0u32..3, 1u32..4, 1u64..4, any_token(), status).prop_map(
+    let body = (0u8..20, 1u8..4, 0u32..3, 1u32..4, 1u64..4, any_token(), status).prop_map(
         |(kind, number, place, attempt, worker, grant, status)| {
             let segment = Segment { job: job(number), workflow: format!("w{place}"), number: place };
             let (worker, job, workflow) = (node(worker), job(number), format!("w{place}"));
@@ -154,6 +155,12 @@ fn any_command() -> impl Strategy<Value = Command> {
                 16 => Body::AttemptWindows { segment, attempt, windows: BlobId::of(b"windows") },
                 17 => {
                     Body::Context { job, workflow, version: 1, values: Values::Blob(BlobId::of(b"values")) }
+                }
+                18 => {
+                    let end = Body::WorkflowEnd { job, workflow, status, error: None };
+                    let decision = Values::Inline(Bytes::from_static(b"decision"));
+                    let effect = (attempt == 1).then_some(end);
+                    Body::Decide(Box::new(Decide { job, decision, effect }))
                 }
                 _ => Body::JobForget { first: grant % 60, last: grant % 60 + 3 },
             }

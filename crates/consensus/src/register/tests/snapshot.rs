@@ -104,6 +104,14 @@ fn full(group: Group) -> Log {
         (Token(0), accept(2, "ended", b"plan")),
         (Token(0), job_leader(2, 2)),
         (second_job, Body::JobEnd { job: job(2), end: ended() }),
+        (
+            token,
+            Body::Decide(Box::new(Decide {
+                job: job(1),
+                decision: Values::Inline(Bytes::from_static(b"what the core decided")),
+                effect: None,
+            })),
+        ),
         (Token(0), Body::ClusterVersion { version: 1 }),
     ] {
         let belongs = body.belongs_to(group);

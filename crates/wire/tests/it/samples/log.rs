@@ -175,6 +175,12 @@ pub(crate) fn commands() -> Vec<Command> {
             result: Some(blob()),
             error: Some(error()),
         }),
+        Body::Decide(Decide {
+            job_id: bytes(JOB),
+            inline: bytes("decision"),
+            blob: Some(blob()),
+            effect: Some(decide::Effect::Context(context())),
+        }),
         Body::JobForget(JobForget { first: 200, last: 260 }),
         Body::ClusterVersion(ClusterVersion { version: 1, features: texts(&["drain"]) }),
         Body::DcAssign(DcAssign {
