@@ -24,6 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         // Values of a context may be secret, and addresses carry passwords; `Debug` of what holds them is written by hand.
         .skip_debug([
             ".hyperscale.v1.ContextValues",
+            ".hyperscale.v1.Decide",
+            ".hyperscale.v1.JsonValue",
             ".hyperscale.v1.JobOptions",
             ".hyperscale.v1.LogEntry",
             ".hyperscale.v1.RaftSnapshot",

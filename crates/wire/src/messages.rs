@@ -27,6 +27,25 @@ impl fmt::Debug for ContextValues {
     }
 }
 
+/// A decision may hold such values.
+impl fmt::Debug for Decide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decide")
+            .field("job_id", &self.job_id)
+            .field("inline_bytes", &self.inline.len())
+            .field("blob", &self.blob)
+            .field("has_effect", &self.effect.is_some())
+            .finish()
+    }
+}
+
+/// Only its size is shown.
+impl fmt::Debug for JsonValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JsonValue({} bytes)", self.json.len())
+    }
+}
+
 /// Without the callback, whose address may carry a password.
 impl fmt::Debug for JobOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

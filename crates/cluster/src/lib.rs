@@ -1,0 +1,11 @@
+//! What managers and workers do: registration, leases, dispatch, results, take-over. Free of I/O, clocks and randomness but
+//! their seed.
+//!
+//! | module     | what it owns                                                                          |
+//! | ---------- | -------------------------------------------------------------------------------------- |
+//! | [`record`] | decisions of a job and what attempts leave, as bytes of the log and of blobs          |
+//!
+//! This crate must never open a socket, read a clock or draw randomness on its own, nor decide anything about a job that its
+//! core in `hyperscale-job` has not decided.
+
+pub mod record;
