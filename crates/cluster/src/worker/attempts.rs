@@ -1,0 +1,313 @@
+//! Attempts of a worker: taken, refused, directed, cut off, told, confirmed.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyperscale_consensus::register::{JobId, OnIsolation};
+use hyperscale_job::{Directive, Report, SegmentOrder};
+use hyperscale_types::{NodeId, Now, Token};
+
+use super::{Output, Start, Worker};
+use crate::message::{
+    AttemptPhase, AttemptStatus, Backpressure, Dispatch, DispatchRefusal, HowEnded, JobAttempt, ToManager,
+};
+use crate::record::AttemptLeft;
+
+/// What an attempt left is told again after this time.
+const TELL_AGAIN: Duration = Duration::from_secs(1);
+/// Windows that wait to be sent, per attempt: two seconds of 16 cores. Beyond it the oldest are dropped and counted; what the
+/// attempt leaves has all of them.
+const WINDOWS_MAX: usize = 320;
+
+/// An attempt that this worker took.
+#[derive(Debug)]
+pub(super) struct Running {
+    grant: Token,
+    on_isolation: OnIsolation,
+    order: SegmentOrder,
+    status: AttemptStatus,
+    windows: Vec<Bytes>,
+    dropped: u64,
+    /// Something that the job leader does not know yet.
+    has_news: bool,
+    sent: Now,
+    cut_off: Option<HowEnded>,
+    end: Option<Ended>,
+}
+
+/// What an attempt left, until somebody confirmed that it is committed.
+#[derive(Debug)]
+enum Ended {
+    Kept { left: Box<AttemptLeft>, told: Option<Now> },
+    Confirmed,
+}
+
+impl Running {
+    /// Whether nothing has to be done for it any more.
+    pub(super) fn is_settled(&self) -> bool {
+        matches!(self.end, Some(Ended::Confirmed))
+    }
+
+    pub(super) fn next_timer(&self, backpressure: Backpressure) -> Option<Now> {
+        match &self.end {
+            None if self.has_news || !self.windows.is_empty() => {
+                Some(self.sent.plus(backpressure.interval()))
+            }
+            None => None,
+            Some(Ended::Kept { told, .. }) => Some(told.map_or(Now::ZERO, |told| told.plus(TELL_AGAIN))),
+            Some(Ended::Confirmed) => None,
+        }
+    }
+}
+
+impl Worker {
+    pub(super) fn dispatch(&mut self, now: Now, from: NodeId, it: Dispatch, out: &mut Vec<Output>) {
+        if !self.obeys(from, it.attempt.job, it.token, out) {
+            return;
+        }
+        if let Some(known) = self.attempts.get_mut(&it.attempt) {
+            let same = known.order == it.order && known.grant == it.grant;
+            let message = if same {
+                known.has_news = true;
+                ToManager::Taken { status: known.status.clone(), cores_free: self.cores.free() }
+            } else {
+                refused(&it, DispatchRefusal::OtherOrder)
+            };
+            self.tell_again(it.attempt.job);
+            return out.push(Output::Send { to: from, message });
+        }
+        if !self.registration.has_grant(it.grant) {
+            // Of a former process under this id, which may still run it, or of a grant that is on its way here: not this
+            // process' to refuse. What it does not take in time ends with its lease.
+            return;
+        }
+        let message = match self.take_up(now, from, &it, out) {
+            Ok(()) => {
+                let status = self.attempts[&it.attempt].status.clone();
+                ToManager::Taken { status, cores_free: self.cores.free() }
+            }
+            Err(refusal) => refused(&it, refusal),
+        };
+        out.push(Output::Send { to: from, message });
+    }
+
+    fn take_up(
+        &mut self,
+        now: Now,
+        from: NodeId,
+        it: &Dispatch,
+        out: &mut Vec<Output>,
+    ) -> Result<(), DispatchRefusal> {
+        let JobAttempt { job, attempt } = it.attempt;
+        let is_later = |known: &JobAttempt| {
+            known.job == job
+                && known.attempt.segment == attempt.segment
+                && known.attempt.number > attempt.number
+        };
+        if self.attempts.keys().any(is_later) {
+            return Err(DispatchRefusal::Superseded);
+        }
+        if self.is_draining {
+            return Err(DispatchRefusal::Draining);
+        }
+        if !self.is_usable(now) {
+            return Err(DispatchRefusal::NoLease);
+        }
+        let missing: Vec<String> = it.capabilities.difference(&self.options.capabilities).cloned().collect();
+        if !missing.is_empty() {
+            return Err(DispatchRefusal::Capabilities { missing });
+        }
+        let group = (job, it.order.assignment.group);
+        let cores = self
+            .cores
+            .take(group, it.attempt, it.cores)
+            .map_err(|free| DispatchRefusal::CoresNotFree { free })?;
+        let status = AttemptStatus {
+            attempt: it.attempt,
+            phase: AttemptPhase::Accepted,
+            is_finishing: false,
+            cores_completed: BTreeSet::new(),
+            stopped: None,
+            is_orphaned: false,
+        };
+        let running = Running {
+            grant: it.grant,
+            on_isolation: it.on_isolation,
+            order: it.order.clone(),
+            status,
+            windows: Vec::new(),
+            dropped: 0,
+            has_news: false,
+            sent: now,
+            cut_off: None,
+            end: None,
+        };
+        self.attempts.insert(it.attempt, running);
+        out.push(Output::Start(Box::new(Start {
+            attempt: it.attempt,
+            plan: it.plan,
+            from,
+            order: it.order.clone(),
+            cores,
+            job_time: it.job_time,
+            is_bound_to_lease: it.on_isolation == OnIsolation::Stop,
+        })));
+        Ok(())
+    }
+
+    pub(super) fn direct(&mut self, attempt: JobAttempt, directive: Directive, out: &mut Vec<Output>) {
+        if self.attempts.get(&attempt).is_some_and(|running| running.end.is_none()) {
+            out.push(Output::Direct { attempt, directive });
+        }
+    }
+
+    pub(super) fn report(&mut self, attempt: JobAttempt, report: Report) {
+        let Some(running) = self.attempts.get_mut(&attempt).filter(|running| running.end.is_none()) else {
+            return;
+        };
+        let status = &mut running.status;
+        match report {
+            Report::Accepted | Report::Alive | Report::Ended(_) => {}
+            Report::Prepared => status.phase = status.phase.max(AttemptPhase::Prepared),
+            Report::Finishing => status.is_finishing = true,
+            Report::CoreCompleted { core } => {
+                status.cores_completed.insert(core);
+            }
+            Report::StopTest(failure) => {
+                status.stopped.get_or_insert(failure);
+            }
+        }
+        running.has_news = true;
+    }
+
+    pub(super) fn window(&mut self, attempt: JobAttempt, window: Bytes) {
+        let Some(running) = self.attempts.get_mut(&attempt).filter(|running| running.end.is_none()) else {
+            return;
+        };
+        if running.windows.len() >= WINDOWS_MAX {
+            running.windows.remove(0);
+            running.dropped += 1;
+        }
+        running.windows.push(window);
+    }
+
+    /// An attempt is over: its cores are free, whatever becomes of what it left.
+    pub(super) fn ended(&mut self, attempt: JobAttempt, left: AttemptLeft) {
+        self.cores.give_back(attempt);
+        let Some(running) = self.attempts.get_mut(&attempt).filter(|running| running.end.is_none()) else {
+            return;
+        };
+        running.status.phase = AttemptPhase::Ended;
+        running.windows.clear();
+        running.end = Some(Ended::Kept { left: Box::new(left), told: None });
+    }
+
+    pub(super) fn confirmed(&mut self, attempt: JobAttempt) {
+        if let Some(running) = self.attempts.get_mut(&attempt)
+            && running.end.is_some()
+        {
+            running.end = Some(Ended::Confirmed);
+        }
+        let is_done = |job: JobId| {
+            self.attempts.iter().filter(|(it, _)| it.job == job).all(|(_, running)| running.is_settled())
+        };
+        if is_done(attempt.job) {
+            self.attempts.retain(|it, _| it.job != attempt.job);
+            self.leaders.retain(&self.jobs());
+        }
+    }
+
+    /// How all attempts are, or those of one job.
+    pub(super) fn statuses(&self, job: Option<JobId>) -> Vec<AttemptStatus> {
+        let wanted = self.attempts.iter().filter(|(it, _)| job.is_none_or(|job| it.job == job));
+        let shown = wanted.filter(|(_, running)| !running.is_settled());
+        let status = |(it, running): (&JobAttempt, &Running)| AttemptStatus {
+            is_orphaned: self.leaders.is_orphaned(it.job),
+            ..running.status.clone()
+        };
+        shown.map(status).collect()
+    }
+
+    /// The job leader may be another one now: it is told everything again.
+    pub(super) fn tell_again(&mut self, job: JobId) {
+        for (_, running) in self.attempts.iter_mut().filter(|(it, _)| it.job == job) {
+            running.has_news = true;
+            if let Some(Ended::Kept { told, .. }) = &mut running.end {
+                *told = None;
+            }
+        }
+    }
+
+    pub(super) fn send_progress(&mut self, now: Now, out: &mut Vec<Output>) {
+        let interval = self.backpressure.interval();
+        for (it, running) in &mut self.attempts {
+            let has_something = running.has_news || !running.windows.is_empty();
+            let is_due = has_something && running.end.is_none() && now.since(running.sent) >= interval;
+            let Some(to) = self.leaders.of(it.job).filter(|_| is_due) else { continue };
+            (running.sent, running.has_news) = (now, false);
+            let windows = std::mem::take(&mut running.windows);
+            let (status, dropped) = (running.status.clone(), running.dropped);
+            out.push(Output::Send { to, message: ToManager::Progress { status, windows, dropped } });
+        }
+    }
+
+    /// What attempts left is told to the job's leader, or to whoever can be asked who that is.
+    pub(super) fn tell_ends(&mut self, now: Now, out: &mut Vec<Output>) {
+        for (it, running) in &mut self.attempts {
+            let Some(Ended::Kept { left, told }) = &mut running.end else { continue };
+            if told.is_some_and(|told| now.since(told) < TELL_AGAIN) {
+                continue;
+            }
+            let leader = self.leaders.of(it.job).filter(|_| told.is_none());
+            let Some(to) = leader.or_else(|| self.registration.some_manager()) else { continue };
+            *told = Some(now);
+            out.push(Output::Send {
+                to,
+                message: ToManager::Ended {
+                    attempt: *it,
+                    token: self.leaders.token(it.job),
+                    how: running.cut_off.unwrap_or(HowEnded::Ran),
+                    left: (**left).clone(),
+                },
+            });
+        }
+    }
+
+    /// The lease is over, or the grant is gone: nothing that is bound to it may run.
+    pub(super) fn cut_off_all(&mut self, out: &mut Vec<Output>) {
+        let is_gone = !self.registration.is_granted();
+        self.cut_off(
+            HowEnded::LeaseEnded,
+            |_, running| is_gone || running.on_isolation == OnIsolation::Stop,
+            out,
+        );
+    }
+
+    /// There is another grant: attempts of the one before are lost in the log.
+    pub(super) fn cut_off_other_grants(&mut self, grant: Token, out: &mut Vec<Output>) {
+        self.cut_off(HowEnded::LeaseEnded, |_, running| running.grant != grant, out);
+    }
+
+    pub(super) fn cut_off_job(&mut self, job: JobId, out: &mut Vec<Output>) {
+        self.cut_off(HowEnded::Orphaned, |it, _| it.job == job, out);
+    }
+
+    fn cut_off(
+        &mut self,
+        how: HowEnded,
+        is_meant: impl Fn(&JobAttempt, &Running) -> bool,
+        out: &mut Vec<Output>,
+    ) {
+        for (it, running) in &mut self.attempts {
+            if running.end.is_none() && running.cut_off.is_none() && is_meant(it, running) {
+                running.cut_off = Some(how);
+                out.push(Output::CutOff { attempt: *it });
+            }
+        }
+    }
+}
+
+fn refused(it: &Dispatch, refusal: DispatchRefusal) -> ToManager {
+    ToManager::Refused { attempt: it.attempt, token: it.token, refusal }
+}

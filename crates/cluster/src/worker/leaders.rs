@@ -1,0 +1,102 @@
+//! Who leads the jobs that this worker runs attempts of.
+//!
+//! The highest token is obeyed, whoever brings it: only managers speak to workers. When a job's leader is gone its attempts are
+//! orphaned; they run on, and whoever leads the job next adopts them by saying so. Without anybody for [`ORPHAN_GRACE`] they are
+//! cut off, though the lease is renewed: nobody would notice what they do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use hyperscale_consensus::register::JobId;
+use hyperscale_consensus::{Bearer, TokenBook};
+use hyperscale_types::{NodeId, Now, Token};
+
+use super::{Output, Worker};
+use crate::message::ToManager;
+
+/// How long attempts run without anybody who leads their job.
+pub(super) const ORPHAN_GRACE: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Default)]
+pub(super) struct Leaders {
+    tokens: TokenBook<(), JobId>,
+    /// Who brought the highest token of a job.
+    of: BTreeMap<JobId, NodeId>,
+    /// Since when jobs have nobody who leads them.
+    orphaned: BTreeMap<JobId, Now>,
+}
+
+impl Leaders {
+    /// A manager is gone, and with it the leadership of its jobs.
+    pub(super) fn gone(&mut self, now: Now, manager: NodeId) {
+        let led = self.of.iter().filter(|(_, leader)| **leader == manager);
+        for (job, _) in led {
+            self.orphaned.entry(*job).or_insert(now);
+        }
+    }
+
+    pub(super) fn is_orphaned(&self, job: JobId) -> bool {
+        self.orphaned.contains_key(&job)
+    }
+
+    /// Who leads a job, unless that one is gone.
+    pub(super) fn of(&self, job: JobId) -> Option<NodeId> {
+        self.of.get(&job).filter(|_| !self.is_orphaned(job)).copied()
+    }
+
+    pub(super) fn token(&self, job: JobId) -> Token {
+        self.tokens.current((), job).unwrap_or_default()
+    }
+
+    pub(super) fn next_timer(&self) -> Option<Now> {
+        self.orphaned.values().map(|since| since.plus(ORPHAN_GRACE)).min()
+    }
+
+    /// Jobs of which nothing is left are forgotten.
+    pub(super) fn retain(&mut self, jobs: &BTreeSet<JobId>) {
+        let gone: Vec<JobId> = self.of.keys().filter(|job| !jobs.contains(job)).copied().collect();
+        for job in gone {
+            self.of.remove(&job);
+            self.orphaned.remove(&job);
+            self.tokens.forget((), job);
+        }
+    }
+}
+
+impl Worker {
+    /// Whether to obey; who does not is told.
+    pub(super) fn obeys(&mut self, from: NodeId, job: JobId, token: Token, out: &mut Vec<Output>) -> bool {
+        let leaders = &mut self.leaders;
+        let before = leaders.tokens.current((), job);
+        if leaders.tokens.admit((), job, token, Bearer::Member).is_err() {
+            let message = ToManager::StaleToken { job, current: before.unwrap_or_default() };
+            out.push(Output::Send { to: from, message });
+            return false;
+        }
+        leaders.of.insert(job, from);
+        leaders.orphaned.remove(&job);
+        true
+    }
+
+    /// Another manager leads a job: it is told all that this worker knows of it.
+    pub(super) fn leader_changed(&mut self, from: NodeId, job: JobId, token: Token, out: &mut Vec<Output>) {
+        if !self.obeys(from, job, token, out) {
+            return;
+        }
+        let attempts = self.statuses(Some(job));
+        self.tell_again(job);
+        out.push(Output::Send { to: from, message: ToManager::LeaderAccepted { job, token, attempts } });
+    }
+
+    /// Attempts of jobs that nobody led for too long.
+    pub(super) fn cut_off_orphans(&mut self, now: Now, out: &mut Vec<Output>) {
+        let is_over = |since: &Now| now.since(*since) >= ORPHAN_GRACE;
+        let jobs: Vec<JobId> =
+            self.leaders.orphaned.iter().filter(|(_, since)| is_over(since)).map(|(job, _)| *job).collect();
+        for job in jobs {
+            // It has been without a leader for long enough; only a new one changes that.
+            self.leaders.orphaned.insert(job, Now::NEVER);
+            self.cut_off_job(job, out);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The worker's registration and its lease.
+//!
+//! One question is under way at a time. A manager that does not answer within [`PATIENCE`] is left for the next one at once:
+//! any manager takes a renewal to the cluster leader, so a worker whose manager died keeps its lease. It registers with another
+//! manager, under the same grant, once its own is gone or has been silent [`LOST_AFTER`] times.
+//!
+//! A late answer counts like any other, from when its question was sent: managers gather renewals for a second before they take
+//! them to the cluster leader.
+//!
+//! Registrations that fail are tried again after a back-off with full jitter; [`FAILURES_MAX`] of them within
+//! [`FAILURES_WITHIN`] open the circuit for [`HALF_OPEN_AFTER`]. Renewals are never held back: they are all that keeps load running.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use fastrand::Rng;
+use hyperscale_consensus::lease::{Holder, LeaseError};
+use hyperscale_types::{NodeId, Now, Token};
+
+use super::Output;
+use crate::message::{CallNumber, ToManager};
+
+/// A manager that does not answer within this time is left for the next one.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// A manager is lost for a worker after so many questions without an answer.
+const LOST_AFTER: u32 = 2;
+/// First pause after a registration that failed; doubles with each further one.
+const BACK_OFF: Duration = Duration::from_millis(500);
+/// So often it doubles.
+const BACK_OFF_DOUBLINGS: u32 = 3;
+/// Failures that open the circuit.
+const FAILURES_MAX: usize = 3;
+/// Within this time.
+const FAILURES_WITHIN: Duration = Duration::from_secs(30);
+/// After this time one registration is tried again.
+const HALF_OPEN_AFTER: Duration = Duration::from_secs(10);
+/// A lease that is not renewed is asked for again after this time, however short it is.
+const RENEW_AGAIN: Duration = Duration::from_millis(200);
+
+/// Questions whose answers still count. The oldest is forgotten: its lease would be over anyway.
+const QUESTIONS_MAX: usize = 16;
+
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    call: CallNumber,
+    sent: Now,
+    to: NodeId,
+    registers: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Registration {
+    rng: Rng,
+    /// Managers that can be asked: the next one first, the one that was silent last at the end.
+    managers: Vec<NodeId>,
+    calls: u64,
+    /// The question that is waited for.
+    asked: Option<Question>,
+    /// The newest questions, that one included, which were not answered.
+    open: VecDeque<Question>,
+    /// The manager that is to own this worker.
+    owner: Option<NodeId>,
+    /// Questions to it without an answer since its last one.
+    silences: u32,
+    lease: Option<Holder>,
+    /// What the host was told last.
+    until: Option<Now>,
+    /// The lease was over when somebody last looked.
+    lapsed: bool,
+    /// The newest failures of registrations.
+    failures: VecDeque<Now>,
+    /// No registration before this time.
+    register_at: Now,
+    renew_at: Now,
+}
+
+impl Registration {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            rng: Rng::with_seed(seed),
+            managers: Vec::new(),
+            calls: 0,
+            asked: None,
+            open: VecDeque::new(),
+            owner: None,
+            silences: 0,
+            lease: None,
+            until: None,
+            lapsed: false,
+            failures: VecDeque::new(),
+            register_at: Now::ZERO,
+            renew_at: Now::ZERO,
+        }
+    }
+
+    pub(super) fn seen(&mut self, manager: NodeId) {
+        if !self.managers.contains(&manager) {
+            let place = self.rng.usize(..=self.managers.len());
+            self.managers.insert(place, manager);
+        }
+    }
+
+    pub(super) fn gone(&mut self, manager: NodeId) {
+        self.managers.retain(|known| *known != manager);
+        self.asked.take_if(|asked| asked.to == manager);
+    }
+
+    pub(super) fn is_usable(&self, now: Now) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.is_usable(now))
+    }
+
+    pub(super) fn is_granted(&self) -> bool {
+        self.lease.is_some()
+    }
+
+    pub(super) fn has_grant(&self, grant: Token) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.token() == grant)
+    }
+
+    /// Whom to tell something, if nobody in particular is to be told.
+    pub(super) fn some_manager(&mut self) -> Option<NodeId> {
+        let next = *self.managers.first()?;
+        self.move_back(next);
+        Some(next)
+    }
+
+    fn move_back(&mut self, manager: NodeId) {
+        let others = self.managers.iter().copied().filter(|known| *known != manager);
+        self.managers = others.chain(self.managers.contains(&manager).then_some(manager)).collect();
+    }
+
+    /// A manager registered this worker. True if the grant is another one than before.
+    pub(super) fn registered(
+        &mut self,
+        from: NodeId,
+        call: CallNumber,
+        grant: Token,
+        lease: Option<Duration>,
+    ) -> bool {
+        let Some(question) = self.answered(call).filter(|question| question.registers) else { return false };
+        let held = self.lease.as_ref().map(Holder::token);
+        if held.is_some_and(|held| held > grant) {
+            return false;
+        }
+        (self.owner, self.silences) = (Some(from), 0);
+        self.failures.clear();
+        if held == Some(grant) {
+            return false;
+        }
+        // Without a lease the grant was in force before: how long is known once it is renewed.
+        self.lease = Some(Holder::new(grant, lease.unwrap_or_default(), question.sent));
+        (self.lapsed, self.renew_at) = (lease.is_none(), Now::ZERO);
+        true
+    }
+
+    /// The cluster leader's answer to a renewal. True if the grant is gone: what runs under it must stop.
+    pub(super) fn renewed(
+        &mut self,
+        now: Now,
+        from: NodeId,
+        call: CallNumber,
+        grant: Token,
+        answer: Result<Duration, LeaseError>,
+    ) -> bool {
+        if self.owner == Some(from) {
+            self.silences = 0;
+        }
+        let Some(question) = self.answered(call) else { return false };
+        let Some(lease) = self.lease.as_mut().filter(|lease| lease.token() == grant) else { return false };
+        match answer {
+            Ok(ttl) => {
+                lease.renewed(question.sent, ttl, now);
+                self.lapsed &= !lease.is_usable(now);
+                false
+            }
+            // The right is gone, or about to go: another grant is asked for.
+            Err(LeaseError::NotHeld | LeaseError::Stale { .. } | LeaseError::Ending) => {
+                // A renewal that is under way is as good as answered.
+                (self.lease, self.until, self.asked) = (None, None, None);
+                true
+            }
+            Err(LeaseError::NotLeader | LeaseError::Overloaded) => false,
+        }
+    }
+
+    /// True once when the lease is over.
+    pub(super) fn has_lapsed(&mut self, now: Now) -> bool {
+        let is_over = self.lease.as_ref().is_some_and(|lease| !lease.is_usable(now));
+        is_over && !std::mem::replace(&mut self.lapsed, true)
+    }
+
+    /// Asks what has to be asked, and tells the host how long the lease is.
+    pub(super) fn keep(
+        &mut self,
+        now: Now,
+        registers: impl Fn(CallNumber, Option<Token>) -> ToManager,
+        out: &mut Vec<Output>,
+    ) {
+        self.tell_lease(out);
+        let unanswered = self.asked.take_if(|asked| now.since(asked.sent) >= PATIENCE);
+        if let Some(question) = unanswered {
+            self.unanswered(now, question);
+        }
+        let Some(next) = self.managers.first().copied().filter(|_| self.asked.is_none()) else { return };
+        let own = self.owner.filter(|own| self.managers.contains(own) && self.silences == 0);
+        let to = own.unwrap_or(next);
+        let grant = self.lease.as_ref().map(Holder::token);
+        if let Some(grant) = grant
+            && now >= self.renewal_due()
+        {
+            self.renew_at = now.plus(RENEW_AGAIN);
+            let call = self.ask(now, to, false);
+            out.push(Output::Send { to, message: ToManager::Renew { call, grant } });
+        } else if self.is_lost() && now >= self.register_at && (grant.is_none() || self.owner != Some(to)) {
+            let call = self.ask(now, to, true);
+            out.push(Output::Send { to, message: registers(call, grant) });
+        }
+    }
+
+    pub(super) fn next_timer(&self, now: Now) -> Option<Now> {
+        if let Some(asked) = &self.asked {
+            return Some(asked.sent.plus(PATIENCE));
+        }
+        if self.managers.is_empty() {
+            return self.lease.as_ref().map(Holder::usable_until).filter(|until| *until > now);
+        }
+        let lapses = self.lease.as_ref().map(Holder::usable_until).filter(|until| *until > now);
+        let registers = self.is_lost().then_some(self.register_at);
+        let renews = self.lease.as_ref().map(|_| self.renewal_due());
+        lapses.into_iter().chain(registers).chain(renews).min()
+    }
+
+    fn tell_lease(&mut self, out: &mut Vec<Output>) {
+        let until = self.lease.as_ref().map(Holder::usable_until);
+        if let Some(until) = until.filter(|until| Some(*until) != self.until) {
+            self.until = Some(until);
+            out.push(Output::Lease { until });
+        }
+    }
+
+    fn renewal_due(&self) -> Now {
+        self.lease.as_ref().map_or(Now::NEVER, |lease| lease.renew_at().max(self.renew_at))
+    }
+
+    /// Whether another manager has to own this worker.
+    fn is_lost(&self) -> bool {
+        let is_gone = self.owner.is_none_or(|owner| !self.managers.contains(&owner));
+        self.lease.is_none() || is_gone || self.silences >= LOST_AFTER
+    }
+
+    fn ask(&mut self, now: Now, to: NodeId, registers: bool) -> CallNumber {
+        self.calls += 1;
+        let question = Question { call: CallNumber(self.calls), sent: now, to, registers };
+        self.asked = Some(question);
+        self.open.push_back(question);
+        if self.open.len() > QUESTIONS_MAX {
+            self.open.pop_front();
+        }
+        question.call
+    }
+
+    /// The question that was answered; nothing if it was before, or is forgotten.
+    fn answered(&mut self, call: CallNumber) -> Option<Question> {
+        self.asked.take_if(|asked| asked.call == call);
+        let place = self.open.iter().position(|question| question.call == call)?;
+        self.open.remove(place)
+    }
+
+    fn unanswered(&mut self, now: Now, question: Question) {
+        self.move_back(question.to);
+        self.silences += u32::from(self.owner == Some(question.to));
+        if !question.registers {
+            return;
+        }
+        self.failures.push_back(now);
+        while self.failures.front().is_some_and(|at| now.since(*at) > FAILURES_WITHIN) {
+            self.failures.pop_front();
+        }
+        let pause = if self.failures.len() >= FAILURES_MAX {
+            HALF_OPEN_AFTER
+        } else {
+            let doublings = (self.failures.len() as u32 - 1).min(BACK_OFF_DOUBLINGS);
+            (BACK_OFF * 2_u32.pow(doublings)).mul_f64(self.rng.f64())
+        };
+        self.register_at = now.plus(pause);
+    }
+}

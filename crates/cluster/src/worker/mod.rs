@@ -1,0 +1,179 @@
+//! A worker: it holds a lease, runs attempts on its cores, and tells what they leave until that is committed.
+//!
+//! ```text
+//! registration  searching ── Register ──► asked ── Registered ──► registered ── manager lost ──► searching, under the same grant
+//! attempt       Dispatch ──► accepted ── prepared ──► running ── Ended ──► in the outbox ── Confirmed ──► remembered
+//!                  └─► refused                  └── lease over, orphaned too long, newer grant ──► cut off ──► in the outbox
+//! ```
+//!
+//! [`Worker::handle`] takes the time of a clock that goes on while the machine sleeps, and an [`Input`]; it appends [`Output`]s, to
+//! be done in their order. It is the truth about what runs here, and decides nothing about a job: it obeys whoever has the
+//! highest token. Load never outlives the lease: its deadline is handed out with [`Output::Lease`], and every core compares it
+//! before each request. What was cut off is reported as such, so that nobody takes it for complete.
+//!
+//! It must never start an attempt of another grant than its own, start one twice, or forget what an attempt left before somebody
+//! confirmed it.
+
+mod attempts;
+mod cores;
+mod io;
+mod leaders;
+mod lease;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hyperscale_consensus::register::JobId;
+use hyperscale_types::{BootEpoch, NodeId, Now};
+
+use crate::message::{Backpressure, JobAttempt, ToManager, ToWorker};
+use attempts::Running;
+use cores::CoreTable;
+pub use io::{Input, Output, Start};
+use leaders::Leaders;
+use lease::Registration;
+
+/// Who a worker is in this life.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// This life of the worker.
+    pub boot: BootEpoch,
+    /// Cores it offers.
+    pub cores: u32,
+    /// What it can beyond what every worker can.
+    pub capabilities: BTreeSet<String>,
+    /// Decides everything that is drawn.
+    pub seed: u64,
+}
+
+/// A worker in one life.
+#[derive(Debug)]
+pub struct Worker {
+    options: Options,
+    registration: Registration,
+    leaders: Leaders,
+    cores: CoreTable,
+    attempts: BTreeMap<JobAttempt, Running>,
+    backpressure: Backpressure,
+    is_draining: bool,
+    is_offline: bool,
+    /// The time that was asked for last.
+    timer: Option<Now>,
+}
+
+impl Worker {
+    /// A worker that starts. It does nothing before it hears of a manager.
+    pub fn new(options: Options) -> Self {
+        Self {
+            registration: Registration::new(options.seed),
+            leaders: Leaders::default(),
+            cores: CoreTable::new(options.cores),
+            attempts: BTreeMap::new(),
+            backpressure: Backpressure::None,
+            is_draining: false,
+            is_offline: false,
+            timer: None,
+            options,
+        }
+    }
+
+    /// Takes an input; what is to be done is appended to `out`.
+    pub fn handle(&mut self, now: Now, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Timer => self.timer = None,
+            Input::ManagerSeen(manager) => self.registration.seen(manager),
+            Input::ManagerGone(manager) => {
+                self.registration.gone(manager);
+                self.leaders.gone(now, manager);
+            }
+            Input::Message { from, message } => self.message(now, from, message, out),
+            Input::Report { attempt, report } => self.report(attempt, report),
+            Input::Window { attempt, window } => self.window(attempt, window),
+            Input::Ended { attempt, left } => self.ended(attempt, left),
+            Input::Drain => self.is_draining = true,
+        }
+        self.pass_time(now, out);
+    }
+
+    /// Cores that are promised to nobody.
+    pub fn cores_free(&self) -> u32 {
+        self.cores.free()
+    }
+
+    /// Whether it has a lease that it may use.
+    pub fn is_usable(&self, now: Now) -> bool {
+        self.registration.is_usable(now)
+    }
+
+    fn message(&mut self, now: Now, from: NodeId, message: ToWorker, out: &mut Vec<Output>) {
+        match message {
+            ToWorker::Registered { call, grant, lease, managers } => {
+                managers.into_iter().for_each(|manager| self.registration.seen(manager));
+                if self.registration.registered(from, call, grant, lease) {
+                    self.cut_off_other_grants(grant, out);
+                }
+            }
+            ToWorker::Renewed { call, grant, answer } => {
+                if self.registration.renewed(now, from, call, grant, answer) {
+                    self.cut_off_all(out);
+                }
+            }
+            ToWorker::Dispatch(dispatch) => self.dispatch(now, from, *dispatch, out),
+            ToWorker::Direct { attempt, token, directive } => {
+                if self.obeys(from, attempt.job, token, out) {
+                    self.direct(attempt, directive, out);
+                }
+            }
+            ToWorker::LeaderChanged { job, token } => self.leader_changed(from, job, token, out),
+            ToWorker::Confirmed { attempt } => self.confirmed(attempt),
+            ToWorker::Backpressure(level) => self.backpressure = level,
+            ToWorker::Drain => self.is_draining = true,
+        }
+    }
+
+    /// What follows from the time alone, and when to look again.
+    fn pass_time(&mut self, now: Now, out: &mut Vec<Output>) {
+        if self.is_offline {
+            return;
+        }
+        if self.registration.has_lapsed(now) {
+            self.cut_off_all(out);
+        }
+        self.cut_off_orphans(now, out);
+        let attempts = self.statuses(None);
+        let Options { boot, cores, capabilities, .. } = &self.options;
+        let registers = |call, grant| ToManager::Register {
+            call,
+            boot: *boot,
+            cores: *cores,
+            capabilities: capabilities.clone(),
+            grant,
+            attempts: attempts.clone(),
+        };
+        self.registration.keep(now, registers, out);
+        self.send_progress(now, out);
+        self.tell_ends(now, out);
+        if self.is_draining && self.attempts.values().all(Running::is_settled) {
+            self.is_offline = true;
+            out.push(Output::Offline);
+            return;
+        }
+        self.set_timer(now, out);
+    }
+
+    fn set_timer(&mut self, now: Now, out: &mut Vec<Output>) {
+        let attempts = self.attempts.values().filter_map(|running| running.next_timer(self.backpressure));
+        let orphans = self.leaders.next_timer();
+        let next = self.registration.next_timer(now).into_iter().chain(attempts).chain(orphans).min();
+        let Some(next) = next.filter(|next| *next < Now::NEVER).map(|next| next.max(now)) else { return };
+        if self.timer.is_none_or(|timer| next < timer) {
+            self.timer = Some(next);
+            out.push(Output::Timer(next));
+        }
+    }
+
+    fn jobs(&self) -> BTreeSet<JobId> {
+        self.attempts.keys().map(|attempt| attempt.job).collect()
+    }
+}
