@@ -45,6 +45,11 @@ pub enum Logged<'a> {
         /// Under this id.
         id: RaftId,
     },
+    /// The operator empties the directories of all founders of a cluster: what they founded is no group any more.
+    FoundingAbandoned {
+        /// The cluster.
+        cluster: u8,
+    },
     /// The replica sends a message, with this on its disk.
     Sends {
         /// The raft message, before it is encoded.

@@ -13,6 +13,7 @@ use hyperscale_consensus::storage::{Batch, Loaded};
 
 use super::World;
 use crate::faults::{Fault, FounderMoment};
+use crate::invariants::Logged;
 use crate::log::Host;
 use crate::paths::Path;
 use crate::process::Crash;
@@ -113,6 +114,9 @@ impl World {
         }
         let all: Vec<usize> = hosts.into_iter().map(|(index, _)| index).collect();
         self.paths.take(Path::FoundingAbandoned);
+        if let Some(first) = all.first() {
+            self.show_log(*first, Logged::FoundingAbandoned { cluster });
+        }
         for index in all {
             let was_up = self.truth.nodes[index].process.is_up();
             self.crash(index, Crash::Process);
