@@ -26,6 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             ".hyperscale.v1.ContextValues",
             ".hyperscale.v1.Decide",
             ".hyperscale.v1.JsonValue",
+            ".hyperscale.v1.PlanBundle",
+            ".hyperscale.v1.PlanVariable",
             ".hyperscale.v1.JobOptions",
             ".hyperscale.v1.LogEntry",
             ".hyperscale.v1.RaftSnapshot",

@@ -67,7 +67,9 @@ pub struct Applied<O> {
     pub term: u64,
     /// The proposal, if it was made on this node in this life.
     pub proposal: Option<ProposalId>,
-    /// What the machine said; nothing for a change of the configuration.
+    /// The command; nothing for a change of the configuration and for the first entry of a term.
+    pub command: Option<Bytes>,
+    /// What the machine said to it.
     pub outcome: Option<O>,
 }
 

@@ -24,7 +24,7 @@ use crate::machine::{JobCore, Pending};
 use crate::reason::{Failure, FailureKind, Reason};
 use crate::record::AttemptRecord;
 use crate::result;
-use crate::segment::{AttemptId, SegmentKind, StopPhase, VuCounts};
+use crate::segment::{AttemptId, SegmentKind, SegmentResult, StopPhase, VuCounts};
 use crate::state::{AttemptEnd, WorkflowEnd, WorkflowState};
 
 /// Workflows that become ready within this time after each other are planned together, so that their cores do not
@@ -85,7 +85,11 @@ fn decide_attempts(core: &mut JobCore, at: usize) {
         if live.proposed || live.state.is_over() {
             continue;
         }
-        if let Some(result) = &live.result {
+        if live.is_lost {
+            live.proposed = true;
+            let result = Box::<SegmentResult>::default();
+            entries.push(Entry::AttemptEnd { attempt: *id, end: AttemptEnd::Lost, result, at: now });
+        } else if let Some(result) = &live.result {
             live.proposed = true;
             let end = match (&result.failure, live.overdue) {
                 (_, Some(_)) => AttemptEnd::TimedOut,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hyperscale_stats::Window;
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::{Change, ChangedBy};
+use hyperscale_stats::{Totals, Window};
 use hyperscale_types::{Command, Span};
 
 use crate::entry::{Entry, Refused, RequestId};
@@ -82,6 +82,14 @@ pub enum Input<'a> {
         attempt: AttemptId,
         /// The statistics.
         window: &'a Window,
+    },
+    /// All statistics of an attempt that is over, said before its end is applied. Only where windows may be lost on their way:
+    /// once all attempts of a workflow are over, these count and its windows do not.
+    Left {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Everything it measured.
+        totals: &'a Totals,
     },
     /// Somebody wants something.
     Request {

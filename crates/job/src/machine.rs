@@ -10,7 +10,7 @@ use hyperscale_stats::{Layout, Pulse, Series, Totals, Window};
 
 use crate::command;
 use crate::directive;
-use crate::entry::{Batch, Entry, Refused, RequestId, Stop, StopCause};
+use crate::entry::{Assignment, Batch, Entry, Refused, RequestId, Stop, StopCause};
 use crate::io::{Action, Input, JobFacts, Pool};
 use crate::layout::layout;
 use crate::record::Record;
@@ -49,6 +49,8 @@ pub(crate) enum Pending {
 #[derive(Debug)]
 pub(crate) struct WorkflowLive {
     pub(crate) totals: Totals,
+    /// What attempts that are over left, and which: where windows may be lost, the result is made of these.
+    left: Option<(Totals, BTreeSet<AttemptId>)>,
     /// What only live views need.
     pub(crate) pulse: Pulse,
     pub(crate) attempts: BTreeMap<AttemptId, AttemptLive>,
@@ -69,6 +71,8 @@ pub(crate) struct AttemptLive {
     pub(crate) cores_completed: u32,
     /// Its result, until the log has it.
     pub(crate) result: Option<Box<SegmentResult>>,
+    /// Its worker is gone.
+    pub(crate) is_lost: bool,
     /// The entry that ends it is under way.
     pub(crate) proposed: bool,
     pub(crate) sent: Option<Directive>,
@@ -134,6 +138,7 @@ impl JobCore {
             }
             Input::Report { attempt, report } => self.report(attempt, report),
             Input::Window { attempt, window } => self.window(attempt, window),
+            Input::Left { attempt, totals } => self.left(attempt, totals),
             Input::Request { id, by, command } => command::request(self, id, by, command),
             Input::Second { memory_bytes } => second::second(self, memory_bytes),
             Input::Timer => {}
@@ -213,7 +218,10 @@ impl JobCore {
         match entry {
             Entry::Assign(batch) => self.dispatch(batch),
             Entry::Start { workflow, .. } => self.emit_state(*workflow, ShownState::Running),
-            Entry::AttemptEnd { attempt, end, .. } => self.advance(*attempt, AttemptState::Ended(*end)),
+            Entry::AttemptEnd { attempt, end, .. } => {
+                self.advance(*attempt, AttemptState::Ended(*end));
+                self.live[attempt.segment.workflow].count_left();
+            }
             Entry::WorkflowEnd { workflow, end, reason, .. } => {
                 let reason = reason.as_ref().map(ToString::to_string);
                 self.emit_state(*workflow, ShownState::Ended { status: end.status(), reason });
@@ -308,14 +316,25 @@ impl JobCore {
         for assignment in &batch.assignments {
             let workflow = assignment.attempt.segment.workflow;
             self.live[workflow].attempts.insert(assignment.attempt, AttemptLive::default());
-            let order = SegmentOrder {
-                assignment: assignment.clone(),
-                context: context::gathered(self, workflow),
-                setup: self.record.workflows()[workflow].setup().cloned().unwrap_or_default(),
-                offset: Duration::ZERO,
-                iterations_done: 0,
-            };
+            let order = self.order(assignment);
             self.act(Action::Dispatch(Box::new(order)));
+        }
+    }
+
+    /// What the worker of an attempt was told to run: the same decisions give the same order, whoever leads the job.
+    pub fn order_of(&self, attempt: AttemptId) -> Option<SegmentOrder> {
+        let record = self.record.workflows().get(attempt.segment.workflow)?.attempt(attempt)?;
+        Some(self.order(&record.assignment))
+    }
+
+    fn order(&self, assignment: &Assignment) -> SegmentOrder {
+        let workflow = assignment.attempt.segment.workflow;
+        SegmentOrder {
+            assignment: assignment.clone(),
+            context: context::gathered(self, workflow),
+            setup: self.record.workflows()[workflow].setup().cloned().unwrap_or_default(),
+            offset: Duration::ZERO,
+            iterations_done: 0,
         }
     }
 
@@ -343,6 +362,7 @@ impl JobCore {
                     live.result.get_or_insert(result);
                 }
             }
+            Report::Lost => live.is_lost = true,
         }
     }
 
@@ -354,6 +374,20 @@ impl JobCore {
             self.live[workflow].finishing = true;
             self.emit_state(workflow, ShownState::Finishing);
         }
+    }
+
+    fn left(&mut self, id: AttemptId, totals: &Totals) {
+        if self.attempt_mut(id).is_none() {
+            return self.count_illegal(IllegalTransition::Unknown("such attempt"));
+        }
+        let live = &mut self.live[id.segment.workflow];
+        let (sum, counted) =
+            live.left.get_or_insert_with(|| (Totals::new(live.totals.layout()), BTreeSet::new()));
+        // Told again: it counts once.
+        if counted.insert(id) {
+            sum.merge(totals);
+        }
+        live.count_left();
     }
 
     fn window(&mut self, id: AttemptId, window: &Window) {
@@ -388,10 +422,20 @@ impl JobCore {
 }
 
 impl WorkflowLive {
+    /// Once all attempts are over, what they left takes the place of their windows.
+    fn count_left(&mut self) {
+        if let Some((sum, counted)) = &self.left
+            && self.attempts.iter().all(|(id, live)| live.state.is_over() && counted.contains(id))
+        {
+            self.totals = sum.clone();
+        }
+    }
+
     fn new(workflow: &Workflow) -> Self {
         let (layout, _) = layout(workflow);
         WorkflowLive {
             totals: Totals::new(&Arc::new(layout)),
+            left: None,
             pulse: Pulse::default(),
             attempts: BTreeMap::new(),
             proposed: false,

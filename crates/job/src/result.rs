@@ -15,9 +15,11 @@ use hyperscale_types::rule::Rule;
 
 use crate::clock::LoadClock;
 use crate::command;
+use crate::entry::Entry;
 use crate::machine::JobCore;
 use crate::notes;
 use crate::reason::{FailureKind, Reason};
+use crate::record::Record;
 use crate::segment::StopPhase;
 use crate::state::{JobEnd, JobState, WorkflowEnd, WorkflowState};
 
@@ -44,6 +46,16 @@ impl JobCore {
             result: so_far(self),
             targets: (0..self.plan.workflows.len()).map(wanted).collect(),
         }
+    }
+}
+
+impl JobCore {
+    /// The result that the job will have once this end of it is applied: it is stored before the end is decided.
+    pub fn result_with(&self, end: &Entry) -> RunResult {
+        let mut record = self.record.clone();
+        // An end that the record does not take will not be applied either.
+        let _ = record.apply(end);
+        build_with(self, &record)
     }
 }
 
@@ -74,12 +86,16 @@ pub(crate) fn verdict(core: &JobCore) -> (JobEnd, Option<Reason>) {
 
 /// The result of a job that has ended.
 pub(crate) fn build(core: &JobCore) -> RunResult {
-    let (end, reason, elapsed) = match core.record.end() {
+    build_with(core, &core.record)
+}
+
+fn build_with(core: &JobCore, record: &Record) -> RunResult {
+    let (end, reason, elapsed) = match record.end() {
         Some((end, reason, at)) => (Some(end), reason, at),
         None => (None, None, core.now),
     };
     let mut result = common(core, elapsed, false);
-    result.status = end.map_or(core.record.state(), JobState::Ended).status();
+    result.status = end.map_or(record.state(), JobState::Ended).status();
     result.reason = reason.map(ToString::to_string);
     result.is_final = true;
     result.errors.extend(imbalances(core));

@@ -141,6 +141,8 @@ pub enum Report {
     StopTest(Failure),
     /// It is over.
     Ended(Box<SegmentResult>),
+    /// Its worker is gone, and with it whatever it did not report. Said by whoever knows that the worker's lease has ended.
+    Lost,
 }
 
 /// What an attempt leaves behind. Its statistics are in its windows.

@@ -46,6 +46,24 @@ impl fmt::Debug for JsonValue {
     }
 }
 
+/// Variables may be secret, and a plan may hold secrets literally.
+impl fmt::Debug for PlanBundle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlanBundle")
+            .field("name", &self.name)
+            .field("text_bytes", &self.text.len())
+            .field("files", &self.files.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Only its name is shown.
+impl fmt::Debug for PlanVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PlanVariable({})", self.name)
+    }
+}
+
 /// Without the callback, whose address may carry a password.
 impl fmt::Debug for JobOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

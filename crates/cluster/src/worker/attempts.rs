@@ -168,7 +168,7 @@ impl Worker {
         };
         let status = &mut running.status;
         match report {
-            Report::Accepted | Report::Alive | Report::Ended(_) => {}
+            Report::Accepted | Report::Alive | Report::Ended(_) | Report::Lost => {}
             Report::Prepared => status.phase = status.phase.max(AttemptPhase::Prepared),
             Report::Finishing => status.is_finishing = true,
             Report::CoreCompleted { core } => {

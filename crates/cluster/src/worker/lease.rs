@@ -218,16 +218,16 @@ impl Registration {
     }
 
     pub(super) fn next_timer(&self, now: Now) -> Option<Now> {
-        if let Some(asked) = &self.asked {
-            return Some(asked.sent.plus(PATIENCE));
-        }
-        if self.managers.is_empty() {
-            return self.lease.as_ref().map(Holder::usable_until).filter(|until| *until > now);
-        }
         let lapses = self.lease.as_ref().map(Holder::usable_until).filter(|until| *until > now);
-        let registers = self.is_lost().then_some(self.register_at);
-        let renews = self.lease.as_ref().map(|_| self.renewal_due());
-        lapses.into_iter().chain(registers).chain(renews).min()
+        let asks = match &self.asked {
+            Some(asked) => Some(asked.sent.plus(PATIENCE)),
+            None if self.managers.is_empty() => None,
+            None => {
+                let registers = self.is_lost().then_some(self.register_at);
+                registers.into_iter().chain(self.lease.as_ref().map(|_| self.renewal_due())).min()
+            }
+        };
+        lapses.into_iter().chain(asks).min()
     }
 
     fn tell_lease(&mut self, out: &mut Vec<Output>) {

@@ -23,6 +23,7 @@ mod lease;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use hyperscale_consensus::register::JobId;
 use hyperscale_types::{BootEpoch, NodeId, Now};
@@ -33,6 +34,9 @@ use cores::CoreTable;
 pub use io::{Input, Output, Start};
 use leaders::Leaders;
 use lease::Registration;
+
+/// What could not be done, as there is nobody to tell, is tried again after this time.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Who a worker is in this life.
 #[derive(Clone, Debug)]
@@ -166,7 +170,9 @@ impl Worker {
         let attempts = self.attempts.values().filter_map(|running| running.next_timer(self.backpressure));
         let orphans = self.leaders.next_timer();
         let next = self.registration.next_timer(now).into_iter().chain(attempts).chain(orphans).min();
-        let Some(next) = next.filter(|next| *next < Now::NEVER).map(|next| next.max(now)) else { return };
+        let Some(next) = next.filter(|next| *next < Now::NEVER) else { return };
+        // What is due and was not done has nobody to be told to.
+        let next = if next > now { next } else { now.plus(LOOK_AGAIN) };
         if self.timer.is_none_or(|timer| next < timer) {
             self.timer = Some(next);
             out.push(Output::Timer(next));

@@ -248,8 +248,13 @@ impl<M: Machine> RaftGroup<M> {
         if proposal.is_some() {
             self.circuit.succeeded();
         }
+        let mut command = None;
         let outcome = match entry.body {
-            EntryBody::Command(command) => self.apply_command(index, &command),
+            EntryBody::Command(bytes) => {
+                let outcome = self.apply_command(index, &bytes);
+                command = Some(bytes);
+                outcome
+            }
             EntryBody::Configuration(change) => match (self.apply_change(index, &change), proposal) {
                 (Err(error), Some(proposal)) => return self.proposals.fail(proposal, error.into()),
                 _ => None,
@@ -259,7 +264,7 @@ impl<M: Machine> RaftGroup<M> {
                 None
             }
         };
-        out.push(Action::Applied(Applied { index, term, proposal, outcome }));
+        out.push(Action::Applied(Applied { index, term, proposal, command, outcome }));
     }
 
     fn apply_command(&mut self, index: u64, command: &Bytes) -> Option<M::Outcome> {

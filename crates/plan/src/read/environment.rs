@@ -17,7 +17,7 @@ pub trait Environment {
 }
 
 /// An environment that holds everything itself: for tests, and for nodes that got a plan with its files.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     /// Environment variables.
     pub vars: BTreeMap<String, String>,

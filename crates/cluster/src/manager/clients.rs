@@ -1,0 +1,212 @@
+//! What clients want: submissions, cancels, changes, questions.
+//!
+//! ```text
+//! Submit ── plan valid ──► plan on a quorum ──► JobAccept ──► JobLeader(this manager) ──► Accepted
+//!                                                   └── key known ──► Accepted (repeat)
+//! ```
+//! Any manager takes a submission, and leads what it accepted. A cancel of a whole job may be committed through any manager; who
+//! does not lead a job says who does to everything else.
+
+use hyperscale_consensus::ProposeError;
+use hyperscale_consensus::register::{Accept, Body, CommandRefusal, Elapsed, Job, JobId, Outcome, RequestId};
+use hyperscale_consensus::replica::Reply;
+use hyperscale_types::{Command, Now, Token};
+
+use super::calls::Purpose;
+use super::io::{JobLine, Output, Rejection, Request, RequestNumber, Response};
+use super::led::NotNamed;
+use super::{JobMachine, Manager};
+use crate::bundle::Bundle;
+
+impl<M: JobMachine> Manager<M> {
+    pub(super) fn request(&mut self, now: Now, request: RequestNumber, what: Request, out: &mut Vec<Output>) {
+        let answer = match what {
+            Request::Submit { key, bundle, options, caller } => {
+                let job = JobId(std::array::from_fn(|_| self.rng.u8(..)));
+                let accept = |plan| Accept { job, key, plan, options: *options, origin: None, caller };
+                self.submit(now, request, &bundle, accept)
+            }
+            Request::Cancel { job, workflows, request: id, reason, caller } => {
+                self.cancel(now, request, (job, workflows, id), (reason, caller))
+            }
+            Request::Control { job, command } => self.control(now, request, job, command, out),
+            Request::Get { job } => Some(self.look(now, job, out)),
+            Request::List => Some(self.list()),
+        };
+        out.extend(answer.map(|response| Output::Respond { request, response }));
+    }
+
+    fn submit(
+        &mut self,
+        now: Now,
+        request: RequestNumber,
+        bundle: &Bundle,
+        accept: impl FnOnce(hyperscale_consensus::BlobId) -> Accept,
+    ) -> Option<Response> {
+        if let Err(problems) = bundle.load() {
+            return Some(Response::Rejected(Rejection::Plan(problems)));
+        }
+        let bytes = bundle.encode();
+        let accept = Box::new(accept(hyperscale_consensus::BlobId::of(&bytes)));
+        self.store(now, Purpose::StorePlan { request, accept }, bytes);
+        None
+    }
+
+    fn cancel(
+        &mut self,
+        now: Now,
+        request: RequestNumber,
+        (job, workflows, id): (JobId, Vec<String>, RequestId),
+        (reason, caller): (String, String),
+    ) -> Option<Response> {
+        let known = self.register().and_then(|register| register.job(job));
+        match known {
+            Some(known) if known.end.is_some() => {
+                return Some(Response::Rejected(Rejection::AlreadyEnded));
+            }
+            Some(known) if !workflows.is_empty() && !self.led.contains_key(&job) => {
+                return Some(moved(known));
+            }
+            Some(_) => {}
+            None => return Some(self.gone_or_unknown(job)),
+        }
+        let workflows = match self.led.get(&job) {
+            Some(led) if !workflows.is_empty() => match led.with_dependents(&workflows) {
+                Ok(workflows) => workflows,
+                Err(NotNamed::Opening) => return Some(Response::Starting),
+                Err(NotNamed::Unknown(name)) => {
+                    let message = format!("the job has no workflow `{name}`");
+                    return Some(Response::Rejected(Rejection::Refused(message)));
+                }
+            },
+            _ => workflows,
+        };
+        let body = Body::Cancel { job, workflows, request: id, reason, caller };
+        self.propose(now, Purpose::Cancel { request }, Token(0), body);
+        None
+    }
+
+    fn control(
+        &mut self,
+        now: Now,
+        request: RequestNumber,
+        job: JobId,
+        command: Command,
+        out: &mut Vec<Output>,
+    ) -> Option<Response> {
+        let Some(known) = self.register().and_then(|register| register.job(job)) else {
+            return Some(self.gone_or_unknown(job));
+        };
+        if known.end.is_some() {
+            return Some(Response::Rejected(Rejection::AlreadyEnded));
+        }
+        if !self.led.contains_key(&job) {
+            return Some(moved(known));
+        }
+        if self.steer(now, job, request, command, out) { None } else { Some(Response::Starting) }
+    }
+
+    fn look(&mut self, now: Now, job: JobId, out: &mut Vec<Output>) -> Response {
+        let Some(known) = self.register().and_then(|register| register.job(job)) else {
+            return self.gone_or_unknown(job);
+        };
+        if let Some(end) = &known.end {
+            return Response::Ended(Box::new(end.clone()));
+        }
+        if !self.led.contains_key(&job) {
+            return moved(known);
+        }
+        self.view(now, job, out).unwrap_or(Response::Starting)
+    }
+
+    /// A job that is not open: sealed with its end, being sealed, or never known.
+    fn gone_or_unknown(&self, job: JobId) -> Response {
+        let being_sealed = self.register().and_then(|register| register.being_sealed(job));
+        match being_sealed.and_then(|job| job.end) {
+            Some(end) => Response::Ended(Box::new(end)),
+            None => Response::Rejected(Rejection::UnknownJob),
+        }
+    }
+
+    fn list(&self) -> Response {
+        let line = |(id, job): (&JobId, &Job)| JobLine { job: *id, leader: job.leader, end: job.end.clone() };
+        Response::Jobs(self.register().into_iter().flat_map(|register| register.jobs().map(line)).collect())
+    }
+
+    /// What became of a step of a client's request.
+    pub(super) fn client_replied(
+        &mut self,
+        now: Now,
+        purpose: Purpose,
+        reply: Reply<Outcome>,
+        out: &mut Vec<Output>,
+    ) {
+        let mut respond = |request, response| out.push(Output::Respond { request, response });
+        match (purpose, reply) {
+            (Purpose::StorePlan { request, accept }, Reply::Stored(_)) => {
+                self.propose(now, Purpose::Accept { request }, Token(0), Body::JobAccept(accept));
+            }
+            (
+                Purpose::Accept { request },
+                Reply::Applied { outcome: Some(Outcome::Accepted { job, is_repeat }), .. },
+            ) => {
+                if is_repeat {
+                    let known = self.register().and_then(|register| register.job(job));
+                    let leader = known.and_then(|known| known.leader);
+                    respond(request, Response::Accepted { job, leader, is_repeat });
+                } else {
+                    let (leader, elapsed) = (self.options.node, Elapsed::default());
+                    let lead = Body::JobLeader { job, leader, elapsed, reason: "accepted here".to_owned() };
+                    self.propose(now, Purpose::Lead { request, job }, Token(0), lead);
+                }
+            }
+            (Purpose::Lead { request, job }, reply) => {
+                // Without leadership the job is accepted all the same: the cluster leader gives it to somebody.
+                let leader = match reply {
+                    Reply::Applied { outcome: Some(Outcome::Granted(token)), .. } => {
+                        Some((self.options.node, token))
+                    }
+                    _ => None,
+                };
+                respond(request, Response::Accepted { job, leader, is_repeat: false });
+            }
+            (
+                Purpose::Cancel { request },
+                Reply::Applied { outcome: Some(Outcome::Done | Outcome::Repeated), .. },
+            ) => respond(request, Response::CancelCommitted),
+            (
+                Purpose::StorePlan { request, .. }
+                | Purpose::Accept { request }
+                | Purpose::Cancel { request },
+                reply,
+            ) => respond(request, Response::Rejected(rejection(&reply))),
+            _ => {}
+        }
+    }
+}
+
+fn moved(job: &Job) -> Response {
+    match job.leader {
+        Some((leader, token)) => Response::Moved { leader, token },
+        None => Response::Starting,
+    }
+}
+
+fn rejection(reply: &Reply<Outcome>) -> Rejection {
+    match reply {
+        Reply::Applied { outcome: Some(Outcome::Refused(CommandRefusal::AlreadyEnded)), .. } => {
+            Rejection::AlreadyEnded
+        }
+        Reply::Applied { outcome: Some(Outcome::Refused(CommandRefusal::UnknownJob)), .. } => {
+            Rejection::UnknownJob
+        }
+        Reply::Applied { outcome: Some(Outcome::Refused(refusal)), .. } => {
+            Rejection::Refused(refusal.to_string())
+        }
+        Reply::Failed(error @ (ProposeError::Size | ProposeError::Change(_))) => {
+            Rejection::Refused(error.to_string())
+        }
+        Reply::Failed(error) => Rejection::Unavailable(error.to_string()),
+        other => Rejection::Unavailable(format!("the group answered {other:?}")),
+    }
+}

@@ -1,0 +1,260 @@
+//! What goes into a manager and what comes out of it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyperscale_consensus::BlobId;
+use hyperscale_consensus::lease::{Claim, LeaseError};
+use hyperscale_consensus::register::{JobEnd, JobId, JobOptions, Outcome, RequestId};
+use hyperscale_consensus::replica;
+use hyperscale_plan::Problem;
+use hyperscale_stats::event::Event;
+use hyperscale_stats::result::RunResult;
+use hyperscale_types::{Command, NodeId, Now, Token};
+
+use crate::bundle::Bundle;
+use crate::message::{HowEnded, JobAttempt, ToManager, ToWorker};
+use crate::record::AttemptLeft;
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Input {
+    /// The time of the last [`Output::Timer`] has come.
+    Timer,
+    /// Something that concerns the log: what was written, what its members say, who is gone.
+    Replica(replica::Input),
+    /// Another manager says something.
+    Peer {
+        /// As its connection authenticated it.
+        from: NodeId,
+        /// What it says.
+        message: ToPeer,
+    },
+    /// A worker says something.
+    Worker {
+        /// As its connection authenticated it.
+        from: NodeId,
+        /// What it says.
+        message: ToManager,
+    },
+    /// Membership takes a node for dead. Evidence, never a decision.
+    Died(NodeId),
+    /// Membership knows a node as alive.
+    Alive(NodeId),
+    /// What [`Output::ReadBlob`] asked for; nothing if it is not on this disk.
+    BlobRead {
+        /// The number it was asked with.
+        read: ReadNumber,
+        /// The content, compared with the id by the host.
+        bytes: Option<Bytes>,
+    },
+    /// A client wants something; answered by exactly one [`Output::Respond`].
+    Request {
+        /// Handed back with the response.
+        request: RequestNumber,
+        /// What it wants.
+        what: Request,
+    },
+}
+
+/// Something the host has to do, in this order.
+#[derive(Debug)]
+pub enum Output {
+    /// Something the log wants done. Its timer and its replies are not among them.
+    Replica(replica::Output<Outcome>),
+    /// Say something to another manager. May be lost.
+    SendPeer {
+        /// The manager.
+        to: NodeId,
+        /// What is said.
+        message: ToPeer,
+    },
+    /// Say something to a worker. May be lost.
+    SendWorker {
+        /// The worker.
+        to: NodeId,
+        /// What is said.
+        message: ToWorker,
+    },
+    /// Read a blob from this disk, then say [`Input::BlobRead`].
+    ReadBlob {
+        /// Handed back with the content.
+        read: ReadNumber,
+        /// The blob.
+        blob: BlobId,
+    },
+    /// Answer a client.
+    Respond {
+        /// The request.
+        request: RequestNumber,
+        /// What became of it.
+        response: Response,
+    },
+    /// Show something to whoever follows a job that is led here.
+    Emit {
+        /// The job.
+        job: JobId,
+        /// The token of its leader, by which a follower recognises another one.
+        token: Token,
+        /// What happened.
+        event: Box<Event>,
+    },
+    /// Say [`Input::Timer`] at this time. Replaces the one before.
+    Timer(Now),
+}
+
+/// A blob that a manager reads for itself, as it numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReadNumber(pub u64);
+
+/// A request of a client, as the host numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestNumber(pub u64);
+
+/// What managers say to each other beside the log.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToPeer {
+    /// To the cluster leader: this manager is there and leads its jobs.
+    Here,
+    /// From a new cluster leader: who is there?
+    RollCall,
+    /// Renewals of workers on their way to the cluster leader.
+    Renewals {
+        /// The sender's number for the batch.
+        batch: u64,
+        /// What workers asked for since the last batch.
+        claims: Vec<Claim<NodeId>>,
+    },
+    /// What the cluster leader says to a batch.
+    RenewalsAnswered {
+        /// The sender's number for the batch.
+        batch: u64,
+        /// For each worker how long its lease is, or why it is not renewed.
+        answers: Vec<(NodeId, Result<Duration, LeaseError>)>,
+    },
+    /// A worker told the end of an attempt to somebody who does not lead its job.
+    AttemptEnded {
+        /// The worker that waits for a confirmation.
+        worker: NodeId,
+        /// The attempt.
+        attempt: JobAttempt,
+        /// How it came to its end.
+        how: HowEnded,
+        /// What it leaves.
+        left: AttemptLeft,
+    },
+}
+
+/// What a client may want.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// That a plan is run.
+    Submit {
+        /// Repeating it under the same key never makes a second job.
+        key: String,
+        /// The plan with everything it names.
+        bundle: Box<Bundle>,
+        /// What it is run with.
+        options: Box<JobOptions>,
+        /// Who submits it, as far as that is known.
+        caller: String,
+    },
+    /// That a job, or some of its workflows with all that depend on them, never runs again.
+    Cancel {
+        /// The job.
+        job: JobId,
+        /// The workflows; none: the whole job.
+        workflows: Vec<String>,
+        /// So that repeating it is harmless.
+        request: RequestId,
+        /// Shown to people.
+        reason: String,
+        /// Who asks, as far as that is known.
+        caller: String,
+    },
+    /// That the load of a job is changed.
+    Control {
+        /// The job.
+        job: JobId,
+        /// The change.
+        command: Command,
+    },
+    /// How a job is.
+    Get {
+        /// The job.
+        job: JobId,
+    },
+    /// Which jobs there are.
+    List,
+}
+
+/// What a client is told.
+#[derive(Clone, Debug)]
+pub enum Response {
+    /// The job is accepted, or was before under the same key.
+    Accepted {
+        /// Its id.
+        job: JobId,
+        /// Who leads it, and the token; nothing if that is not decided yet.
+        leader: Option<(NodeId, Token)>,
+        /// Whether it was accepted before.
+        is_repeat: bool,
+    },
+    /// It is committed: nothing that was cancelled will start again.
+    CancelCommitted,
+    /// The load was changed.
+    Controlled,
+    /// How a job that is led here is.
+    Running {
+        /// Its token.
+        token: Token,
+        /// The result so far.
+        result: Box<RunResult>,
+    },
+    /// A job has ended; its result is this blob.
+    Ended(Box<JobEnd>),
+    /// The job waits for somebody to lead it, or its plan is being read. Ask again.
+    Starting,
+    /// Another manager leads the job. Ask there.
+    Moved {
+        /// That manager.
+        leader: NodeId,
+        /// Its token.
+        token: Token,
+    },
+    /// All jobs that are not forgotten.
+    Jobs(Vec<JobLine>),
+    /// Nothing was done.
+    Rejected(Rejection),
+}
+
+/// One job in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobLine {
+    /// Its id.
+    pub job: JobId,
+    /// Who leads it.
+    pub leader: Option<(NodeId, Token)>,
+    /// How it ended.
+    pub end: Option<JobEnd>,
+}
+
+/// Why a request was not carried out.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Rejection {
+    /// The plan cannot be run.
+    #[error("the plan has {} problems", .0.len())]
+    Plan(Vec<Problem>),
+    /// There is no such job, or it is forgotten.
+    #[error("there is no such job")]
+    UnknownJob,
+    /// The job has ended.
+    #[error("the job has ended")]
+    AlreadyEnded,
+    /// The group refused it.
+    #[error("{0}")]
+    Refused(String),
+    /// The group cannot decide anything now. The same request may be sent again.
+    #[error("{0}")]
+    Unavailable(String),
+}

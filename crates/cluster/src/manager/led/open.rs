@@ -1,0 +1,199 @@
+//! Opening a job: its plan and what its ended attempts left are read, then its core is built from its decisions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyperscale_consensus::BlobId;
+use hyperscale_consensus::register::{AttemptState, Elapsed, Job, JobId, Values};
+use hyperscale_job::state::AttemptEnd;
+use hyperscale_job::{AttemptId, Entry, JobCore, JobFacts, Record};
+use hyperscale_plan::model::Plan;
+use hyperscale_stats::Totals;
+use hyperscale_types::{Now, Span};
+
+use super::drive::{Drive, codecs};
+use super::{Contents, Stage, number_of, text_of};
+use crate::bundle::Bundle;
+use crate::manager::{JobMachine, Manager, Output, ReadNumber};
+use crate::record::{self, AttemptLeft, RecordError, Stored};
+
+/// A blob that this disk lacks is asked for again after this time: the replica fetches what it misses.
+const READ_AGAIN: Duration = Duration::from_secs(1);
+
+/// What is known of a job that is being opened.
+#[derive(Debug, Default)]
+pub(super) struct Opening {
+    contents: Contents,
+    asked_at: Option<Now>,
+}
+
+/// Why a job cannot be opened with what is known.
+#[derive(Debug)]
+enum NotOpened {
+    /// These are not read yet.
+    Missing(BTreeSet<BlobId>),
+    /// This build cannot read it.
+    Unreadable,
+}
+
+impl From<RecordError> for NotOpened {
+    fn from(_: RecordError) -> Self {
+        NotOpened::Unreadable
+    }
+}
+
+impl<M: JobMachine> Manager<M> {
+    /// A blob for a job that is being opened.
+    pub(in crate::manager) fn blob_read(&mut self, read: ReadNumber, bytes: Option<Bytes>) {
+        let Some((job, blob)) = self.reads.remove(&read) else { return };
+        if let Some(led) = self.led.get_mut(&job)
+            && let Stage::Opening(opening) = &mut led.stage
+            && let Some(bytes) = bytes
+        {
+            opening.contents.insert(blob, bytes);
+            self.news.insert(job);
+        }
+    }
+
+    /// Opens a job, or asks for what it lacks. True if it is open.
+    pub(super) fn open_job(&mut self, now: Now, id: JobId, out: &mut Vec<Output>) -> bool {
+        let elapsed = self.clocks.elapsed(now, id);
+        let Some(led) = self.led.get_mut(&id) else { return false };
+        let opening = match &mut led.stage {
+            Stage::Driving(_) => return true,
+            Stage::Unreadable => return false,
+            Stage::Opening(opening) => opening,
+        };
+        let Some(job) = self.replica.group().and_then(|group| group.machine().register().job(id)) else {
+            return false;
+        };
+        match open(now, id, job, &opening.contents, &elapsed) {
+            Ok(drive) => {
+                led.stage = Stage::Driving(Box::new(drive));
+                self.greet_workers(id, out);
+                true
+            }
+            Err(NotOpened::Unreadable) => {
+                led.stage = Stage::Unreadable;
+                false
+            }
+            Err(NotOpened::Missing(blobs)) => {
+                if opening.asked_at.is_none_or(|at| now.since(at) >= READ_AGAIN) {
+                    opening.asked_at = Some(now);
+                    for blob in blobs {
+                        let read = ReadNumber(self.calls.number());
+                        self.reads.insert(read, (id, blob));
+                        out.push(Output::ReadBlob { read, blob });
+                    }
+                }
+                false
+            }
+        }
+    }
+}
+
+/// Builds the core of a job from its decisions.
+fn open(now: Now, id: JobId, job: &Job, contents: &Contents, elapsed: &Elapsed) -> Result<Drive, NotOpened> {
+    let content =
+        |blob: BlobId| contents.get(&blob).cloned().ok_or_else(|| NotOpened::Missing(BTreeSet::from([blob])));
+    let bundle = Bundle::decode(&content(job.plan)?)?;
+    let plan = Arc::new(bundle.load().map_err(|_| NotOpened::Unreadable)?.plan);
+    let stored = decisions(job, contents)?;
+    let lefts = lefts(&plan, job, &stored, contents)?;
+    let mut record = Record::new(plan.workflows.iter().map(|workflow| workflow.name.clone()));
+    let seen = stored.len();
+    for decision in stored {
+        let left = match &decision {
+            Stored::AttemptEnd { attempt, .. } => lefts.get(attempt).map(|left| left.result.clone()),
+            Stored::Whole(_) => None,
+        };
+        // What the tables do not allow changed nothing when it was decided either.
+        let _ = record.apply(&decision.with(left.unwrap_or_default()));
+    }
+    let facts = JobFacts {
+        id: text_of(id),
+        timeout: job.options.timeout_ms.map(Span::from_millis),
+        ..JobFacts::default()
+    };
+    let mut core = JobCore::rebuild(Arc::clone(&plan), facts, record);
+    let codecs = codecs(&core, job.plan);
+    let job_time = Duration::from_millis(elapsed.job_ms);
+    for (attempt, left) in &lefts {
+        if let Some(totals) = decode_totals(&codecs, *attempt, &left.totals) {
+            core.handle(job_time, hyperscale_job::Input::Left { attempt: *attempt, totals: &totals });
+        }
+    }
+    Ok(Drive::new(now, job_time, core, codecs, seen))
+}
+
+/// All statistics of an attempt, if it left any.
+pub(super) fn decode_totals(
+    codecs: &[hyperscale_stats::wire::Codec],
+    attempt: AttemptId,
+    totals: &Bytes,
+) -> Option<Totals> {
+    let codec = codecs.get(attempt.segment.workflow).filter(|_| !totals.is_empty())?;
+    codec.decode_totals(totals).ok()
+}
+
+fn decisions(job: &Job, contents: &Contents) -> Result<Vec<Stored>, NotOpened> {
+    let (mut stored, mut missing) = (Vec::new(), BTreeSet::new());
+    for decision in job.decisions() {
+        match decision {
+            Values::Inline(bytes) => stored.push(record::decode(bytes)?),
+            Values::Blob(blob) => match contents.get(blob) {
+                Some(bytes) => stored.push(record::decode(bytes)?),
+                None => {
+                    missing.insert(*blob);
+                }
+            },
+        }
+    }
+    if missing.is_empty() { Ok(stored) } else { Err(NotOpened::Missing(missing)) }
+}
+
+/// What ended attempts left. One that was lost left nothing.
+fn lefts(
+    plan: &Plan,
+    job: &Job,
+    stored: &[Stored],
+    contents: &Contents,
+) -> Result<BTreeMap<AttemptId, AttemptLeft>, NotOpened> {
+    let (mut lefts, mut missing) = (BTreeMap::new(), BTreeSet::new());
+    for decision in stored {
+        let Stored::AttemptEnd { attempt, end, .. } = decision else { continue };
+        if *end == AttemptEnd::Lost {
+            continue;
+        }
+        let workflow = plan.workflows.get(attempt.segment.workflow).ok_or(NotOpened::Unreadable)?;
+        let segment = job.segment(workflow.name.as_str(), number_of(attempt.segment));
+        let known = segment.and_then(|it| it.attempts().iter().find(|it| it.number == attempt.number));
+        let blob = match known.map(|known| &known.state) {
+            Some(AttemptState::Ended(end)) => end.result,
+            _ => None,
+        };
+        let Some(blob) = blob else { continue };
+        match contents.get(&blob) {
+            Some(bytes) => {
+                lefts.insert(*attempt, AttemptLeft::decode(bytes)?);
+            }
+            None => {
+                missing.insert(blob);
+            }
+        }
+    }
+    if missing.is_empty() { Ok(lefts) } else { Err(NotOpened::Missing(missing)) }
+}
+
+impl Stored {
+    /// Whether this is a decision about one attempt's end.
+    pub(super) fn ended(&self) -> Option<AttemptId> {
+        match self {
+            Stored::AttemptEnd { attempt, .. } => Some(*attempt),
+            Stored::Whole(Entry::AttemptEnd { attempt, .. }) => Some(*attempt),
+            Stored::Whole(_) => None,
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! A manager: a member of its datacenter's log, the owner of workers, and the leader of some jobs.
+//!
+//! ```text
+//! clients ── Request ──► │ manager │ ── Decide, JobEnd, … ──► replica ──► log
+//!         ◄─ Respond ─── │         │ ◄──────── applied ─────────┘
+//!                        │  led:   │ ── Dispatch, Direct ──► workers
+//!                        │ JobCore │ ◄── Progress, Ended ────┘
+//! ```
+//!
+//! [`Manager::handle`] takes the time of a clock that goes on while the machine sleeps, and an [`Input`]; it appends [`Output`]s, to
+//! be done in their order. What a job does is decided by its `JobCore`; here its decisions are brought into the log, and what the
+//! log then says is told to the core: a job leader learns its own decisions the same way as whoever takes the job over.
+//!
+//! | part     | what it does                                                                                       |
+//! | -------- | -------------------------------------------------------------------------------------------------- |
+//! | `clients`| submissions, cancels, questions                                                                     |
+//! | `workers`| what workers say                                                                                    |
+//! | `leases` | renewals on their way to the cluster leader, ownership of workers                                   |
+//! | `duties` | what the cluster leader does: leases that end, jobs of managers that are gone, retention             |
+//! | `led`    | jobs that are led here                                                                              |
+//! | `calls`  | what was asked of the replica, and what for                                                         |
+//!
+//! It must never act on a decision that was not applied, nor tell a worker anything about a job that it does not lead.
+
+mod calls;
+mod clients;
+mod duties;
+mod io;
+mod leases;
+mod led;
+mod workers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use fastrand::Rng;
+use hyperscale_consensus::register::{Body, Clocks, Command, JobId, Outcome, Register};
+use hyperscale_consensus::replica::{self, CallId, Replica, Reply, Request as ReplicaRequest};
+use hyperscale_consensus::{Event, Machine, RaftRole};
+use hyperscale_types::{NodeId, Now, Token};
+
+use calls::{Calls, Purpose};
+use duties::Duties;
+pub use io::{Input, JobLine, Output, ReadNumber, Rejection, Request, RequestNumber, Response, ToPeer};
+use leases::Leases;
+use led::Led;
+
+/// How often a manager looks after what nothing but time brings about.
+const TICK: Duration = Duration::from_millis(100);
+/// How often a manager tells the cluster leader that it is there.
+const HERE_EVERY: Duration = Duration::from_secs(1);
+
+/// A machine that holds the register: the register itself, or one that notes what it applies.
+pub trait JobMachine: Machine<Outcome = Outcome> {
+    /// What the group has decided.
+    fn register(&self) -> &Register;
+}
+
+impl JobMachine for Register {
+    fn register(&self) -> &Register {
+        self
+    }
+}
+
+/// Who a manager is in this life, and its times.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The node.
+    pub node: NodeId,
+    /// Numbers of its calls and reads begin here; above every number of its former lives.
+    pub first_number: u64,
+    /// Decides everything that is drawn.
+    pub seed: u64,
+    /// How long a worker lease is.
+    pub worker_lease: Duration,
+    /// A manager that is silent for so long leads no job any more.
+    pub job_lease: Duration,
+}
+
+/// A manager in one life.
+pub struct Manager<M: JobMachine> {
+    options: Options,
+    replica: Replica<M>,
+    /// What the replica wants done.
+    outputs: Vec<replica::Output<Outcome>>,
+    rng: Rng,
+    calls: Calls,
+    leases: Leases,
+    duties: Duties,
+    /// What the clocks of the jobs show, so that deadlines survive a change of leader.
+    clocks: Clocks,
+    led: BTreeMap<JobId, Led>,
+    /// Jobs led here about which something was applied or reported.
+    news: BTreeSet<JobId>,
+    /// Blobs that are read for jobs led here.
+    reads: BTreeMap<ReadNumber, (JobId, hyperscale_consensus::BlobId)>,
+    /// Whom membership takes for dead.
+    dead: BTreeSet<NodeId>,
+    here_at: Now,
+    tick_at: Now,
+    replica_timer: Option<Now>,
+    timer: Option<Now>,
+}
+
+impl<M: JobMachine> Manager<M> {
+    /// A manager with a replica that was just started, and what that wants done.
+    pub fn start(
+        now: Now,
+        options: Options,
+        replica: Replica<M>,
+        outputs: Vec<replica::Output<Outcome>>,
+        out: &mut Vec<Output>,
+    ) -> Self {
+        let mut manager = Self {
+            rng: Rng::with_seed(options.seed),
+            calls: Calls::new(options.first_number),
+            leases: Leases::new(now),
+            duties: Duties::default(),
+            clocks: Clocks::default(),
+            led: BTreeMap::new(),
+            news: BTreeSet::new(),
+            reads: BTreeMap::new(),
+            dead: BTreeSet::new(),
+            here_at: now,
+            tick_at: now.plus(TICK),
+            replica_timer: None,
+            timer: None,
+            replica,
+            outputs,
+            options,
+        };
+        manager.settle(now, out);
+        manager
+    }
+
+    /// Takes an input; what is to be done is appended to `out`.
+    pub fn handle(&mut self, now: Now, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Timer => self.timer = None,
+            Input::Replica(input) => self.replica.handle(now, input, &mut self.outputs),
+            Input::Peer { from, message } => self.peer(now, from, message, out),
+            Input::Worker { from, message } => self.worker(now, from, message, out),
+            Input::Died(node) => {
+                self.dead.insert(node);
+                self.duties.declare_dead(node);
+                self.replica.handle(now, replica::Input::PeerGone(node), &mut self.outputs);
+                self.news.extend(self.led.keys());
+            }
+            Input::Alive(node) => {
+                self.dead.remove(&node);
+                self.news.extend(self.led.keys());
+            }
+            Input::BlobRead { read, bytes } => self.blob_read(read, bytes),
+            Input::Request { request, what } => self.request(now, request, what, out),
+        }
+        self.settle(now, out);
+    }
+
+    /// The replica, for whoever shows it.
+    pub fn replica(&self) -> &Replica<M> {
+        &self.replica
+    }
+
+    /// What the group has decided, once this replica takes part in it.
+    pub fn register(&self) -> Option<&Register> {
+        self.replica.group().map(|group| group.machine().register())
+    }
+
+    fn is_dead(&self, node: NodeId) -> bool {
+        self.dead.contains(&node)
+    }
+
+    /// Does what follows from an input until nothing more does.
+    fn settle(&mut self, now: Now, out: &mut Vec<Output>) {
+        if self.replica_timer.is_some_and(|at| now >= at) {
+            self.replica_timer = None;
+            self.replica.handle(now, replica::Input::Timer, &mut self.outputs);
+        }
+        if now >= self.tick_at {
+            self.tick_at = now.plus(TICK);
+            self.tick(now, out);
+        }
+        let is_due = |led: &Led| led.next_timer().is_some_and(|at| now >= at);
+        self.news.extend(self.led.iter().filter(|(_, led)| is_due(led)).map(|(job, _)| *job));
+        while !self.outputs.is_empty() || !self.news.is_empty() {
+            for output in std::mem::take(&mut self.outputs) {
+                self.output(now, output, out);
+            }
+            for job in std::mem::take(&mut self.news) {
+                self.drive(now, job, out);
+            }
+        }
+        self.set_timer(now, out);
+    }
+
+    fn tick(&mut self, now: Now, out: &mut Vec<Output>) {
+        if self.replica.group().is_none() {
+            return;
+        }
+        if now.since(self.here_at) >= HERE_EVERY {
+            self.here_at = now;
+            let leader = self.replica.leader_node().filter(|leader| *leader != self.options.node);
+            out.extend(leader.map(|to| Output::SendPeer { to, message: ToPeer::Here }));
+        }
+        self.forward_renewals(now, out);
+        self.claim_workers(now);
+        self.lead(now);
+        self.news.extend(self.led.keys());
+    }
+
+    fn set_timer(&mut self, now: Now, out: &mut Vec<Output>) {
+        // What is due and was not done waits for the next tick.
+        let jobs = self.led.values().filter_map(Led::next_timer).filter(|at| *at > now);
+        let next = jobs.chain(self.replica_timer).fold(self.tick_at, Now::min);
+        if self.timer != Some(next) {
+            self.timer = Some(next);
+            out.push(Output::Timer(next));
+        }
+    }
+
+    fn peer(&mut self, now: Now, from: NodeId, message: ToPeer, out: &mut Vec<Output>) {
+        match message {
+            ToPeer::Here => self.duties.heard(now, from),
+            ToPeer::RollCall => out.push(Output::SendPeer { to: from, message: ToPeer::Here }),
+            ToPeer::Renewals { batch, claims } => self.renewals(now, from, batch, claims),
+            ToPeer::RenewalsAnswered { batch, answers } => self.renewals_answered(batch, &answers, out),
+            ToPeer::AttemptEnded { worker, attempt, how, left } => {
+                self.attempt_ended(now, worker, attempt, (how, left), out);
+            }
+        }
+    }
+
+    /// Something that the replica wants done. What concerns the manager alone does not leave it.
+    fn output(&mut self, now: Now, output: replica::Output<Outcome>, out: &mut Vec<Output>) {
+        match output {
+            replica::Output::Timer(at) => self.replica_timer = Some(at),
+            replica::Output::Reply { call, reply } => self.replied(now, call, reply, out),
+            replica::Output::Applied(applied) => {
+                let command = applied.command.as_ref().and_then(|bytes| Command::decode(bytes).ok());
+                if let (Some(command), Some(outcome)) = (command, &applied.outcome) {
+                    self.applied(now, applied.index, &command, outcome);
+                }
+            }
+            other => {
+                match &other {
+                    replica::Output::Opened(_) | replica::Output::Event(Event::SnapshotRestored { .. }) => {
+                        self.reload(now)
+                    }
+                    replica::Output::Event(Event::Established { .. }) => self.begin_leading(now, out),
+                    replica::Output::Event(Event::LeaderChanged { role, .. })
+                        if *role != RaftRole::Leader =>
+                    {
+                        self.stop_leading();
+                    }
+                    _ => {}
+                }
+                out.push(Output::Replica(other));
+            }
+        }
+    }
+
+    /// The state came from disk or from a snapshot: what is led here is read from it.
+    fn reload(&mut self, now: Now) {
+        self.reload_leases(now);
+        let Some(register) = self.replica.group().map(|group| group.machine().register()) else { return };
+        let me = self.options.node;
+        let led = |(id, job): (&JobId, &hyperscale_consensus::register::Job)| {
+            let (_, token) = job.leader.filter(|(leader, _)| *leader == me && job.end.is_none())?;
+            Some((*id, token))
+        };
+        let ids: Vec<JobId> = register.jobs().map(|(id, _)| *id).collect();
+        let led: Vec<(JobId, Token)> = register.jobs().filter_map(led).collect();
+        for id in ids {
+            let job = self.replica.group().and_then(|group| group.machine().register().job(id));
+            self.clocks.observe(now, id, job);
+        }
+        self.led.retain(|id, own| led.contains(&(*id, own.token())));
+        for (job, token) in led {
+            self.led.entry(job).or_insert_with(|| Led::new(token));
+            self.news.insert(job);
+        }
+    }
+
+    /// An entry was applied.
+    fn applied(&mut self, now: Now, index: u64, command: &Command, outcome: &Outcome) {
+        self.leases.applied(now, index, command, outcome);
+        if let Body::WorkerGrant { .. } | Body::WorkerGone { .. } | Body::WorkerOwner { .. } = &command.body {
+            self.news.extend(self.led.keys());
+        }
+        let Some(id) = job_of(&command.body) else { return };
+        let register = self.replica.group().map(|group| group.machine().register());
+        self.clocks.observe(now, id, register.and_then(|register| register.job(id)));
+        if let (Body::JobLeader { leader, .. }, Outcome::Granted(token)) = (&command.body, outcome) {
+            if *leader == self.options.node {
+                self.led.insert(id, Led::new(*token));
+            } else {
+                self.led.remove(&id);
+            }
+        }
+        // Cores were taken or are free: others may wait for them.
+        self.news.extend(self.led.keys());
+    }
+
+    fn propose(&mut self, now: Now, purpose: Purpose, token: Token, body: Body) {
+        let call = self.calls.open(purpose);
+        self.call(now, call, ReplicaRequest::Propose(Command { token, body }.encode()));
+    }
+
+    fn store(&mut self, now: Now, purpose: Purpose, bytes: bytes::Bytes) {
+        let call = self.calls.open(purpose);
+        self.call(now, call, ReplicaRequest::StoreBlob(bytes));
+    }
+
+    fn call(&mut self, now: Now, call: CallId, request: ReplicaRequest) {
+        self.replica.handle(now, replica::Input::Call { call, request }, &mut self.outputs);
+    }
+
+    fn replied(&mut self, now: Now, call: CallId, reply: Reply<Outcome>, out: &mut Vec<Output>) {
+        let Some(purpose) = self.calls.close(call) else { return };
+        if matches!(purpose, Purpose::Renewals) {
+            return self.round_over(call, matches!(reply, Reply::Readable { .. }), out);
+        }
+        match purpose {
+            Purpose::StorePlan { .. }
+            | Purpose::Accept { .. }
+            | Purpose::Lead { .. }
+            | Purpose::Cancel { .. } => self.client_replied(now, purpose, reply, out),
+            Purpose::Grant { worker, boot, call } => self.granted(now, worker, boot, call, &reply, out),
+            Purpose::StoreDecision { .. }
+            | Purpose::StoreLeft { .. }
+            | Purpose::Decide { .. }
+            | Purpose::StoreResult { .. }
+            | Purpose::End { .. } => self.decision_replied(now, purpose, reply, out),
+            Purpose::Renewals | Purpose::Other => {}
+        }
+    }
+}
+
+/// The job that a command is about.
+fn job_of(body: &Body) -> Option<JobId> {
+    match body {
+        Body::JobAccept(accept) => Some(accept.job),
+        Body::Decide(decide) => Some(decide.job),
+        Body::Assign(assign) => Some(assign.job),
+        Body::AttemptEnd { segment, .. } | Body::AttemptWindows { segment, .. } => Some(segment.job),
+        Body::JobLeader { job, .. }
+        | Body::Ready { job, .. }
+        | Body::Context { job, .. }
+        | Body::WorkflowEnd { job, .. }
+        | Body::Cancel { job, .. }
+        | Body::Control { job, .. }
+        | Body::JobEnd { job, .. } => Some(*job),
+        _ => None,
+    }
+}
+
+impl<M: JobMachine> fmt::Debug for Manager<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Manager").field("node", &self.options.node).finish_non_exhaustive()
+    }
+}

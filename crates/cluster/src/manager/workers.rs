@@ -1,0 +1,136 @@
+//! What workers say: they register, renew, take and refuse attempts, report progress and ends.
+
+use std::collections::BTreeSet;
+
+use hyperscale_consensus::register::{AttemptState, Body, Outcome};
+use hyperscale_consensus::replica::Reply;
+use hyperscale_job::{Failure, FailureKind, Report, SegmentResult};
+use hyperscale_types::{BootEpoch, NodeId, Now, Token};
+
+use super::calls::Purpose;
+use super::io::{Output, ToPeer};
+use super::led::{number_of, workflow_name};
+use super::{JobMachine, Manager};
+use crate::message::{CallNumber, HowEnded, JobAttempt, ToManager, ToWorker};
+use crate::record::AttemptLeft;
+
+impl<M: JobMachine> Manager<M> {
+    pub(super) fn worker(&mut self, now: Now, from: NodeId, message: ToManager, out: &mut Vec<Output>) {
+        match message {
+            ToManager::Register { call, boot, cores, capabilities, .. } => {
+                self.register_worker(now, from, (boot, call), cores, capabilities);
+            }
+            ToManager::Renew { call, grant } => self.renew(now, from, grant, call),
+            ToManager::Taken { status, .. } => {
+                let attempt = status.attempt;
+                self.taken(from, attempt);
+                self.status(now, from, status, out);
+            }
+            ToManager::Refused { attempt, token, refusal } => {
+                let failure =
+                    Failure::new(FailureKind::Engine, format!("worker {from} refused it: {refusal}"));
+                if self.led.get(&attempt.job).is_some_and(|led| led.token() == token) {
+                    let result = SegmentResult { failure: Some(failure), ..SegmentResult::default() };
+                    self.report(now, attempt, Report::Ended(Box::new(result)), out);
+                }
+            }
+            ToManager::Progress { status, windows, .. } => {
+                let attempt = status.attempt;
+                self.status(now, from, status, out);
+                self.windows(now, attempt, &windows, out);
+            }
+            ToManager::Ended { attempt, how, left, .. } => {
+                self.attempt_ended(now, from, attempt, (how, left), out);
+            }
+            ToManager::LeaderAccepted { job, token, attempts } => {
+                if self.led.get(&job).is_some_and(|led| led.token() == token) {
+                    let known: BTreeSet<JobAttempt> = attempts.iter().map(|status| status.attempt).collect();
+                    for status in attempts {
+                        self.taken(from, status.attempt);
+                        self.status(now, from, status, out);
+                    }
+                    self.dispatch_unknown(job, from, &known);
+                }
+            }
+            // The log says who leads; this manager learns it there.
+            ToManager::StaleToken { .. } => {}
+        }
+    }
+
+    fn register_worker(
+        &mut self,
+        now: Now,
+        worker: NodeId,
+        (boot, call): (BootEpoch, CallNumber),
+        cores: u32,
+        capabilities: BTreeSet<String>,
+    ) {
+        let lease_ms = self.options.worker_lease.as_millis() as u64;
+        let body = Body::WorkerGrant { worker, boot, cores, lease_ms, capabilities };
+        self.propose(now, Purpose::Grant { worker, boot, call }, Token(0), body);
+    }
+
+    pub(super) fn granted(
+        &mut self,
+        now: Now,
+        worker: NodeId,
+        boot: BootEpoch,
+        call: CallNumber,
+        reply: &Reply<Outcome>,
+        out: &mut Vec<Output>,
+    ) {
+        // Anything else is tried again by the worker.
+        let Reply::Applied { index, outcome: Some(Outcome::Granted(grant)) } = reply else { return };
+        let is_current = self
+            .register()
+            .and_then(|register| register.worker(worker))
+            .is_some_and(|known| known.boot == boot && known.grant == *grant);
+        if !is_current {
+            return;
+        }
+        let lease = (grant.0 == *index).then_some(self.options.worker_lease);
+        self.leases.want(now, worker, *grant);
+        let members = self.replica.group().into_iter().flat_map(|group| group.roster().members());
+        let managers = members.map(|member| member.node).collect();
+        let message = ToWorker::Registered { call, grant: *grant, lease, managers };
+        out.push(Output::SendWorker { to: worker, message });
+    }
+
+    /// An attempt ended, says its worker, or a manager that heard it from its worker.
+    pub(super) fn attempt_ended(
+        &mut self,
+        now: Now,
+        worker: NodeId,
+        attempt: JobAttempt,
+        (how, left): (HowEnded, AttemptLeft),
+        out: &mut Vec<Output>,
+    ) {
+        let confirm = Output::SendWorker { to: worker, message: ToWorker::Confirmed { attempt } };
+        let Some(job) = self.register().and_then(|register| register.job(attempt.job)) else {
+            // It has ended and is sealed or forgotten, or was never accepted: nothing of it counts any more.
+            return out.push(confirm);
+        };
+        if job.end.is_some() {
+            return out.push(confirm);
+        }
+        let Some((leader, _)) = job.leader else { return };
+        if leader != self.options.node {
+            let message = ToPeer::AttemptEnded { worker, attempt, how, left };
+            return out.push(Output::SendPeer { to: leader, message });
+        }
+        let Some(name) = self.led.get(&attempt.job).and_then(|led| workflow_name(led, attempt.attempt))
+        else {
+            // The plan is being read; the worker tells it again.
+            return;
+        };
+        let segment = job.segment(&name, number_of(attempt.attempt.segment));
+        let known =
+            segment.and_then(|it| it.attempts().iter().find(|it| it.number == attempt.attempt.number));
+        match known.map(|known| &known.state) {
+            Some(AttemptState::Running) => self.take_left(now, worker, attempt, (how, left), out),
+            // Committed, lost or superseded: it need not be kept.
+            Some(AttemptState::Lost { .. } | AttemptState::Ended(_)) => out.push(confirm),
+            None => {}
+        }
+    }
+}

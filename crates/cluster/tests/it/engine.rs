@@ -1,0 +1,132 @@
+//! A model of the engine: attempts that are prepared, run for the planned time and count what they "send".
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyperscale_cluster::bundle::Bundle;
+use hyperscale_cluster::message::JobAttempt;
+use hyperscale_cluster::record::AttemptLeft;
+use hyperscale_cluster::worker::Start;
+use hyperscale_job::layout::layout;
+use hyperscale_job::{Directive, SegmentKind, SegmentResult, StopPhase};
+use hyperscale_plan::model::Plan;
+use hyperscale_stats::wire::Codec;
+use hyperscale_stats::{CallSample, Totals, Window};
+use hyperscale_types::Now;
+
+/// Calls of every core in every window.
+pub(crate) const CALLS: u64 = 5;
+/// Length of a window.
+pub(crate) const WINDOW: Duration = Duration::from_millis(100);
+
+/// An attempt that runs.
+pub(crate) struct Attempt {
+    pub(crate) start: Start,
+    plan: Arc<Plan>,
+    codec: Codec,
+    totals: Totals,
+    seqs: BTreeMap<u32, u64>,
+    began: Now,
+    directive: Directive,
+    windows: u64,
+    is_cut_off: bool,
+}
+
+/// What an attempt did in a moment.
+pub(crate) enum Step {
+    /// It waits to be told to go.
+    Waits,
+    /// It closed windows, with this many requests in them.
+    Ran(Vec<Bytes>, u64),
+    /// It is over.
+    Ended(AttemptLeft),
+}
+
+impl Attempt {
+    pub(crate) fn new(now: Now, start: Start, bundle: &Bytes) -> Self {
+        let plan = Arc::new(Bundle::decode(bundle).unwrap().load().unwrap().plan);
+        let workflow = &plan.workflows[start.attempt.attempt.segment.workflow];
+        let layout = Arc::new(layout(workflow).0);
+        let codec = Codec::new(&start.plan.hash, &workflow.name, &layout);
+        let totals = Totals::new(&layout);
+        Self {
+            began: now,
+            start,
+            codec,
+            totals,
+            seqs: BTreeMap::new(),
+            directive: Directive::default(),
+            windows: 0,
+            is_cut_off: false,
+            plan,
+        }
+    }
+
+    pub(crate) fn id(&self) -> JobAttempt {
+        self.start.attempt
+    }
+
+    pub(crate) fn direct(&mut self, directive: Directive) {
+        self.directive = directive;
+    }
+
+    pub(crate) fn cut_off(&mut self) {
+        self.is_cut_off = true;
+    }
+
+    /// A tenth of a second passes.
+    pub(crate) fn step(&mut self, now: Now) -> Step {
+        let kind = self.start.attempt.attempt.segment.kind;
+        if self.is_cut_off || self.directive.phase > StopPhase::Running {
+            return Step::Ended(self.left(0));
+        }
+        if kind != SegmentKind::Load {
+            let workflow = &self.plan.workflows[self.start.attempt.attempt.segment.workflow];
+            let values = if kind == SegmentKind::Setup { workflow.setup.steps.len() } else { 0 };
+            return Step::Ended(self.left(values));
+        }
+        let job_time = self.start.job_time + now.since(self.began);
+        let Some(go) = self.directive.go.filter(|go| job_time >= *go) else { return Step::Waits };
+        let planned = self.plan.workflows[self.start.attempt.attempt.segment.workflow].planned();
+        if planned.is_some_and(|planned| job_time - go >= planned.to_duration()) {
+            return Step::Ended(self.left(0));
+        }
+        let share = self.start.order.assignment.share;
+        let cores = share.first_core..share.first_core + share.cores;
+        let windows: Vec<Bytes> = cores.map(|core| self.window(core)).collect();
+        Step::Ran(windows, CALLS * u64::from(share.cores))
+    }
+
+    fn window(&mut self, core: u32) -> Bytes {
+        let mut window = Window::new(self.totals.layout());
+        let seq = self.seqs.entry(core).or_default();
+        (window.core, window.seq) = (core, *seq);
+        (window.from_ns, window.to_ns) = (*seq * 100_000_000, (*seq + 1) * 100_000_000);
+        *seq += 1;
+        self.windows += 1;
+        for call in 0..CALLS {
+            window.started();
+            let latency_ns = 1_000_000 * (1 + call + u64::from(core));
+            let sample = CallSample {
+                latency_ns,
+                service_ns: latency_ns,
+                answered: true,
+                status: 200,
+                requests: 1,
+                ..CallSample::default()
+            };
+            window.call(0, &sample);
+            window.completed();
+        }
+        self.totals.add(&window);
+        self.codec.encode_window(&window).into()
+    }
+
+    fn left(&self, values: usize) -> AttemptLeft {
+        let result =
+            SegmentResult { values: vec![serde_json::json!("set up"); values], ..SegmentResult::default() };
+        AttemptLeft { result, totals: self.codec.encode_totals(&self.totals).into() }
+    }
+}
