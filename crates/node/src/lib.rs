@@ -23,8 +23,8 @@
 pub mod clock;
 pub mod directory;
 pub mod disk;
-//pub mod driver;
+pub mod driver;
 pub mod entropy;
-//pub mod membership;
+pub mod membership;
 pub mod shutdown;
 pub mod transport;

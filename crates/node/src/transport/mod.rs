@@ -154,6 +154,11 @@ impl TransportHandle {
         self.inner.table().know(node, address);
     }
 
+    /// Remembers where a node may listen, unless it has been heard since or somebody knows better.
+    pub fn suggest(&self, node: NodeId, address: SocketAddr) {
+        self.inner.table().suggest(node, address);
+    }
+
     /// Whether there is an open connection to a node.
     pub fn is_connected(&self, node: NodeId, lane: Lane) -> bool {
         self.inner.table().is_connected(node, lane)

@@ -106,6 +106,10 @@ impl Table {
         self.addresses.insert(node, address);
     }
 
+    pub(super) fn suggest(&mut self, node: NodeId, address: SocketAddr) {
+        self.addresses.get_or_insert_with(&node, || address);
+    }
+
     pub(super) fn is_connected(&self, node: NodeId, lane: Lane) -> bool {
         self.links_of(node, lane).any(|(_, entry)| entry.boot.is_some())
     }
