@@ -40,7 +40,8 @@ pub enum BlobWork {
     MakeSnapshot(SnapshotJob),
 }
 
-/// Handle of the thread; it ends when this is dropped, after what was handed over was done.
+/// Handle of the thread; it ends when this is dropped, after what was handed over was done; blobs that
+/// still wait for room then are not stored.
 #[derive(Debug)]
 pub struct BlobDisk {
     /// As many as [`QUEUE_MAX`], counted in `backlog`.
@@ -113,7 +114,9 @@ impl<S: BlobStore> Keeper<S> {
                 Err(error) => DiskEvent::Failed(DiskName::Blobs, error),
             };
             let is_over = matches!(event, DiskEvent::Failed(..));
-            if self.events.blocking_send(event).is_err() || is_over {
+            // A host that has ended is not told; what it handed over is done all the same.
+            let _ = self.events.blocking_send(event);
+            if is_over {
                 return;
             }
         }

@@ -82,7 +82,9 @@ impl<S: LogStorage> Writer<S> {
                 Err(error) => DiskEvent::Failed(DiskName::Log, error),
             };
             let is_over = matches!(event, DiskEvent::Failed(..));
-            if self.events.blocking_send(event).is_err() || is_over {
+            // A host that has ended is not told; what it handed over is written all the same.
+            let _ = self.events.blocking_send(event);
+            if is_over {
                 return;
             }
         }

@@ -118,10 +118,11 @@ pub struct Driver<M: Machine, L> {
     contacts: Contacts,
     calls: Calls<M>,
     hands: Hands,
+    sources: Sources,
+    /// Before the disks, which wait for room in it: dropped first, it lets them end.
+    disk: mpsc::Receiver<DiskEvent>,
     log: LogDisk,
     blobs: BlobDisk,
-    sources: Sources,
-    disk: mpsc::Receiver<DiskEvent>,
     waiting: mpsc::Receiver<Call<M>>,
     /// When the replica wants its timer.
     timer: Option<Now>,

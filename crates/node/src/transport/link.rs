@@ -35,6 +35,8 @@ const READ_BYTES: usize = 64 << 10;
 const TAKE_MAX: usize = 64;
 /// Transfers that wait until the connection takes them; it takes four at a time. Their bytes belong to the host anyway.
 const TRANSFERS_WAITING_MAX: usize = 64;
+/// Bytes that pings, credit and the like take at most between two looks; more is use.
+const UPKEEP_BYTES_MAX: usize = 1_024;
 /// How often a link without any deadline is looked at.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 
@@ -199,10 +201,13 @@ impl Link {
             }
             self.refill(&mut output, &mut written);
             let (is_taken, look) = (self.pending.is_empty(), self.next_look());
-            let (may_read, may_take) = (is_taken && self.paused_until.is_none(), self.peer.is_some());
+            let (may_read, may_take) = (self.is_reading(), self.peer.is_some());
             tokio::select! {
                 permit = inner.events.reserve(), if !is_taken => match (permit, self.pending.pop_front()) {
-                    (Ok(permit), Some(event)) => permit.send(event),
+                    (Ok(permit), Some(event)) => {
+                        permit.send(event);
+                        self.reads_again();
+                    }
                     _ => break End::Stopped,
                 },
                 read = reader.read(&mut input), if may_read => match read {
@@ -213,7 +218,7 @@ impl Link {
                 wrote = writer.write(&output[written..]), if written < output.len() => match wrote {
                     Ok(count) => {
                         written += count;
-                        self.used = Instant::now();
+                        self.carried(count);
                     }
                     Err(error) => break end_of(&error),
                 },
@@ -239,6 +244,24 @@ impl Link {
         // Whoever does not read by then is not waited for.
         let _ = tokio::time::timeout(FLUSH_MAX, flushed).await;
         end
+    }
+
+    /// Whether the socket is read: not while the host is behind, nor while the peer is beyond its rate.
+    fn is_reading(&self) -> bool {
+        self.pending.is_empty() && self.paused_until.is_none()
+    }
+
+    /// A peer that was not read could not be heard: its silence counts from now.
+    fn reads_again(&mut self) {
+        if self.is_reading() {
+            (self.heard, self.is_pinged) = (Instant::now(), false);
+        }
+    }
+
+    fn carried(&mut self, bytes: usize) {
+        if bytes > UPKEEP_BYTES_MAX {
+            self.used = Instant::now();
+        }
     }
 
     /// A transport that stops still says what it was given.
@@ -313,7 +336,7 @@ impl Link {
             return self.started + timing.handshake;
         }
         let ping = if self.is_pinged { timing.silence_max } else { timing.ping_after };
-        let ping = (self.lane == Lane::Control).then(|| self.heard + ping);
+        let ping = (self.lane == Lane::Control && self.is_reading()).then(|| self.heard + ping);
         let idle = matches!(self.origin, Origin::Dialled(_)).then(|| self.used + timing.idle_after);
         let looks = [ping, idle, self.paused_until];
         looks.into_iter().flatten().min().unwrap_or_else(|| Instant::now() + LOOK_EVERY)
@@ -324,6 +347,7 @@ impl Link {
         let (now, timing) = (Instant::now(), self.inner.options.timing);
         if self.paused_until.is_some_and(|until| until <= now) {
             self.paused_until = None;
+            self.reads_again();
         }
         if self.peer.is_none() {
             return (now >= self.started + timing.handshake).then_some(End::Late);
@@ -331,11 +355,10 @@ impl Link {
         if matches!(self.origin, Origin::Dialled(_)) && now >= self.used + timing.idle_after {
             return Some(End::Idle);
         }
-        if self.lane == Lane::Bulk {
+        if self.lane == Lane::Bulk || !self.is_reading() {
             return None;
         }
-        // Who is not read is not heard.
-        if self.is_pinged && now >= self.heard + timing.silence_max && self.pending.is_empty() {
+        if self.is_pinged && now >= self.heard + timing.silence_max {
             return Some(End::Silent);
         }
         if !self.is_pinged && now >= self.heard + timing.ping_after {

@@ -3,22 +3,23 @@
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::num::NonZeroU8;
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hyperscale_codec::Versions;
-use hyperscale_consensus::register::{Group, Register, VERSION};
-use hyperscale_consensus::replica;
-use hyperscale_consensus::{Addresses, DirectoryId};
+use hyperscale_consensus::register::{Group, Outcome, Register, VERSION};
+use hyperscale_consensus::replica::{self, Output, Replica};
+use hyperscale_consensus::{Addresses, DirectoryId, Event};
 use hyperscale_node::directory::{Directory, Ownership};
-use hyperscale_node::driver::{Driver, DriverError, Hands, NoLayer, Options, ReplicaHandle, Sources};
+use hyperscale_node::driver::{Driver, DriverError, Hands, Layer, Options, ReplicaHandle, Sources, Want};
 use hyperscale_node::entropy;
 use hyperscale_node::membership::{self, Membership, MembershipHandle};
 use hyperscale_node::shutdown::{Stopper, shutdown};
 use hyperscale_node::transport::{self, Transport, TransportHandle};
 use hyperscale_swim::{Command, GossipConfig, LocalNode, ProbeConfig};
-use hyperscale_types::{BootEpoch, NodeId, Role};
+use hyperscale_types::{BootEpoch, NodeId, Now, Role};
+use hyperscale_wire::connection::Incoming;
 use hyperscale_wire::link::Keys;
 use hyperscale_wire::secret::Secrets;
 use tokio::task::JoinSet;
@@ -49,8 +50,29 @@ impl Sockets {
     }
 }
 
+/// Keeps the events of the log, in place of a role.
+#[derive(Clone, Default)]
+pub(crate) struct Recorder(Arc<Mutex<Vec<Event>>>);
+
+impl Recorder {
+    pub(crate) fn has(&self, is_it: impl Fn(&Event) -> bool) -> bool {
+        self.0.lock().unwrap().iter().any(is_it)
+    }
+}
+
+impl Layer<Register> for Recorder {
+    fn output(&mut self, _: Now, _: &Replica<Register>, output: &Output<Outcome>, _: &mut Vec<Want>) {
+        if let Output::Event(event) = output {
+            self.0.lock().unwrap().push(event.clone());
+        }
+    }
+    fn incoming(&mut self, _: Now, _: (NodeId, Role), _: Incoming, _: &mut Vec<Want>) {}
+    fn membership(&mut self, _: Now, _: &hyperscale_swim::Event, _: &mut Vec<Want>) {}
+}
+
 /// A manager that runs.
 pub(crate) struct Manager {
+    pub(crate) recorder: Recorder,
     pub(crate) node: NodeId,
     pub(crate) boot: BootEpoch,
     pub(crate) address: SocketAddr,
@@ -69,6 +91,8 @@ impl Manager {
         let (folder, founders, address) = (folder.to_owned(), founders.to_vec(), sockets.address);
         let (stopper, stop) = shutdown();
         let (sender, handles) = mpsc::channel();
+        let recorder = Recorder::default();
+        let layer = recorder.clone();
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
@@ -86,7 +110,7 @@ impl Manager {
                 let hands = Hands { transport: handle.clone(), membership: membership.handle() };
                 let sources = Sources { transport: events, membership: news };
                 let machine = Register::new(Group::Managers);
-                let (driver, replica) = Driver::start(options, machine, NoLayer, hands, sources).unwrap();
+                let (driver, replica) = Driver::start(options, machine, layer, hands, sources).unwrap();
                 sender.send((node, boot, replica, membership.handle(), handle)).unwrap();
                 let mut tasks = JoinSet::new();
                 tasks.spawn(transport.run(stop.clone()));
@@ -96,7 +120,7 @@ impl Manager {
             })
         });
         let (node, boot, replica, membership, transport): Handles = handles.recv().unwrap();
-        Self { node, boot, address, replica, membership, transport, stopper, thread }
+        Self { recorder, node, boot, address, replica, membership, transport, stopper, thread }
     }
 
     /// Ends it without a word to the others. Its address is free then.

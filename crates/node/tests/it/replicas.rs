@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyperscale_consensus::register::{Body, Command, Outcome};
 use hyperscale_consensus::replica::{Reply, Request};
-use hyperscale_consensus::{BlobId, RaftRole};
+use hyperscale_consensus::{BlobId, Event, RaftRole};
 use hyperscale_types::{BootEpoch, NodeId, Token};
 use tempfile::TempDir;
 
@@ -160,6 +160,8 @@ async fn replica_that_was_away_for_long_is_sent_a_snapshot() {
     }
     cluster.restart(follower);
     cluster.knows(follower, 200..=320).await;
+    let is_restored = |event: &Event| matches!(event, Event::SnapshotRestored { .. });
+    assert!(cluster.get(follower).recorder.has(is_restored), "it came as a transfer");
 }
 
 #[tokio::test]

@@ -211,7 +211,8 @@ async fn garbage_and_half_open_connections_do_not_hurt() {
 
 #[tokio::test]
 async fn idle_connection_is_closed_by_its_dialler_and_opened_again() {
-    let timing = Timing { idle_after: Duration::from_millis(200), ..fast() };
+    let timing =
+        Timing { idle_after: Duration::from_millis(200), ping_after: Duration::from_millis(50), ..fast() };
     let (mut a, mut b) = (Peer::with(1, 1, development(), timing), Peer::start(2));
     a.handle.know(b.node, b.address);
     a.handle.send(b.node, numbered(1)).unwrap();
@@ -246,7 +247,10 @@ async fn pings_keep_a_quiet_connection_open_and_end_one_whose_peer_is_gone() {
 
 #[tokio::test]
 async fn host_that_is_behind_slows_its_peer_and_every_message_arrives_or_is_reported() {
-    let (a, mut b) = (Peer::start(1), Peer::start(2));
+    // Who is not read by its host cannot be heard, which is no silence.
+    let ping_after = Duration::from_millis(20);
+    let timing = Timing { ping_after, silence_max: ping_after * 3, ..fast() };
+    let (a, mut b) = (Peer::start(1), Peer::with(2, 1, development(), timing));
     a.handle.know(b.node, b.address);
     let (mut sent, mut refused) = (0_u64, 0);
     while refused < 100 && sent < 200_000 {
@@ -262,7 +266,11 @@ async fn host_that_is_behind_slows_its_peer_and_every_message_arrives_or_is_repo
     assert_eq!(refused, 100, "somebody must be told");
     let mut heard = 0;
     while heard + a.handle.counters().undelivered < sent {
-        let number = b.wait(call_of).await;
+        let number = b.wait(|event| match event {
+            Event::PeerDown { .. } => panic!("it was closed"),
+            event => call_of(event),
+        });
+        let number = number.await;
         assert!(number > heard, "in order");
         heard += 1;
     }

@@ -23,6 +23,7 @@ impl Link {
     /// Takes bytes of the socket.
     pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<(), End> {
         (self.heard, self.is_pinged) = (Instant::now(), false);
+        self.carried(bytes.len());
         let inner = Arc::clone(&self.inner);
         let mut heard = Vec::new();
         let taken = self.connection.receive(clock::now(), inner.shared(), bytes, &mut OsEntropy, &mut heard);
