@@ -168,7 +168,7 @@ fn identify(folder: &Path, owner: &Ownership) -> Result<NodeId, DirectoryError> 
         write(folder, IDENTITY, &text)?;
         return Ok(node);
     };
-    let (found, node) = parse(&text).ok_or_else(|| DirectoryError::Damaged(path))?;
+    let (found, node) = parse(&text).ok_or(DirectoryError::Damaged(path))?;
     if found != *owner {
         let (found, wanted) = (found.describe(), owner.describe());
         return Err(DirectoryError::Foreign { path: folder.to_owned(), found, wanted });

@@ -12,7 +12,7 @@ pub enum Want {
     /// Give the replica an input. Calls of layers are numbered from 2⁶³.
     Replica(Input),
     /// Send a message.
-    Send(NodeId, Outgoing),
+    Send(NodeId, Box<Outgoing>),
     /// Give the failure detector a command.
     Membership(Command),
 }

@@ -102,6 +102,7 @@ pub struct Hands {
 
 /// Something that happened to the node.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "most are messages, and none is kept")]
 pub(crate) enum Happening<M: Machine> {
     Transport(transport::Event),
     Membership(membership::Event),

@@ -81,7 +81,7 @@ where
         match want {
             Want::Replica(input) => self.input(input),
             Want::Send(to, outgoing) => {
-                if let Err(error) = self.hands.transport.send(to, outgoing) {
+                if let Err(error) = self.hands.transport.send(to, *outgoing) {
                     tracing::debug!(node = %to, %error, "a message was not sent");
                 }
             }

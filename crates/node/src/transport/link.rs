@@ -115,7 +115,7 @@ impl Link {
     ) -> Self {
         let origin = Origin::Dialled(address);
         let (id, to, messages) = (Some(id), Some(to), Some(messages));
-        Self { id, to, messages, lane, ..Self::new(inner, origin, address) }
+        Self { to, lane, id, messages, ..Self::new(inner, origin, address) }
     }
 
     pub(super) fn accepted(inner: &Arc<Inner>, address: SocketAddr, slot: HandshakeSlot) -> Self {

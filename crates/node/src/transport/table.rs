@@ -45,6 +45,7 @@ pub(super) enum Origin {
 }
 
 /// What became of a message.
+#[expect(clippy::large_enum_variant, reason = "looked at where it is made")]
 pub(super) enum Offered {
     /// It is in the queue of a link.
     Taken,

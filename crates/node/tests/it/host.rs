@@ -179,7 +179,7 @@ fn driver_options(directory: &Directory, address: SocketAddr, founders: Vec<Sock
         first_number: directory.boot().0 << 32,
         version: VERSION,
         blobs: std::collections::BTreeSet::new(),
-        blob_grace: Duration::from_secs(60),
+        blob_grace: Duration::from_mins(1),
         config,
     };
     let (log, blobs) = (directory.open_log("dc").unwrap(), directory.open_blobs().unwrap());

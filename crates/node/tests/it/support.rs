@@ -15,7 +15,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 
 /// Bound of every wait: far above what anything takes, so that only what never happens fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A secret of another deployment.
 pub(crate) const FOREIGN_SECRET: &str =
