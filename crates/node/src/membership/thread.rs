@@ -1,5 +1,7 @@
 //! The loop of the failure detector.
 
+mod send;
+
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -9,15 +11,14 @@ use std::time::Duration;
 
 use hyperscale_codec::gossip::{self, Heard, SealedBy};
 use hyperscale_codec::stream;
-use hyperscale_swim::{Action, Command, Datagram, Destination, Endpoint, Input, StreamMessage, Swim};
+use hyperscale_swim::{Action, Command, Input, Swim};
 use hyperscale_types::Now;
 use hyperscale_wire::class::Class;
-use hyperscale_wire::connection::Outgoing;
 use hyperscale_wire::datagram::{BootId, Datagrams, Received};
 use hyperscale_wire::limit::rates::Source;
 use hyperscale_wire::limit::{PeerRates, Rate, SourceRates};
 use hyperscale_wire::limits::DATAGRAM_MAX;
-use hyperscale_wire::messages::{Control, Membership, control};
+use hyperscale_wire::messages::Membership;
 use mio::net::UdpSocket;
 use mio::{Interest, Poll, Token, Waker};
 use tokio::sync::mpsc::error::TrySendError;
@@ -250,44 +251,6 @@ impl Detector {
                 self.viewed.1 = true;
                 self.report(Event::Swim(event));
             }
-        }
-    }
-
-    fn send_datagram(&mut self, to: Destination, datagram: &Datagram) {
-        self.send(to, &gossip::encode(datagram, self.options.versions));
-    }
-
-    fn send(&mut self, to: Destination, payload: &[u8]) {
-        let mut bytes = Vec::with_capacity(DATAGRAM_MAX);
-        match self.datagrams.seal(to.node, payload, &mut bytes) {
-            Ok(()) => self.transmit(&bytes, to.addr),
-            Err(error) => {
-                tracing::error!(%error, "a datagram of the failure detector does not fit");
-                self.datagrams_dropped += 1;
-            }
-        }
-    }
-
-    /// A datagram that the socket does not take is lost, as datagrams may be.
-    fn transmit(&mut self, bytes: &[u8], to: SocketAddr) {
-        if self.socket.send_to(bytes, to).is_err() {
-            self.datagrams_dropped += 1;
-        }
-    }
-
-    /// What the transport cannot deliver, it reports to the host, and the core does without.
-    fn send_stream(&mut self, to: Endpoint, message: &StreamMessage) {
-        let body = Some(control::Body::Membership(stream::to_message(message)));
-        let outgoing = Outgoing::Control(Control { body, ..Control::default() });
-        let sent = match to.node {
-            Some(node) => {
-                self.transport.know(node, to.addr);
-                self.transport.send(node, outgoing)
-            }
-            None => self.transport.send_to_addr(to.addr, outgoing),
-        };
-        if let Err(error) = sent {
-            tracing::debug!(%error, to = %to.addr, "a message of the failure detector was not sent");
         }
     }
 

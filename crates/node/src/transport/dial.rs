@@ -41,7 +41,7 @@ pub(super) async fn run(inner: Arc<Inner>, dial: Dial, mut shutdown: Shutdown) {
     };
     if end.is_refused_secret() && !link.was_open() && inner.options.keys.secrets.previous.is_some() {
         // While keys rotate the peer may know the other secret only. Nothing was taken out of the queue yet.
-        inner.table().change_choice(address);
+        inner.table().tries.change_choice(address);
         link.begin_again();
         end = attempt(&mut link, &mut shutdown).await;
     }
@@ -51,7 +51,7 @@ pub(super) async fn run(inner: Arc<Inner>, dial: Dial, mut shutdown: Shutdown) {
 async fn attempt(link: &mut Link, shutdown: &mut Shutdown) -> End {
     let inner = Arc::clone(link.inner());
     let Origin::Dialled(address) = link.origin() else { return End::Stopped };
-    let choice = inner.table().choice(address);
+    let choice = inner.table().tries.choice(address);
     let connected = tokio::select! {
         connected = tokio::time::timeout(inner.options.timing.connect, TcpStream::connect(address)) => connected,
         () = shutdown.stopped() => return End::Stopped,

@@ -4,12 +4,13 @@
 //! a host that is behind slows those who send to it, and nobody else.
 
 mod hear;
+mod keep;
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hyperscale_types::NodeId;
 use hyperscale_wire::class::Lane;
@@ -17,7 +18,6 @@ use hyperscale_wire::connection::{Connection, ConnectionError, Outgoing};
 use hyperscale_wire::hello::Peer;
 use hyperscale_wire::limit::HandshakeSlot;
 use hyperscale_wire::link::LinkError;
-use hyperscale_wire::messages::{Control, Ping, control};
 use hyperscale_wire::mux::SendError;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -35,10 +35,6 @@ const READ_BYTES: usize = 64 << 10;
 const TAKE_MAX: usize = 64;
 /// Transfers that wait until the connection takes them; it takes four at a time. Their bytes belong to the host anyway.
 const TRANSFERS_WAITING_MAX: usize = 64;
-/// Bytes that pings, credit and the like take at most between two looks; more is use.
-const UPKEEP_BYTES_MAX: usize = 1_024;
-/// How often a link without any deadline is looked at.
-const LOOK_EVERY: Duration = Duration::from_mins(1);
 
 /// Why a link ended.
 #[derive(Debug)]
@@ -246,24 +242,6 @@ impl Link {
         end
     }
 
-    /// Whether the socket is read: not while the host is behind, nor while the peer is beyond its rate.
-    fn is_reading(&self) -> bool {
-        self.pending.is_empty() && self.paused_until.is_none()
-    }
-
-    /// A peer that was not read could not be heard: its silence counts from now.
-    fn reads_again(&mut self) {
-        if self.is_reading() {
-            (self.heard, self.is_pinged) = (Instant::now(), false);
-        }
-    }
-
-    fn carried(&mut self, bytes: usize) {
-        if bytes > UPKEEP_BYTES_MAX {
-            self.used = Instant::now();
-        }
-    }
-
     /// A transport that stops still says what it was given.
     fn take_rest(&mut self, end: &End) {
         if !matches!(end, End::Stopped) || self.peer.is_none() {
@@ -327,47 +305,6 @@ impl Link {
         }
         let now = clock::now();
         while output.len() < READ_BYTES && self.connection.transmit(now, output) {}
-    }
-
-    /// When there is something to look after.
-    fn next_look(&self) -> Instant {
-        let timing = &self.inner.options.timing;
-        if self.peer.is_none() {
-            return self.started + timing.handshake;
-        }
-        let ping = if self.is_pinged { timing.silence_max } else { timing.ping_after };
-        let ping = (self.lane == Lane::Control && self.is_reading()).then(|| self.heard + ping);
-        let idle = matches!(self.origin, Origin::Dialled(_)).then(|| self.used + timing.idle_after);
-        let looks = [ping, idle, self.paused_until];
-        looks.into_iter().flatten().min().unwrap_or_else(|| Instant::now() + LOOK_EVERY)
-    }
-
-    /// Looks after what is due; an end if the link has to.
-    fn overdue(&mut self) -> Option<End> {
-        let (now, timing) = (Instant::now(), self.inner.options.timing);
-        if self.paused_until.is_some_and(|until| until <= now) {
-            self.paused_until = None;
-            self.reads_again();
-        }
-        if self.peer.is_none() {
-            return (now >= self.started + timing.handshake).then_some(End::Late);
-        }
-        if matches!(self.origin, Origin::Dialled(_)) && now >= self.used + timing.idle_after {
-            return Some(End::Idle);
-        }
-        if self.lane == Lane::Bulk || !self.is_reading() {
-            return None;
-        }
-        if self.is_pinged && now >= self.heard + timing.silence_max {
-            return Some(End::Silent);
-        }
-        if !self.is_pinged && now >= self.heard + timing.ping_after {
-            self.is_pinged = true;
-            let body = Some(control::Body::Ping(Ping { sequence: 0 }));
-            // A full queue is a sign of life that is asked for already.
-            let _ = self.connection.send(&Outgoing::Control(Control { body, ..Control::default() }));
-        }
-        None
     }
 }
 

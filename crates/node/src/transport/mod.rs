@@ -31,6 +31,7 @@ mod link;
 mod options;
 mod settle;
 mod table;
+mod tries;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

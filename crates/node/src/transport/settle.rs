@@ -53,7 +53,7 @@ fn count(link: &Link, end: &End, lost: u64) {
     if let Origin::Dialled(address) = link.origin()
         && is_failed_dial
     {
-        inner.table().dial_failed(address);
+        inner.table().tries.failed(address);
         inner.counters().dials_failed += 1;
     }
     let mut counters = inner.counters();

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::Duration;
 
-use fastrand::Rng;
 use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::class::Lane;
 use hyperscale_wire::connection::Outgoing;
 use hyperscale_wire::hello::Peer;
-use hyperscale_wire::secret::SecretChoice;
 use hyperscale_wire::table::BoundedMap;
 use tokio::sync::mpsc;
 
 use super::dial::Dial;
 use super::event::{Destination, NotSent};
 use super::options::Timing;
+use super::tries::Tries;
 
 /// Messages that a link has not taken yet, each of at most 1 MiB. An open link takes them at once and limits them by class
 /// and bytes; one that is being dialled takes none.
@@ -26,10 +24,6 @@ const LINKS_MAX: usize = 65_536;
 const ACCEPTED_PER_PEER_MAX: usize = 4;
 /// Nodes whose address is remembered: all members and workers of a datacenter; the one not used for longest makes room.
 const ADDRESSES_MAX: usize = 131_072;
-/// Addresses whose failed dials are remembered; likewise.
-const TRIES_MAX: usize = 16_384;
-/// Doublings of the pause after failed dials.
-const DOUBLINGS_MAX: u32 = 16;
 
 /// A link of this process. Never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,39 +61,27 @@ struct Entry {
     boot: Option<BootEpoch>,
 }
 
-/// How dialling an address went.
-#[derive(Clone, Copy, Debug)]
-struct Tries {
-    /// In a row.
-    failed: u32,
-    choice: SecretChoice,
-}
-
 /// All links of a node.
 #[derive(Debug)]
 pub(super) struct Table {
-    timing: Timing,
-    rng: Rng,
     last: u64,
     links: BTreeMap<LinkId, Entry>,
     /// In the order they were opened.
     by_node: BTreeMap<(NodeId, Lane), Vec<LinkId>>,
     by_address: BTreeMap<(SocketAddr, Lane), LinkId>,
     addresses: BoundedMap<NodeId, SocketAddr>,
-    tries: BoundedMap<SocketAddr, Tries>,
+    pub(super) tries: Tries,
 }
 
 impl Table {
     pub(super) fn new(timing: Timing, seed: u64) -> Self {
         Self {
-            timing,
-            rng: Rng::with_seed(seed),
             last: 0,
             links: BTreeMap::new(),
             by_node: BTreeMap::new(),
             by_address: BTreeMap::new(),
             addresses: BoundedMap::new(ADDRESSES_MAX),
-            tries: BoundedMap::new(TRIES_MAX),
+            tries: Tries::new(timing, seed),
         }
     }
 
@@ -180,7 +162,7 @@ impl Table {
             }
             Destination::Node(node) => self.by_node.entry((node, lane)).or_default().push(id),
         }
-        let pause = self.pause(address);
+        let pause = self.tries.pause(address);
         Ok(Dial { id, to, address, lane, messages, pause })
     }
 
@@ -200,10 +182,7 @@ impl Table {
         }
         if let Origin::Dialled(address) = origin {
             self.know(peer.node, address);
-            // The secret that was understood is tried first the next time.
-            if let Some(tries) = self.tries.get_mut(&address) {
-                tries.failed = 0;
-            }
+            self.tries.succeeded(address);
         }
         if let Some(entry) = self.links.get_mut(&id) {
             (entry.node, entry.boot) = (Some(peer.node), Some(peer.boot));
@@ -286,42 +265,6 @@ impl Table {
                 self.remove(id);
             }
         }
-    }
-
-    /// How long to wait before an address is dialled again: doubled by each failure, with up to as much jitter, so that
-    /// nodes that lost the same peer do not come back together.
-    fn pause(&mut self, address: SocketAddr) -> Duration {
-        let failed = self.tries.peek(&address).map_or(0, |tries| tries.failed);
-        if failed == 0 {
-            return Duration::ZERO;
-        }
-        let doubled = self.timing.back_off_min * 2_u32.pow((failed - 1).min(DOUBLINGS_MAX));
-        let pause = doubled.min(self.timing.back_off_max);
-        pause.mul_f64(1.0 + self.rng.f64())
-    }
-
-    pub(super) fn dial_failed(&mut self, address: SocketAddr) {
-        let tries = self.tries_of(address);
-        tries.failed = tries.failed.saturating_add(1);
-    }
-
-    /// Which secret to try with an address.
-    pub(super) fn choice(&self, address: SocketAddr) -> SecretChoice {
-        self.tries.peek(&address).map_or(SecretChoice::Current, |tries| tries.choice)
-    }
-
-    /// The peer does not understand the secret that was tried: the other one is next.
-    pub(super) fn change_choice(&mut self, address: SocketAddr) {
-        let tries = self.tries_of(address);
-        tries.choice = match tries.choice {
-            SecretChoice::Current => SecretChoice::Previous,
-            SecretChoice::Previous => SecretChoice::Current,
-        };
-    }
-
-    fn tries_of(&mut self, address: SocketAddr) -> &mut Tries {
-        let fresh = || Tries { failed: 0, choice: SecretChoice::Current };
-        self.tries.get_or_insert_with(&address, fresh).0
     }
 }
 

@@ -70,22 +70,6 @@ fn peer_that_connects_again_and_again_keeps_its_newest_links_only() {
 }
 
 #[test]
-fn pause_doubles_up_to_its_limit_with_jitter_and_ends_with_success() {
-    let mut table = table();
-    let Timing { back_off_min, back_off_max, .. } = table.timing;
-    assert_eq!(table.pause(address()), Duration::ZERO);
-    for doubled in [1, 2, 4, 8, 16, 1_000, 1_000] {
-        table.dial_failed(address());
-        let (pause, least) = (table.pause(address()), (back_off_min * doubled).min(back_off_max));
-        assert!((least..least * 2).contains(&pause), "{pause:?} after {doubled}");
-    }
-    let dial = table.begin(Destination::Address(address()), Lane::Control, None).unwrap();
-    assert!(dial.pause >= back_off_max);
-    assert!(table.admit_dialled(dial.id, &peer(1, 1)));
-    assert_eq!(table.pause(address()), Duration::ZERO);
-}
-
-#[test]
 fn full_queue_and_missing_address_are_told() {
     let (mut table, to) = (table(), Destination::Node(node(1)));
     assert!(matches!(table.begin(to, Lane::Control, Some(message())), Err(NotSent::NoAddress)));
