@@ -31,6 +31,9 @@ use crate::clock;
 use crate::entropy::OsEntropy;
 use crate::transport::TransportHandle;
 
+/// Niceness of the thread, where the system allows it: it needs little, and needs it at once.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = -10;
 const SOCKET: Token = Token(0);
 const WAKER: Token = Token(1);
 /// Orders and datagrams taken before timers are looked at again.
@@ -116,6 +119,7 @@ impl Detector {
     }
 
     pub(super) fn run(mut self) {
+        raise_priority();
         if let Err(error) = self.serve() {
             self.report(Event::Failed(error));
             self.flush_events();
@@ -288,5 +292,13 @@ impl Detector {
             ..View::of(&self.swim)
         };
         self.view.send_replace(Arc::new(view));
+    }
+}
+
+/// Only a process with the right to do so may; without it the thread still waits for nobody but the scheduler.
+fn raise_priority() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS) {
+        tracing::debug!(%error, "the priority of the failure detector stays as it is");
     }
 }

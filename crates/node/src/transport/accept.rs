@@ -10,7 +10,7 @@ use hyperscale_wire::limit::rates::Source;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use super::dial::tune;
+use super::dial::{secured, tune};
 use super::link::Link;
 use super::settle::settle;
 use super::{Inner, lock};
@@ -61,6 +61,9 @@ async fn serve(
 ) {
     tune(&stream, inner.options.timing.silence_max);
     let mut link = Link::accepted(&inner, address, slot);
-    let end = link.drive(stream, &mut shutdown).await;
+    let end = match inner.options.certificates {
+        Some(_) => secured(&mut link, stream, &mut shutdown).await,
+        None => link.drive(stream.into_split(), &mut shutdown).await,
+    };
     settle(link, end, shutdown).await;
 }

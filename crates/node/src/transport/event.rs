@@ -7,6 +7,7 @@ use hyperscale_wire::class::Lane;
 use hyperscale_wire::connection::Incoming;
 use hyperscale_wire::counters;
 use hyperscale_wire::hello::Peer;
+use hyperscale_wire::secret::Secret;
 
 /// A node, or whoever is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +32,9 @@ pub enum Event {
         address: SocketAddr,
         /// Whether this node dialled.
         is_dialled: bool,
+        /// What both ends exported from TLS, to seal datagrams with. Both ends of a pair of nodes have to take it from the
+        /// same connection.
+        exported: Option<Secret>,
     },
     /// An open connection has ended.
     PeerDown {

@@ -19,8 +19,8 @@ use hyperscale_wire::hello::Peer;
 use hyperscale_wire::limit::HandshakeSlot;
 use hyperscale_wire::link::LinkError;
 use hyperscale_wire::mux::SendError;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use hyperscale_wire::secret::Secret;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
 use super::event::{Destination, Event};
@@ -51,6 +51,8 @@ pub(super) enum End {
     Closed,
     /// It was reset.
     Reset,
+    /// TLS proves nothing about the peer.
+    Untrusted,
     /// The peer does not answer.
     Silent,
     /// It was not used.
@@ -85,6 +87,8 @@ pub(super) struct Link {
     pub(super) messages: Option<mpsc::Receiver<Outgoing>>,
     pub(super) peer: Option<Peer>,
     pub(super) slot: Option<HandshakeSlot>,
+    /// What both ends exported from TLS.
+    pub(super) exported: Option<Secret>,
     /// Events that the host has not taken; filled by one read at most.
     pending: VecDeque<Event>,
     /// Transfers that the connection does not take yet.
@@ -131,6 +135,7 @@ impl Link {
             messages: None,
             peer: None,
             slot: None,
+            exported: None,
             pending: VecDeque::new(),
             waiting: VecDeque::new(),
             started: now,
@@ -187,10 +192,14 @@ impl Link {
     }
 
     /// Serves the socket until the link ends.
-    pub(super) async fn drive(&mut self, stream: TcpStream, shutdown: &mut Shutdown) -> End {
+    pub(super) async fn drive(
+        &mut self,
+        (mut reader, mut writer): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+        shutdown: &mut Shutdown,
+    ) -> End {
         let inner = Arc::clone(&self.inner);
-        let (mut reader, mut writer) = stream.into_split();
         let (mut input, mut output, mut written) = (vec![0; READ_BYTES], Vec::new(), 0);
+        let mut is_flushed = true;
         let end = loop {
             if let Some(end) = self.overdue() {
                 break end;
@@ -211,9 +220,10 @@ impl Link {
                     Ok(count) => if let Err(end) = self.receive(&input[..count]) { break end },
                     Err(error) => break end_of(&error),
                 },
-                wrote = writer.write(&output[written..]), if written < output.len() => match wrote {
+                wrote = push(&mut writer, &output[written..]), if written < output.len() || !is_flushed => match wrote {
                     Ok(count) => {
                         written += count;
+                        is_flushed = count == 0;
                         self.carried(count);
                     }
                     Err(error) => break end_of(&error),
@@ -306,6 +316,11 @@ impl Link {
         let now = clock::now();
         while output.len() < READ_BYTES && self.connection.transmit(now, output) {}
     }
+}
+
+/// Writes some of the bytes; without any, what the writer itself has kept back.
+async fn push(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<usize> {
+    if bytes.is_empty() { writer.flush().await.map(|()| 0) } else { writer.write(bytes).await }
 }
 
 /// The next message; never one before the link has a queue.

@@ -31,6 +31,7 @@ mod link;
 mod options;
 mod settle;
 mod table;
+mod tls;
 mod tries;
 
 use std::io;
@@ -47,6 +48,7 @@ use tokio::task::JoinSet;
 
 pub use event::{Counters, Destination, Event, NotSent};
 pub use options::{Options, Timing};
+pub use tls::Certificates;
 
 use crate::shutdown::Shutdown;
 use dial::Dial;
@@ -218,6 +220,11 @@ impl Inner {
 
     fn shared(&self) -> Shared<'_> {
         Shared { keys: &self.options.keys, local: &self.options.local }
+    }
+
+    /// Whether a peer may know the other secret only.
+    fn has_two_secrets(&self) -> bool {
+        self.options.certificates.is_none() && self.options.keys.secrets.previous.is_some()
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

@@ -6,6 +6,8 @@ use hyperscale_wire::hello::Local;
 use hyperscale_wire::limits::HANDSHAKE_TIMEOUT;
 use hyperscale_wire::link::Keys;
 
+use super::tls::Certificates;
+
 /// What a transport is made from.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -13,6 +15,8 @@ pub struct Options {
     pub keys: Keys,
     /// What this node says of itself; its `peer_address` is where others connect to it.
     pub local: Local,
+    /// Mutual TLS in place of the shared secret.
+    pub certificates: Option<Certificates>,
     /// When to give up, to try again, to ask for a sign of life.
     pub timing: Timing,
 }

@@ -100,8 +100,12 @@ impl Manager {
                 let directory = Directory::open(&folder, &owner).unwrap();
                 let (node, boot) = (directory.node(), directory.boot());
                 let keys = Keys { domain: domain(), secrets: secrets.clone() };
-                let options =
-                    transport::Options { keys, local: local(node, boot.0, address), timing: fast() };
+                let options = transport::Options {
+                    keys,
+                    local: local(node, boot.0, address),
+                    certificates: None,
+                    timing: fast(),
+                };
                 let (transport, handle, events) = Transport::new(sockets.tcp, options);
                 let options = membership_options(node, boot, address, secrets);
                 let (membership, news) = Membership::start(sockets.udp, options, handle.clone()).unwrap();

@@ -6,4 +6,5 @@ mod host;
 mod membership;
 mod replicas;
 mod support;
+mod tls;
 mod transport;

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use hyperscale_node::shutdown::{Stopper, shutdown};
-use hyperscale_node::transport::{Event, Options, Timing, Transport, TransportHandle};
+use hyperscale_node::transport::{Certificates, Event, Options, Timing, Transport, TransportHandle};
 use hyperscale_types::{NodeId, Role};
 use hyperscale_wire::domain::Domain;
 use hyperscale_wire::hello::{Local, PROTOCOL_MAX, PROTOCOL_MIN};
@@ -87,6 +87,10 @@ impl Peer {
         Self::on(listen().0, number, boot, secrets, timing)
     }
 
+    pub(crate) fn secured(number: u64, certificates: Certificates) -> Self {
+        Self::made(listen().0, number, 1, development(), Some(certificates), fast())
+    }
+
     pub(crate) fn on(
         listener: TcpListener,
         number: u64,
@@ -94,9 +98,20 @@ impl Peer {
         secrets: Secrets,
         timing: Timing,
     ) -> Self {
+        Self::made(listener, number, boot, secrets, None, timing)
+    }
+
+    fn made(
+        listener: TcpListener,
+        number: u64,
+        boot: u64,
+        secrets: Secrets,
+        certificates: Option<Certificates>,
+        timing: Timing,
+    ) -> Self {
         let (node, address) = (id(number), listener.local_addr().unwrap());
         let keys = Keys { domain: domain(), secrets };
-        let options = Options { keys, local: local(node, boot, address), timing };
+        let options = Options { keys, local: local(node, boot, address), certificates, timing };
         let (transport, handle, events) = Transport::new(listener, options);
         let (stopper, stop) = shutdown();
         let mut tasks = JoinSet::new();

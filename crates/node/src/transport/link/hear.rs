@@ -95,7 +95,13 @@ impl Link {
         tracing::debug!(node = %peer.node, boot = %peer.boot, ?lane, is_dialled, "connected");
         (self.lane, self.to) = (lane, Some(Destination::Node(peer.node)));
         let address = self.address;
-        self.pending.push_back(Event::PeerUp { peer: peer.clone(), lane, address, is_dialled });
+        self.pending.push_back(Event::PeerUp {
+            peer: peer.clone(),
+            lane,
+            address,
+            is_dialled,
+            exported: self.exported.take(),
+        });
         self.peer = Some(peer);
         Ok(())
     }
