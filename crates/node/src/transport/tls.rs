@@ -53,7 +53,7 @@ pub(super) enum TlsError {
 
 impl Certificates {
     /// From a client configuration with a certificate of this node and a server configuration that demands one of peers.
-    pub fn new(client: ClientConfig, mut server: ServerConfig) -> Self {
+    pub fn new(client: &ClientConfig, mut server: ServerConfig) -> Self {
         let connector = |protocol: &[u8]| {
             let mut config = client.clone();
             config.alpn_protocols = vec![protocol.to_vec()];

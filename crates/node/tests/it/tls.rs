@@ -46,7 +46,7 @@ impl Authority {
         let server = server.with_single_cert(chain.clone(), key()).unwrap();
         let client = ClientConfig::builder().with_root_certificates(roots);
         let client = client.with_client_auth_cert(chain, key()).unwrap();
-        Certificates::new(client, server)
+        Certificates::new(&client, server)
     }
 
     fn node(&self, node: NodeId, role: Role) -> Certificates {

@@ -77,7 +77,7 @@ type Spoil = fn(&mut Hello);
 #[test]
 fn a_hello_for_somebody_or_something_else_is_refused() {
     let (manager, worker) = (local(1, Role::Manager), local(2, Role::Worker));
-    let cases: [(Spoil, Refusal); 9] = [
+    let cases: [(Spoil, Refusal); 10] = [
         (|hello| hello.cluster = "other".to_owned(), Refusal::ForeignCluster),
         (|hello| hello.environment = "staging".to_owned(), Refusal::ForeignEnvironment),
         (|hello| hello.lane = messages::Lane::Bulk.into(), Refusal::WrongLane),
