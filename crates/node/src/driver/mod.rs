@@ -196,6 +196,8 @@ where
             };
             self.handle(happening)?;
             self.drain()?;
+            // What was said leaves before more is said.
+            tokio::task::yield_now().await;
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod hear;
 mod keep;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::io;
@@ -28,13 +29,12 @@ use super::table::{LinkId, Origin};
 use super::{FLUSH_MAX, Inner};
 use crate::clock;
 use crate::shutdown::Shutdown;
+use waiting::Waiting;
 
 /// Bytes read at a time: one frame of the largest size.
 const READ_BYTES: usize = 64 << 10;
 /// Messages taken from the queue before the socket is looked at again.
 const TAKE_MAX: usize = 64;
-/// Transfers that wait until the connection takes them; it takes four at a time. Their bytes belong to the host anyway.
-const TRANSFERS_WAITING_MAX: usize = 64;
 
 /// Why a link ended.
 #[derive(Debug)]
@@ -91,8 +91,8 @@ pub(super) struct Link {
     pub(super) exported: Option<Secret>,
     /// Events that the host has not taken; filled by one read at most.
     pending: VecDeque<Event>,
-    /// Transfers that the connection does not take yet.
-    waiting: VecDeque<Outgoing>,
+    /// What the connection does not take yet.
+    waiting: Waiting,
     started: Instant,
     /// When the peer was last heard.
     heard: Instant,
@@ -137,7 +137,7 @@ impl Link {
             slot: None,
             exported: None,
             pending: VecDeque::new(),
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             started: now,
             heard: now,
             used: now,
@@ -181,8 +181,8 @@ impl Link {
         (self.started, self.heard, self.used) = (now, now, now);
     }
 
-    /// Transfers that did not leave when it has ended.
-    pub(super) fn unsent_transfers(&self) -> u64 {
+    /// Messages that did not leave when it has ended.
+    pub(super) fn unsent(&self) -> u64 {
         self.waiting.len() as u64
     }
 
@@ -274,15 +274,14 @@ impl Link {
 
     fn say(&mut self, message: Outgoing) {
         self.used = Instant::now();
-        let is_transfer = matches!(message, Outgoing::Transfer(..));
-        if is_transfer && !self.waiting.is_empty() && self.waiting.len() < TRANSFERS_WAITING_MAX {
-            return self.waiting.push_back(message);
-        }
-        match self.connection.send(&message) {
+        let sent = if self.waiting.is_behind(&message) {
+            Err(SendError::Full)
+        } else {
+            self.connection.send(&message)
+        };
+        match sent {
             Ok(()) => self.has_sent = true,
-            Err(SendError::Full) if is_transfer && self.waiting.len() < TRANSFERS_WAITING_MAX => {
-                self.waiting.push_back(message);
-            }
+            Err(SendError::Full) if self.waiting.push(message) => {}
             Err(error) => {
                 tracing::debug!(to = ?self.to, %error, "a message was not sent");
                 self.lose();
@@ -306,13 +305,7 @@ impl Link {
         }
         output.clear();
         *written = 0;
-        while let Some(transfer) = self.waiting.front() {
-            if self.connection.send(transfer) == Err(SendError::Full) {
-                break;
-            }
-            self.has_sent = true;
-            self.waiting.pop_front();
-        }
+        self.has_sent |= self.waiting.offer(&mut self.connection);
         let now = clock::now();
         while output.len() < READ_BYTES && self.connection.transmit(now, output) {}
     }

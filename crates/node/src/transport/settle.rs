@@ -14,7 +14,7 @@ use crate::shutdown::Shutdown;
 pub(super) async fn settle(mut link: Link, end: End, mut shutdown: Shutdown) {
     let has_other = link.id.is_some_and(|id| link.inner().table().remove(id));
     let is_broken = link.has_sent && !matches!(end, End::Idle | End::Stopped);
-    let lost = hand_on(&mut link, &end) + link.unsent_transfers() + u64::from(is_broken);
+    let lost = hand_on(&mut link, &end) + link.unsent() + u64::from(is_broken);
     count(&link, &end, lost);
     tracing::debug!(to = ?link.to, ?end, lost, "link ended");
     let pending = link.take_pending();

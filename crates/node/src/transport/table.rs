@@ -15,9 +15,9 @@ use super::event::{Destination, NotSent};
 use super::options::Timing;
 use super::tries::Tries;
 
-/// Messages that a link has not taken yet, each of at most 1 MiB. An open link takes them at once and limits them by class
-/// and bytes; one that is being dialled takes none.
-pub(super) const LINK_QUEUE_MAX: usize = 256;
+/// Messages that a link has not taken yet: what a host says in one turn of its loop, as an open link takes them at once and
+/// limits them by class and bytes. One that is being dialled takes none.
+pub(super) const LINK_QUEUE_MAX: usize = 4_096;
 /// Links at a time: two lanes to every worker of a large datacenter, each dialled from both ends.
 const LINKS_MAX: usize = 65_536;
 /// Links that one peer may have opened on one lane; the oldest one makes room. One is in use, another may be dying.

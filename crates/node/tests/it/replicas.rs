@@ -209,3 +209,19 @@ async fn large_blob_reaches_the_disks_of_a_quorum_while_commands_are_committed()
     });
     assert!(copies.count() >= 2);
 }
+
+#[tokio::test]
+async fn burst_of_proposals_of_a_follower_is_applied_without_loss() {
+    let cluster = Cluster::start(3);
+    let leader = cluster.leader().await;
+    let follower = cluster.get((leader + 1) % 3);
+    let mut tasks = tokio::task::JoinSet::new();
+    for worker in 0..3_000 {
+        let replica = follower.replica.clone();
+        tasks.spawn(async move { replica.call(Request::Propose(grant(id(1_000 + worker)))).await });
+    }
+    for reply in tasks.join_all().await {
+        assert!(matches!(reply, Ok(Reply::Applied { .. })), "{reply:?}");
+    }
+    assert_eq!(follower.transport.counters().not_sent, 0);
+}
