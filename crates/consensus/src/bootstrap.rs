@@ -255,6 +255,10 @@ impl Bootstrap {
     }
 
     /// A peer has a log, or is about to.
+    #[cfg_attr(
+        not(feature = "bugs"),
+        expect(clippy::overly_complex_bool_expr, reason = "without deliberate bugs an arm is never taken")
+    )]
     fn follow(&self, report: &Report) -> Decision {
         let members = report.state.members();
         let is_same =

@@ -176,6 +176,7 @@ impl Register {
         self.takes_cores(worker, it, batch)
     }
 
+    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bugs"))]
     fn takes_cores(
         &self,
         worker: &Worker,

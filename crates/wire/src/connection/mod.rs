@@ -159,6 +159,27 @@ impl Connection {
         self.admission.as_ref()?.peer()
     }
 
+    /// What the connection is for. `None`: the peer has not said it yet, or the connection is closed.
+    pub fn lane(&self) -> Option<Lane> {
+        self.link.lane()
+    }
+
+    /// Whether the peer has shown the secret (or TLS did).
+    pub fn is_open(&self) -> bool {
+        self.link.is_open()
+    }
+
+    /// Which secret both sides have shown, for the log of the host. `None`: the connection is not open, or over TLS.
+    pub fn secret(&self) -> Option<SecretChoice> {
+        self.link.secret()
+    }
+
+    /// Says that the socket will give no more bytes. In the middle of a frame that is a refusal, which is counted.
+    pub fn finish(&mut self) -> Result<(), ConnectionError> {
+        self.is_closed = true;
+        self.link.finish().map_err(ConnectionError::from)
+    }
+
     /// Whether nothing can be said or heard any more.
     pub fn is_closed(&self) -> bool {
         self.is_closed

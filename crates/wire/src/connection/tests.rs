@@ -145,3 +145,17 @@ fn certificate_of_another_node_does_not_open_a_connection() {
     let mut b = Connection::over_tls(manager.shared(), Lane::Control, proven(1, Role::Worker), false);
     assert!(matches!(&pass(&mut a, &mut b, &manager).unwrap()[0], Incoming::Admitted(_)));
 }
+
+#[test]
+fn connection_tells_its_lane_and_secret_and_a_truncated_end_is_counted() {
+    let (first, second) = (Node::new(1, Role::Manager), Node::new(2, Role::Manager));
+    let (mut a, mut b) = (first.connect(Lane::Bulk, 2), Connection::accept());
+    assert_eq!((a.lane(), b.lane(), b.secret()), (Some(Lane::Bulk), None, None));
+    talk([&mut a, &mut b], [&first, &second]);
+    assert!(a.is_open() && b.is_open());
+    assert_eq!((b.lane(), b.secret()), (Some(Lane::Bulk), Some(SecretChoice::Current)));
+    a.finish().unwrap();
+    b.receive(Now::ZERO, second.shared(), &[0, 1], &mut SeededEntropy::new(3), &mut Vec::new()).unwrap();
+    assert!(b.finish().is_err() && b.is_closed());
+    assert_eq!(b.counters().refused(Refusal::FrameTruncated), 1);
+}

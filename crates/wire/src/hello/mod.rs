@@ -57,6 +57,8 @@ pub struct Peer {
     pub newest: u32,
     /// What both can do.
     pub features: Vec<String>,
+    /// What it said of itself: beside the above its datacenter and where it listens, which nobody has checked.
+    pub said: messages::NodeRef,
 }
 
 /// Why a hello, or a message around it, was refused. The connection must be closed after the peer was told.
@@ -247,6 +249,12 @@ impl Admission {
         if hello.features.len() > FEATURES_MAX || hello.features.iter().any(long) || long(&hello.build) {
             return Err(HelloError::Invalid("features or build are too long"));
         }
+        if [&node.datacenter, &node.gossip_address, &node.peer_address, &node.api_address]
+            .into_iter()
+            .any(long)
+        {
+            return Err(HelloError::Invalid("datacenter or addresses are too long"));
+        }
         let claimed = CertificateIdentity { cluster: hello.cluster.clone(), role, node: id };
         if self.proven.as_ref().is_some_and(|proven| *proven != claimed) {
             return Err(HelloError::Invalid("the certificate is of another cluster, node or role"));
@@ -255,7 +263,8 @@ impl Admission {
         let version = agree(local.versions, theirs)?;
         let features =
             local.features.iter().filter(|feature| hello.features.contains(feature)).cloned().collect();
-        Ok(Peer { node: id, boot: BootEpoch(node.boot_epoch), role, version, newest: theirs.max, features })
+        let (boot, said) = (BootEpoch(node.boot_epoch), node.clone());
+        Ok(Peer { node: id, boot, role, version, newest: theirs.max, features, said })
     }
 }
 

@@ -38,6 +38,7 @@ fn the_highest_common_version_and_the_common_features_are_agreed_on() {
         version: 3,
         newest: 9,
         features: vec!["blobs".to_owned()],
+        said: worker.node.clone(),
     };
     assert_eq!(*peer, expected);
 }
@@ -76,7 +77,7 @@ type Spoil = fn(&mut Hello);
 #[test]
 fn a_hello_for_somebody_or_something_else_is_refused() {
     let (manager, worker) = (local(1, Role::Manager), local(2, Role::Worker));
-    let cases: [(Spoil, Refusal); 9] = [
+    let cases: [(Spoil, Refusal); 10] = [
         (|hello| hello.cluster = "other".to_owned(), Refusal::ForeignCluster),
         (|hello| hello.environment = "staging".to_owned(), Refusal::ForeignEnvironment),
         (|hello| hello.lane = messages::Lane::Bulk.into(), Refusal::WrongLane),
@@ -86,6 +87,7 @@ fn a_hello_for_somebody_or_something_else_is_refused() {
         (|hello| hello.node.as_mut().unwrap().role = 99, Refusal::HelloInvalid),
         (|hello| hello.node.as_mut().unwrap().node_id = 1, Refusal::HelloInvalid),
         (|hello| hello.features = vec![String::new(); FEATURES_MAX + 1], Refusal::HelloInvalid),
+        (|hello| hello.node.as_mut().unwrap().peer_address = "x".repeat(WORD_MAX + 1), Refusal::HelloInvalid),
     ];
     for (change, expected) in cases {
         let mut hello = hello_of(&worker);

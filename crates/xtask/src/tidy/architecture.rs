@@ -66,6 +66,18 @@ const ROOMS: &[Room] = &[
             "hyperscale-clients",
         ],
     },
+    // Moves bytes and time for the cores of a cluster; decides nothing.
+    Room {
+        name: "hyperscale-node",
+        kind: Kind::Effects,
+        may_use: &[
+            "hyperscale-types",
+            "hyperscale-swim",
+            "hyperscale-wire",
+            "hyperscale-codec",
+            "hyperscale-consensus",
+        ],
+    },
     // The witness shares nothing with the clients it is a witness for.
     Room { name: "hyperscale-target", kind: Kind::Effects, may_use: &["hyperscale-types"] },
     Room { name: "hyperscale-report", kind: Kind::Face, may_use: &["hyperscale-types", "hyperscale-stats"] },
