@@ -61,11 +61,20 @@ pub(super) struct Inbound {
     frame_left: usize,
     /// Consecutive reads that were small, or found nothing.
     small_reads: u8,
-    /// The last read was large.
-    is_behind: bool,
-    /// Whoever waits for what was handed out had its turn.
-    has_yielded: bool,
+    backlog: Backlog,
     ended: bool,
+}
+
+/// Whether there is likely more to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Backlog {
+    /// The last read was not large.
+    #[default]
+    Unlikely,
+    /// The last read was large.
+    Likely,
+    /// The same, and whoever waits for what was handed out had its turn.
+    Yielded,
 }
 
 impl Inbound {
@@ -75,7 +84,7 @@ impl Inbound {
 
     /// Whether the last read brought so much that there is likely more.
     pub(super) fn is_behind(&self) -> bool {
-        self.is_behind
+        self.backlog != Backlog::Unlikely
     }
 
     /// Fills `buf` with the next bytes. `seen` sees every byte once, as soon as it was read, and says how much of the
@@ -120,12 +129,11 @@ impl Inbound {
         seen: &mut impl FnMut(&[u8]) -> Option<usize>,
     ) -> Poll<io::Result<()>> {
         // Else all of a large answer would gather in memory before anybody takes its first frame.
-        if self.is_behind && !self.has_yielded {
-            self.has_yielded = true;
+        if self.backlog == Backlog::Likely {
+            self.backlog = Backlog::Yielded;
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        self.has_yielded = false;
         let mut buffer = self.spare.take();
         let (cut, space) = buffer.split_at_mut(self.cut_bytes);
         cut.copy_from_slice(&self.cut[..self.cut_bytes]);
@@ -133,7 +141,7 @@ impl Inbound {
         let result = Pin::new(io).poll_read(cx, &mut space);
         let came = space.filled();
         self.small_reads = if came.len() < SMALL_READ { self.small_reads.saturating_add(1) } else { 0 };
-        self.is_behind = came.len() >= LARGE_READ;
+        self.backlog = if came.len() < LARGE_READ { Backlog::Unlikely } else { Backlog::Likely };
         if !matches!(result, Poll::Ready(Ok(()))) {
             self.spare.give_back(buffer);
             return result;
@@ -228,8 +236,8 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(poll_fn(|cx| {
             loop {
-                let mut space = vec![0; room];
-                let mut buf = ReadBuf::new(&mut space);
+                let mut bytes = vec![0; room];
+                let mut buf = ReadBuf::new(&mut bytes);
                 let seen = |came: &[u8]| {
                     frames.feed(came, |_| {});
                     frames.payload_left()
@@ -288,7 +296,7 @@ mod tests {
             inbound.is_buffered
         };
         assert!(is_buffered_after_read(), "it fills the room");
-        let reads = (1..).find(|_| !is_buffered_after_read());
+        let reads = (1..=u8::MAX).find(|_| !is_buffered_after_read());
         assert_eq!(reads, Some(SMALL_READS_MAX));
     }
 
