@@ -8,6 +8,7 @@ use hyperscale_plan::template::Scope;
 
 use super::auth::token::Tokens;
 use super::call::call;
+use super::h2::SpareBuffer;
 use super::request::prepare::Prepared;
 use super::route::Routes;
 use super::session::Session;
@@ -23,6 +24,8 @@ const SCRATCH_BYTES_KEPT: usize = 1 << 20;
 pub struct HttpClient {
     pub(crate) shared: Rc<Shared>,
     pub(crate) scratch: RefCell<Scratch>,
+    /// Of HTTP/2 connections.
+    pub(crate) spare: SpareBuffer,
     pub(crate) routes: Routes,
     pub(crate) tokens: Tokens,
 }
@@ -61,6 +64,7 @@ impl Protocol for HttpClient {
         Rc::new(HttpClient {
             shared,
             scratch: RefCell::default(),
+            spare: SpareBuffer::default(),
             routes: Routes::default(),
             tokens: Tokens::default(),
         })

@@ -12,7 +12,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use tokio::net::{TcpSocket, UnixStream, lookup_host};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::Interest;
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 
 pub use memory::{MemoryNetwork, MemoryStream};
 pub use observe::{Handshake, Observation, Observer};
@@ -84,14 +86,27 @@ impl Network {
 async fn connect(to: Endpoint<'_>) -> io::Result<Stream> {
     match to {
         Endpoint::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path).await?)),
-        Endpoint::Tcp { peer, source } => {
-            let socket = if peer.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-            socket.set_nodelay(true)?;
-            if let Some(source) = source {
-                bind_source(&socket, source)?;
-            }
-            Ok(Stream::Tcp(socket.connect(peer).await?))
-        }
+        Endpoint::Tcp { peer, source } => Ok(Stream::Tcp(connect_tcp(peer, source).await?)),
+    }
+}
+
+/// Opens a TCP connection. tokio's own `connect` asks every socket for its error; here only one that was closed is asked.
+async fn connect_tcp(peer: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
+    let kind = Type::STREAM.nonblocking().cloexec();
+    let socket = Socket::new(Domain::for_address(peer), kind, Some(Protocol::TCP))?;
+    socket.set_tcp_nodelay(true)?;
+    if let Some(source) = source {
+        bind_source(&socket, source)?;
+    }
+    match socket.connect(&peer.into()) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let stream = TcpStream::from_std(socket.into())?;
+    let ready = stream.ready(Interest::WRITABLE).await?;
+    match ready.is_write_closed().then(|| stream.take_error()).transpose()?.flatten() {
+        Some(error) => Err(error),
+        None => Ok(stream),
     }
 }
 
@@ -106,8 +121,8 @@ async fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
 }
 
 /// Binds the local address and leaves the port to `connect`, where one port can serve several peers.
-fn bind_source(socket: &TcpSocket, source: IpAddr) -> io::Result<()> {
+fn bind_source(socket: &Socket, source: IpAddr) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::IpBindAddressNoPort, &true)?;
-    socket.bind(SocketAddr::new(source, 0))
+    socket.bind(&SocketAddr::new(source, 0).into())
 }

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 
 use hyperscale_clients::Protocol as _;
 use hyperscale_clients::http::Session;
@@ -11,15 +10,13 @@ use hyperscale_plan::model::http::{Dns, HttpVersion, Resume, Reuse, Tls};
 use hyperscale_target::{Options, Target, TlsOptions};
 use hyperscale_types::ErrorKind;
 use rcgen::{CertificateParams, KeyPair};
-use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::PrivatePkcs8KeyDer;
-use rustls::{HandshakeKind, ServerConfig};
+use rustls::HandshakeKind;
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::support::{Client, get, ok};
+use super::support::{Client, get, ok, tls_server};
 
 #[tokio::test]
 async fn all_addresses_of_a_name_are_used_in_turn_and_those_that_refuse_are_passed_over() {
@@ -94,15 +91,7 @@ async fn a_client_certificate_is_shown_to_a_server_that_asks() {
 
 /// Answers two requests, each on a connection of its own, and says how their handshakes went.
 async fn handshakes(listener: TcpListener) -> Vec<Option<HandshakeKind>> {
-    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-    let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
-    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("versions that both sides know")
-        .with_no_client_auth()
-        .with_single_cert(vec![certified.cert.der().clone()], key.into())
-        .expect("key and certificate belong together");
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let acceptor = TlsAcceptor::from(tls_server());
     let mut kinds = Vec::new();
     for _ in 0..4 {
         let (stream, _) = listener.accept().await.expect("a connection");

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
@@ -10,9 +11,10 @@ use hyperscale_plan::model::HttpRequest;
 use hyperscale_plan::model::http::Unprocessed::{GoAway, RefusedStream, Stale};
 use hyperscale_plan::model::http::{Auth, Body, HttpVersion, Retry, Unprocessed};
 use hyperscale_types::ErrorKind;
+use rustls::{ServerConnection, StreamOwned};
 use tokio::task::LocalSet;
 
-use super::support::{Act, Client, Server, answer, body, get, moved, ok, template};
+use super::support::{Act, Client, Server, answer, body, get, moved, ok, template, tls_server};
 
 const EVERY: [Unprocessed; 3] = [GoAway, RefusedStream, Stale];
 
@@ -24,8 +26,17 @@ fn kind(outcome: &Outcome) -> Option<ErrorKind> {
     outcome.error.as_ref().map(|error| error.kind)
 }
 
+/// What a server reads and writes, encrypted or not.
+trait Pipe: Read + Write {}
+
+impl<T: Read + Write> Pipe for T {}
+
+/// How a connection of a server is made from its socket.
+type Accept = Box<dyn Fn(TcpStream) -> Box<dyn Pipe> + Send>;
+
 /// A server on a thread of its own: the client's runtime does not see it close a connection until it waits.
 struct Closing {
+    scheme: &'static str,
     address: SocketAddr,
     /// Lets it close the connection whose responses are over.
     close: Sender<()>,
@@ -37,16 +48,31 @@ impl Closing {
     /// Responses per connection, in the order in which connections come; after its last one a connection is closed when
     /// the test says so.
     fn start(connections: Vec<Vec<String>>) -> Self {
+        Self::start_with("http", Box::new(|stream| Box::new(stream)), connections)
+    }
+
+    /// The same over TLS. Connections are closed without an alert, as by a server that is killed.
+    fn start_tls(connections: Vec<Vec<String>>) -> Self {
+        let config = tls_server();
+        let accept = move |stream| -> Box<dyn Pipe> {
+            let session = ServerConnection::new(Arc::clone(&config)).expect("a valid configuration");
+            Box::new(StreamOwned::new(session, stream))
+        };
+        Self::start_with("https", Box::new(accept), connections)
+    }
+
+    fn start_with(scheme: &'static str, accept: Accept, connections: Vec<Vec<String>>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let ((close, may_close), (tell, closed)) = (mpsc::channel(), mpsc::channel());
         let seen = thread::spawn(move || {
             let serve = |responses: Vec<String>| {
-                let (mut stream, _) = listener.accept().expect("a connection");
+                let mut stream = accept(listener.accept().expect("a connection").0);
                 let mut seen = Vec::new();
                 for response in responses {
-                    seen.push(read_request(&mut stream));
+                    seen.push(read_request(&mut *stream));
                     stream.write_all(response.as_bytes()).expect("the client reads");
+                    stream.flush().expect("the client reads");
                 }
                 let _test_is_over = may_close.recv();
                 drop(stream);
@@ -55,11 +81,11 @@ impl Closing {
             };
             connections.into_iter().map(serve).collect()
         });
-        Closing { address, close, closed, seen }
+        Closing { scheme, address, close, closed, seen }
     }
 
     fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}://{}{path}", self.scheme, self.address)
     }
 
     /// Closes a connection while the runtime is blocked, so that the client finds out only by using it.
@@ -74,7 +100,7 @@ impl Closing {
     }
 }
 
-fn read_request(stream: &mut TcpStream) -> String {
+fn read_request(stream: &mut dyn Pipe) -> String {
     let mut bytes = Vec::new();
     loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -117,6 +143,22 @@ async fn a_request_on_a_stale_connection_is_sent_again_whatever_it_is() {
         assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1], "no request was seen twice");
         assert_eq!(seen[0], seen[1]);
     }
+}
+
+#[tokio::test]
+async fn a_request_on_a_stale_connection_is_sent_again_over_tls() {
+    let server = Closing::start_tls(vec![vec![ok("first")], vec![ok("second")]]);
+    let mut request = retrying(&server.url("/"), &[Stale], 1);
+    request.transport.tls.insecure = true;
+    let client = Client::new();
+    let prepared = client.prepare(&request).await;
+    assert_eq!(kind(&client.call(&prepared).await), None);
+    server.close();
+    let outcome = client.call(&prepared).await;
+    assert_eq!((kind(&outcome), body(&outcome)), (None, "second".to_owned()));
+    assert_eq!((client.progress.requests(), client.progress.retries()), (3, 1));
+    let seen = server.requests();
+    assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1], "no request was seen twice");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use hyperscale_clients::http::{HttpClient, Prepared, Session};
 use hyperscale_clients::network::Network;
@@ -15,6 +16,9 @@ use hyperscale_types::Span;
 use hyperscale_types::limits::REDIRECTS_MAX;
 use hyperscale_types::rule::Phase;
 use minijinja::Value;
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -305,4 +309,17 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
             return None;
         }
     }
+}
+
+/// TLS of a server that nobody trusts.
+pub(crate) fn tls_server() -> Arc<ServerConfig> {
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions that both sides know")
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key.into())
+        .expect("key and certificate belong together");
+    Arc::new(config)
 }

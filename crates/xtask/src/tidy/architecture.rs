@@ -49,6 +49,19 @@ const ROOMS: &[Room] = &[
         kind: Kind::Pure,
         may_use: &["hyperscale-types", "hyperscale-plan", "hyperscale-stats"],
     },
+    // What managers and workers do; it brings the decisions of a job into the log, and so knows both.
+    Room {
+        name: "hyperscale-cluster",
+        kind: Kind::Pure,
+        may_use: &[
+            "hyperscale-types",
+            "hyperscale-plan",
+            "hyperscale-stats",
+            "hyperscale-wire",
+            "hyperscale-consensus",
+            "hyperscale-job",
+        ],
+    },
     Room { name: "hyperscale-convert", kind: Kind::Pure, may_use: &["hyperscale-types", "hyperscale-plan"] },
     Room {
         name: "hyperscale-clients",

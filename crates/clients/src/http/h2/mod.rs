@@ -39,6 +39,7 @@ use tokio::sync::{Semaphore, oneshot};
 pub use error::H2Error;
 pub use head::HeadError;
 pub(crate) use head::{Parts, request};
+pub use inbound::SpareBuffer;
 pub use pool::H2Pool;
 
 use crate::lease::LeaseDeadline;
@@ -126,7 +127,11 @@ struct State {
 impl H2Connection {
     /// Shakes hands on a byte stream (prior knowledge, or after ALPN has chosen `h2`) and starts the driver. Nothing is
     /// written after the lease.
-    pub async fn handshake<T>(io: T, lease: LeaseDeadline) -> Result<H2Connection, H2Error>
+    pub async fn handshake<T>(
+        io: T,
+        lease: LeaseDeadline,
+        spare: SpareBuffer,
+    ) -> Result<H2Connection, H2Error>
     where
         T: AsyncRead + AsyncWrite + Unpin + 'static,
     {
@@ -137,7 +142,7 @@ impl H2Connection {
             .max_header_list_size(RESPONSE_HEAD_MAX as u32)
             .initial_max_send_streams(STREAMS_INITIAL)
             .enable_push(false)
-            .handshake(Tap::new(io, Rc::clone(&ledger), lease.clone()))
+            .handshake(Tap::new(io, Rc::clone(&ledger), lease.clone(), spare))
             .await
             .map_err(H2Error::from)?;
         let state = Rc::new(State {

@@ -13,12 +13,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Traffic;
 use super::frames::{Frame, Frames};
-use super::inbound::Inbound;
+use super::inbound::{Inbound, SpareBuffer};
 use crate::clock;
 use crate::lease::LeaseDeadline;
 
-/// How often in a row a write waits for more reads, of 64 KiB each.
-const HOLDS_MAX: u8 = 8;
+/// How often in a row a write waits for more reads, of 256 KiB each.
+const HOLDS_MAX: u8 = 2;
 
 /// The accounts of the streams in use.
 #[derive(Debug, Default)]
@@ -110,14 +110,14 @@ pub(super) struct Tap<T> {
 }
 
 impl<T> Tap<T> {
-    pub(super) fn new(io: T, ledger: Rc<RefCell<Ledger>>, lease: LeaseDeadline) -> Self {
+    pub(super) fn new(io: T, ledger: Rc<RefCell<Ledger>>, lease: LeaseDeadline, spare: SpareBuffer) -> Self {
         Tap {
             io,
             ledger,
             lease,
             sending: Frames::after_preface(),
             receiving: Frames::default(),
-            inbound: Inbound::default(),
+            inbound: Inbound::new(spare),
             holds: 0,
         }
     }
@@ -258,7 +258,10 @@ mod tests {
 
     #[test]
     fn a_write_waits_while_more_comes_in_than_is_read_but_not_for_ever() {
-        let tap = |left| Tap::new(Peer { left, writes: 0 }, Rc::default(), LeaseDeadline::default());
+        let tap = |left| {
+            let peer = Peer { left, writes: 0 };
+            Tap::new(peer, Rc::default(), LeaseDeadline::default(), SpareBuffer::default())
+        };
         let counted = Arc::new(Wakes::default());
         let waker = Waker::from(Arc::clone(&counted));
         let mut cx = Context::from_waker(&waker);

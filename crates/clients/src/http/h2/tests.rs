@@ -75,7 +75,7 @@ where
     spawn_local(async move {
         serve(options.handshake(peer).await.expect("a handshake")).await;
     });
-    H2Connection::handshake(client, LeaseDeadline::none()).await.expect("a handshake")
+    H2Connection::handshake(client, LeaseDeadline::none(), SpareBuffer::default()).await.expect("a handshake")
 }
 
 /// Answers every request with what it sent, its path in front.
@@ -184,7 +184,9 @@ fn no_stream_is_refused_before_the_peer_has_said_how_many_it_takes() {
             )
             .await;
         });
-        let connection = H2Connection::handshake(client, LeaseDeadline::none()).await.expect("a handshake");
+        let connection = H2Connection::handshake(client, LeaseDeadline::none(), SpareBuffer::default())
+            .await
+            .expect("a handshake");
         let connection = Rc::new(connection);
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..50 {
@@ -334,8 +336,9 @@ fn a_peer_that_does_not_speak_the_protocol_is_told_apart() {
                 .expect("room");
             let _ = peer.read_to_end(&mut Vec::new()).await;
         });
-        let connection =
-            H2Connection::handshake(client, LeaseDeadline::none()).await.expect("nothing read yet");
+        let connection = H2Connection::handshake(client, LeaseDeadline::none(), SpareBuffer::default())
+            .await
+            .expect("nothing read yet");
         let failed = connection.exchange(request("/"), Bytes::new(), &mut Kept::default()).await;
         assert_eq!(failed.expect_err("garbage").kind, ErrorKind::Protocol);
     });
@@ -386,7 +389,9 @@ fn an_answer_may_be_left_early() {
 fn the_driver_ends_with_its_last_handle_even_if_the_peer_is_stuck() {
     run(async {
         let (client, peer) = duplex(128);
-        let connection = H2Connection::handshake(client, LeaseDeadline::none()).await.expect("a handshake");
+        let connection = H2Connection::handshake(client, LeaseDeadline::none(), SpareBuffer::default())
+            .await
+            .expect("a handshake");
         let state = Rc::clone(&connection.state);
         drop(connection);
         // The clock is paused and only moves when everything waits: nothing but the time limit can end the driver.

@@ -111,7 +111,8 @@ async fn secure(
 }
 
 async fn speak_h2(client: &HttpClient, io: Io) -> Result<Connection, CallError> {
-    let connection = H2Connection::handshake(io, client.shared.lease.clone()).await.map_err(h2_error)?;
+    let handshake = H2Connection::handshake(io, client.shared.lease.clone(), client.spare.clone());
+    let connection = handshake.await.map_err(h2_error)?;
     Ok(Connection::H2(Rc::new(connection)))
 }
 
