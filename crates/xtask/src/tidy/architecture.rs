@@ -157,6 +157,7 @@ struct Excuse {
 const EXCUSES: &[Excuse] = &[
     Excuse { member: "hyperscale-consensus", from: "raft", to: "rand" },
     Excuse { member: "hyperscale-codec", from: "raft", to: "rand" },
+    Excuse { member: "hyperscale-cluster", from: "raft", to: "rand" },
 ];
 
 /// Crates nobody may use: what stands in for each.
