@@ -13,6 +13,7 @@
 
 mod batch;
 mod overdue;
+mod retry;
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use crate::context;
 use crate::entry::{ContextValues, Entry, Stop, StopCause, StopScope};
 use crate::machine::{JobCore, Pending};
 use crate::reason::{Failure, FailureKind, Reason};
-use crate::record::AttemptRecord;
+use crate::record::{AttemptRecord, WorkflowRecord};
 use crate::result;
 use crate::segment::{AttemptId, SegmentKind, SegmentResult, StopPhase, VuCounts};
 use crate::state::{AttemptEnd, WorkflowEnd, WorkflowState};
@@ -47,6 +48,7 @@ pub(crate) fn decide(core: &mut JobCore) {
         }
     }
     decide_ready(core);
+    retry::decide(core);
     batch::decide(core);
     decide_end(core);
 }
@@ -120,6 +122,7 @@ fn decide_workflow(core: &mut JobCore, at: usize) {
             }
         }
         WorkflowState::Setup => after_setup(core, at),
+        WorkflowState::Assigned | WorkflowState::Running if retry::waits(core, at) => {}
         WorkflowState::Assigned if record.load_is_over() => after_load(core, at),
         WorkflowState::Assigned => begin_when_prepared(core, at),
         WorkflowState::Running if record.load_is_over() => after_load(core, at),
@@ -192,7 +195,7 @@ fn after_setup(core: &mut JobCore, at: usize) {
     let record = &core.record.workflows()[at];
     let Some((_, last)) = record.attempts_of(SegmentKind::Setup).last() else { return };
     let Some((_, result)) = &last.end else { return };
-    if record.fatal().is_some() || record.stop_of().is_some() {
+    if record.fatal().is_some() || record.stop_of().is_some() || is_lost_before_load(record) {
         return after_load(core, at);
     }
     if record.setup().is_some() {
@@ -251,10 +254,8 @@ fn may_still_prepare(core: &JobCore, at: usize) -> bool {
 fn after_load(core: &mut JobCore, at: usize) {
     let record = &core.record.workflows()[at];
     let is_aborted = record.stop_of().is_some_and(|(phase, _)| *phase == StopPhase::Aborted);
-    if core.workflow(at).teardown.is_empty() || is_aborted {
+    if core.workflow(at).teardown.is_empty() || is_aborted || !batch::assign_teardown(core, at) {
         conclude(core, at);
-    } else {
-        batch::assign_teardown(core, at);
     }
 }
 
@@ -270,7 +271,8 @@ fn conclude(core: &mut JobCore, at: usize) {
         return end(core, at, WorkflowEnd::Failed, Some(reason), None);
     }
     let attempts = || record.attempts_of(SegmentKind::Load).filter_map(|(_, attempt)| attempt.end.as_ref());
-    if attempts().any(|(end, _)| *end == AttemptEnd::Lost) {
+    // A segment that was lost when there was nothing left to run costs what it had not reported, and not the workflow.
+    if retry::gave_up(core, at) || is_lost_before_load(record) {
         return end(core, at, WorkflowEnd::Failed, Some(Reason::WorkerLost), None);
     }
     let mut vus = VuCounts::default();
@@ -291,6 +293,11 @@ fn conclude(core: &mut JobCore, at: usize) {
         };
     }
     end(core, at, WorkflowEnd::Completed, None, None);
+}
+
+/// Whether the set-up was lost with its worker: nothing of the load can be told what it produced.
+fn is_lost_before_load(record: &WorkflowRecord) -> bool {
+    record.last_attempts(SegmentKind::Setup).any(|(_, attempt)| attempt.is_lost())
 }
 
 /// What a workflow is that never began when its stop came.

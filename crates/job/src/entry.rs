@@ -166,6 +166,10 @@ pub struct Assignment {
     pub offset: u32,
     /// Which cores of the workflow these are, and what of its load belongs to them.
     pub share: SegmentShare,
+    /// Where on the load clock it begins: not at zero if an earlier attempt was lost.
+    pub joins_at: Duration,
+    /// Iterations that earlier attempts are known to have started; only for counted iterations.
+    pub iterations_done: u64,
 }
 
 /// Values that others rely on, in plain JSON.

@@ -12,6 +12,23 @@ use crate::entry::{Entry, Refused, RequestId};
 use crate::refusal::Refusal;
 use crate::segment::{AttemptId, Directive, Report, SegmentOrder};
 
+/// What becomes of a segment whose worker is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossPolicy {
+    /// Whether it gets another attempt, which joins the load where the workflow is; else the workflow fails.
+    pub resumes: bool,
+    /// Further attempts of one segment.
+    pub max_retries: u32,
+    /// Further attempts of all segments of the job.
+    pub retry_budget: u32,
+}
+
+impl Default for LossPolicy {
+    fn default() -> Self {
+        Self { resumes: true, max_retries: 3, retry_budget: 20 }
+    }
+}
+
 /// What is known about a job beside its plan, and does not change.
 #[derive(Clone, Debug, Default)]
 pub struct JobFacts {
@@ -21,6 +38,10 @@ pub struct JobFacts {
     pub started_at: String,
     /// Ends `timed_out` this long after it was accepted.
     pub timeout: Option<Span>,
+    /// Whether it runs on workers that can be lost.
+    pub is_distributed: bool,
+    /// What becomes of segments whose workers are lost.
+    pub losses: LossPolicy,
     /// Facts about machine and program, for the result.
     pub environment: BTreeMap<String, String>,
     /// Options it was started with, for the result.

@@ -41,7 +41,7 @@ pub use clock::LoadClock;
 pub use command::with_dependents;
 pub use decide::SETTLE;
 pub use entry::{Entry, Refused, RequestId};
-pub use io::{Action, Answer, Input, JobFacts, Pool, PoolWorker};
+pub use io::{Action, Answer, Input, JobFacts, LossPolicy, Pool, PoolWorker};
 pub use machine::JobCore;
 pub use reason::{Failure, FailureKind, Reason};
 pub use record::{AttemptRecord, Record, WorkflowRecord};

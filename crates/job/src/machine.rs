@@ -17,7 +17,7 @@ use crate::record::Record;
 use crate::result;
 use crate::segment::{AttemptId, Directive, Report, SegmentKind, SegmentOrder, SegmentResult};
 use crate::started::started;
-use crate::state::{AttemptState, IllegalTransition, WorkflowState};
+use crate::state::{AttemptEnd, AttemptState, IllegalTransition, WorkflowState};
 use crate::{context, decide, second};
 
 /// Drives one job. See the crate's documentation for the contract.
@@ -69,6 +69,10 @@ pub(crate) struct AttemptLive {
     pub(crate) prepared: bool,
     /// Cores that have nothing more to do.
     pub(crate) cores_completed: u32,
+    /// What its windows say, in case it is lost. Only while nothing says that windows cannot be lost.
+    pub(crate) windows: Option<Box<Totals>>,
+    /// Up to when its windows reach, on the job clock.
+    pub(crate) reported_to: Duration,
     /// Its result, until the log has it.
     pub(crate) result: Option<Box<SegmentResult>>,
     /// Its worker is gone.
@@ -276,10 +280,12 @@ impl JobCore {
             Entry::Ready { .. } => {
                 self.proposed.remove(&Pending::Ready);
             }
-            Entry::Assign(batch) if !batch.groups.is_empty() => {
-                self.proposed.remove(&Pending::Batch);
-            }
             Entry::Assign(batch) => {
+                let is_teardown = |it: &Assignment| it.attempt.segment.kind == SegmentKind::Teardown;
+                if !batch.groups.is_empty() && !batch.assignments.iter().all(is_teardown) {
+                    self.proposed.remove(&Pending::Batch);
+                    return;
+                }
                 for assignment in &batch.assignments {
                     self.settle_workflow(assignment.attempt.segment.workflow);
                 }
@@ -310,7 +316,8 @@ impl JobCore {
 
     /// A batch was applied: its attempts are given to their workers.
     fn dispatch(&mut self, batch: &Batch) {
-        for member in batch.groups.iter().flat_map(|group| &group.members) {
+        let begins = batch.assignments.iter().all(|assignment| assignment.attempt.number == 1);
+        for member in batch.groups.iter().filter(|_| begins).flat_map(|group| &group.members) {
             self.emit_state(member.workflow, ShownState::Preparing { cores: member.cores });
         }
         for assignment in &batch.assignments {
@@ -333,8 +340,8 @@ impl JobCore {
             assignment: assignment.clone(),
             context: context::gathered(self, workflow),
             setup: self.record.workflows()[workflow].setup().cloned().unwrap_or_default(),
-            offset: Duration::ZERO,
-            iterations_done: 0,
+            offset: assignment.joins_at,
+            iterations_done: assignment.iterations_done,
         }
     }
 
@@ -402,6 +409,13 @@ impl JobCore {
         let live = &mut self.live[id.segment.workflow];
         live.totals.add(window);
         live.pulse.add(window);
+        if self.facts.is_distributed {
+            let layout = live.totals.layout().clone();
+            if let Some(attempt) = live.attempts.get_mut(&id) {
+                attempt.windows.get_or_insert_with(|| Box::new(Totals::new(&layout))).add(window);
+                attempt.reported_to = attempt.reported_to.max(Duration::from_nanos(window.to_ns));
+            }
+        }
     }
 
     fn advance(&mut self, attempt: AttemptId, to: AttemptState) {
@@ -424,11 +438,24 @@ impl JobCore {
 impl WorkflowLive {
     /// Once all attempts are over, what they left takes the place of their windows.
     fn count_left(&mut self) {
-        if let Some((sum, counted)) = &self.left
-            && self.attempts.iter().all(|(id, live)| live.state.is_over() && counted.contains(id))
-        {
-            self.totals = sum.clone();
+        let Some((sum, counted)) = &self.left else { return };
+        let is_lost = |live: &AttemptLive| live.state == AttemptState::Ended(AttemptEnd::Lost);
+        let is_known = |(id, live): (&AttemptId, &AttemptLive)| {
+            live.state.is_over() && (counted.contains(id) || is_lost(live))
+        };
+        if !self.attempts.iter().all(is_known) {
+            return;
         }
+        let mut totals = sum.clone();
+        // Of an attempt that was lost nothing is known but what it reported before.
+        for windows in
+            self.attempts.values().filter(|live| is_lost(live)).filter_map(|it| it.windows.as_ref())
+        {
+            let mut windows = (**windows).clone();
+            windows.close();
+            totals.merge(&windows);
+        }
+        self.totals = totals;
     }
 
     fn new(workflow: &Workflow) -> Self {

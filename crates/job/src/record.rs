@@ -136,7 +136,9 @@ impl Record {
         for assignment in &batch.assignments {
             let AttemptId { segment: SegmentId { workflow, .. }, .. } = assignment.attempt;
             let record = self.workflows.get(workflow).ok_or(IllegalTransition::Unknown("such workflow"))?;
-            record.check(workflow, next_state(assignment.attempt.segment.kind))?;
+            if !joins(record, assignment.attempt) {
+                record.check(workflow, next_state(assignment.attempt.segment.kind))?;
+            }
             let is_known = |group: &u32| {
                 self.groups.contains_key(group) || batch.groups.iter().any(|new| new.id == *group)
             };
@@ -147,15 +149,22 @@ impl Record {
         for group in &batch.groups {
             for member in &group.members {
                 let record = &mut self.workflows[member.workflow];
-                (record.group, record.cores) = (Some(group.id), member.cores);
+                // A later group only takes the place of cores that were lost.
+                if record.group.is_none() {
+                    (record.group, record.cores) = (Some(group.id), member.cores);
+                }
             }
             self.groups.insert(group.id, group.clone());
         }
         for assignment in &batch.assignments {
             let segment = assignment.attempt.segment;
             let record = &mut self.workflows[segment.workflow];
-            record.state = next_state(segment.kind);
-            let attempt = AttemptRecord { assignment: assignment.clone(), end: None };
+            if joins(record, assignment.attempt) {
+                record.load_ended = None;
+            } else {
+                record.state = next_state(segment.kind);
+            }
+            let attempt = AttemptRecord { assignment: assignment.clone(), end: None, ended_at: None };
             record.attempts.insert(assignment.attempt, attempt);
         }
         Ok(())
@@ -185,7 +194,7 @@ impl Record {
             use crate::state::AttemptState::Ended;
             return Err(IllegalTransition::Attempt { attempt, from: Ended(before), to: Ended(end) });
         }
-        known.end = Some((end, result.clone()));
+        (known.end, known.ended_at) = (Some((end, result.clone())), Some(at));
         let failure = result.stopped.as_ref().or(result.failure.as_ref());
         if let Some(failure) = failure {
             record.failure.get_or_insert_with(|| failure.clone());
@@ -292,6 +301,12 @@ impl Record {
         self.state = next;
         Ok(())
     }
+}
+
+/// Whether an attempt takes the place of one that was lost, while the load of the workflow is prepared or runs.
+fn joins(record: &WorkflowRecord, attempt: AttemptId) -> bool {
+    let is_later = attempt.number > 1 && attempt.segment.kind == SegmentKind::Load;
+    is_later && matches!(record.state, WorkflowState::Assigned | WorkflowState::Running)
 }
 
 /// Where a workflow is once a segment of this kind was assigned.

@@ -1,12 +1,15 @@
 //! From the state of a job to its result, final or so far.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_plan::cores::WAITING_FOR_CORES;
 use hyperscale_stats::event::{NEWEST_POINTS_MAX, Target};
 use hyperscale_stats::result::{
-    ErrorResult, PlanText, Provenance, RunIdentity, RunResult, Status, ThresholdResult, VERSION, Validity,
-    WorkflowFacts, WorkflowResult, errors, load_result, saturation, warnings, workflow_result,
+    ErrorResult, Loss, PlanText, Provenance, RunIdentity, RunResult, Status, ThresholdResult, Unreported,
+    VERSION, Validity, WorkflowFacts, WorkflowResult, errors, load_result, saturation, warnings,
+    workflow_result,
 };
 use hyperscale_stats::totals::LoadTotals;
 use hyperscale_stats::{Evaluation, Imbalance, StepStats, Totals, evaluate, left_out_share};
@@ -20,7 +23,7 @@ use crate::machine::JobCore;
 use crate::notes;
 use crate::reason::{FailureKind, Reason};
 use crate::record::Record;
-use crate::segment::StopPhase;
+use crate::segment::{SegmentKind, StopPhase};
 use crate::state::{JobEnd, JobState, WorkflowEnd, WorkflowState};
 
 /// Above this share of failed calls, a rule on the latency of the others carries a note.
@@ -157,7 +160,33 @@ fn validity(core: &JobCore) -> Validity {
     let all = core.live.iter().zip(&core.plan.workflows);
     let saturation: Vec<_> =
         all.flat_map(|(live, workflow)| saturation(&workflow.name, &live.totals)).collect();
-    Validity { generator_saturated: !saturation.is_empty(), saturation, ..Validity::default() }
+    Validity {
+        generator_saturated: !saturation.is_empty(),
+        saturation,
+        loss: loss(core),
+        ..Validity::default()
+    }
+}
+
+/// What is missing because workers were lost.
+fn loss(core: &JobCore) -> Loss {
+    let (mut workers, mut unreported) = (BTreeSet::new(), Vec::new());
+    for (at, record) in core.record.workflows().iter().enumerate() {
+        for (id, attempt) in record.attempts().filter(|(_, attempt)| attempt.is_lost()) {
+            workers.insert(Arc::clone(&attempt.assignment.worker));
+            let began = record.load_clock().map(|clock| clock.began() + attempt.assignment.joins_at);
+            let Some(began) = began.filter(|_| id.segment.kind == SegmentKind::Load) else { continue };
+            let reported = core.live[at].attempts.get(id).map_or(Duration::ZERO, |live| live.reported_to);
+            unreported.push(Unreported {
+                segment: format!("{}/{}", core.workflow(at).name, id.segment.index),
+                attempt: id.number,
+                from_s: began.max(reported).as_secs_f64(),
+                to_s: attempt.ended_at.unwrap_or(core.now).as_secs_f64(),
+                vus: u64::from(attempt.assignment.share.own_vus()),
+            });
+        }
+    }
+    Loss { workers_lost: workers.len() as u64, unreported, ..Loss::default() }
 }
 
 fn workflow(core: &JobCore, at: usize) -> WorkflowResult {

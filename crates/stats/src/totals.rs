@@ -126,6 +126,17 @@ impl Totals {
         self.saturation.merge(&other.saturation);
     }
 
+    /// Nothing more will be reported of what is counted here, as its worker is gone: iterations that were begun and not ended count
+    /// as interrupted, starts that were scheduled and not begun as dropped.
+    pub fn close(&mut self) {
+        let it = &mut self.iterations;
+        let ended = it.completed + it.failed + it.interrupted;
+        it.interrupted += it.started.saturating_sub(ended);
+        if it.scheduled > 0 {
+            it.dropped += it.scheduled.saturating_sub(it.started + it.dropped);
+        }
+    }
+
     /// What is recorded.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout

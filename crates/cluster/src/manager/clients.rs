@@ -8,7 +8,9 @@
 //! does not lead a job says who does to everything else.
 
 use hyperscale_consensus::ProposeError;
-use hyperscale_consensus::register::{Accept, Body, CommandRefusal, Elapsed, Job, JobId, Outcome, RequestId};
+use hyperscale_consensus::register::{
+    Accept, Body, CommandRefusal, Elapsed, Job, JobId, OnWorkerLoss, Outcome, RequestId,
+};
 use hyperscale_consensus::replica::Reply;
 use hyperscale_types::{Command, Now, Token};
 
@@ -21,6 +23,10 @@ use crate::bundle::Bundle;
 impl<M: JobMachine> Manager<M> {
     pub(super) fn request(&mut self, now: Now, request: RequestNumber, what: Request, out: &mut Vec<Output>) {
         let answer = match what {
+            Request::Submit { options, .. } if options.on_worker_loss == OnWorkerLoss::Restart => {
+                let message = "`on_worker_loss: restart` is not supported yet; use `resume` or `fail`";
+                Some(Response::Rejected(Rejection::Refused(message.to_owned())))
+            }
             Request::Submit { key, bundle, options, caller } => {
                 let job = JobId(std::array::from_fn(|_| self.rng.u8(..)));
                 let accept = |plan| Accept { job, key, plan, options: *options, origin: None, caller };

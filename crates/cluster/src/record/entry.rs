@@ -168,6 +168,8 @@ fn assignment_out(assignment: &Assignment) -> wire::JobAssignment {
         group: assignment.group,
         offset: assignment.offset,
         share: Some(wire::JobShare { first_core, cores, cores_total, vus }),
+        joins_at_ns: time_out(assignment.joins_at),
+        iterations_done: assignment.iterations_done,
     }
 }
 
@@ -180,6 +182,8 @@ fn assignment_in(assignment: wire::JobAssignment) -> Read<Assignment> {
         group: assignment.group,
         offset: assignment.offset,
         share: SegmentShare { first_core, cores, cores_total, vus },
+        joins_at: Duration::from_nanos(assignment.joins_at_ns),
+        iterations_done: assignment.iterations_done,
     })
 }
 

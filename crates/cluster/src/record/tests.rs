@@ -51,6 +51,8 @@ fn batch() -> Batch {
             group: 1,
             offset: 1,
             share,
+            joins_at: AT,
+            iterations_done: 7,
         }],
     }
 }

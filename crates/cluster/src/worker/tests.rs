@@ -50,6 +50,8 @@ fn order(attempt: JobAttempt, cores: u32) -> SegmentOrder {
             group: attempt.attempt.segment.index,
             offset: 0,
             share: SegmentShare { first_core: 0, cores, cores_total: cores, vus: 10 },
+            joins_at: Duration::ZERO,
+            iterations_done: 0,
         },
         context: Arc::new([]),
         setup: Arc::new([]),

@@ -198,15 +198,19 @@ impl Cluster {
     }
 
     pub(crate) fn submit(&mut self, to: NodeId, key: &str, text: &str) -> RequestNumber {
-        self.ask(
-            to,
-            Request::Submit {
-                key: key.to_owned(),
-                bundle: Box::new(bundle(text)),
-                options: Box::new(JobOptions::default()),
-                caller: "test".to_owned(),
-            },
-        )
+        self.submit_with(to, key, text, JobOptions::default())
+    }
+
+    pub(crate) fn submit_with(
+        &mut self,
+        to: NodeId,
+        key: &str,
+        text: &str,
+        options: JobOptions,
+    ) -> RequestNumber {
+        let (key, caller) = (key.to_owned(), "test".to_owned());
+        let (bundle, options) = (Box::new(bundle(text)), Box::new(options));
+        self.ask(to, Request::Submit { key, bundle, options, caller })
     }
 
     pub(crate) fn ask(&mut self, to: NodeId, what: Request) -> RequestNumber {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use hyperscale_consensus::register::EndStatus;
+use hyperscale_cluster::manager::Response;
+use hyperscale_consensus::register::{EndStatus, JobId, JobOptions, OnWorkerLoss};
 
 use super::model::{Cluster, WORKER_LEASE, manager, worker};
 
@@ -62,21 +63,80 @@ fn all_managers_restart_and_the_job_ends_once() {
     assert_eq!(cluster.result(&end).totals.requests, cluster.seen[&job]);
 }
 
-#[test]
-fn workflow_of_a_worker_that_died_fails_when_its_lease_has_ended() {
-    let mut cluster = Cluster::ready(&[2, 2]);
-    let (job, _) = cluster.accepted(manager(1), "lost", &PLAN.replace("20s", "60s"));
+/// A job of a minute on the first two of three workers, and the first of them dies; when its lease has ended.
+fn lose_a_worker(cluster: &mut Cluster, options: JobOptions) -> JobId {
+    let request = cluster.submit_with(manager(1), "lost", &PLAN.replace("20s", "60s"), options);
+    let Response::Accepted { job, .. } = cluster.response(request) else { panic!("it is accepted") };
     cluster.run(Duration::from_secs(5));
     cluster.kill_worker(worker(1));
     cluster.run(Duration::from_secs(8));
     assert!(cluster.register(manager(1)).worker(worker(1)).is_some(), "its lease runs");
+    assert_eq!(cluster.started.len(), 2, "nothing is started again before");
     cluster.wait("the lease ends", WORKER_LEASE + Duration::from_secs(2), |cluster| {
         cluster.register(manager(1)).worker(worker(1)).is_none()
     });
+    job
+}
+
+#[test]
+fn segment_of_a_worker_that_died_is_resumed_on_another_and_what_is_unknown_is_said() {
+    let mut cluster = Cluster::ready(&[2, 2]);
+    let job = lose_a_worker(&mut cluster, JobOptions::default());
+    cluster.start_worker(worker(3), 2);
+    cluster.wait("it runs again", Duration::from_secs(5), |cluster| cluster.started.len() == 3);
+    let (node, second) = cluster.started[2];
+    assert_eq!((node, second.attempt.number), (worker(3), 2));
+    let end = cluster.end_of(job, Duration::from_mins(2));
+    assert_eq!(end.how.status, EndStatus::Completed);
+    let result = cluster.result(&end);
+    let loss = &result.validity.loss;
+    assert_eq!((loss.workers_lost, loss.unreported.len()), (1, 1));
+    let gap = &loss.unreported[0];
+    assert_eq!((gap.segment.as_str(), gap.attempt), ("Browse/0", 1));
+    assert!(gap.from_s > 4.0 && gap.from_s < 6.0 && gap.to_s > gap.from_s + 10.0, "{gap:?}");
+    let seen = cluster.seen[&job];
+    assert!(result.totals.requests <= seen, "{} of {seen}", result.totals.requests);
+    assert!(seen - result.totals.requests <= 20, "only what was not reported yet is missing");
+    assert!((59.0..63.0).contains(&result.workflows[0].elapsed_s), "it ended with the others");
+}
+
+#[test]
+fn workflow_completes_with_loss_if_there_is_no_core_before_its_end() {
+    let mut cluster = Cluster::ready(&[2, 2]);
+    let job = lose_a_worker(&mut cluster, JobOptions::default());
+    let end = cluster.end_of(job, Duration::from_mins(2));
+    assert_eq!(end.how.status, EndStatus::Completed);
+    let result = cluster.result(&end);
+    assert_eq!((result.validity.loss.workers_lost, cluster.started.len()), (1, 2));
+    assert!(result.totals.requests <= cluster.seen[&job]);
+}
+
+#[test]
+fn workflow_fails_with_its_worker_if_the_job_wants_that() {
+    let mut cluster = Cluster::ready(&[2, 2, 2]);
+    let options = JobOptions { on_worker_loss: OnWorkerLoss::Fail, ..JobOptions::default() };
+    let request = cluster.submit_with(manager(1), "fails", &PLAN.replace("20s", "60s"), options);
+    let Response::Accepted { job, .. } = cluster.response(request) else { panic!("it is accepted") };
+    cluster.run(Duration::from_secs(5));
+    cluster.kill_worker(cluster.started[0].0);
     let end = cluster.end_of(job, Duration::from_mins(2));
     assert_eq!(end.how.status, EndStatus::Failed);
     let reason = cluster.result(&end).workflows[0].reason.clone();
     assert_eq!(reason.as_deref(), Some("worker_lost"));
+}
+
+#[test]
+fn job_is_taken_over_while_a_segment_waits_for_another_worker() {
+    let mut cluster = Cluster::ready(&[2, 2]);
+    let job = lose_a_worker(&mut cluster, JobOptions::default());
+    let (leader, _) = cluster.leader_of(job).unwrap();
+    cluster.kill_manager(leader);
+    cluster.run(Duration::from_secs(4));
+    cluster.start_worker(worker(3), 2);
+    cluster.wait("it runs again", Duration::from_secs(10), |cluster| cluster.started.len() == 3);
+    let end = cluster.end_of(job, Duration::from_mins(2));
+    assert_eq!(end.how.status, EndStatus::Completed);
+    assert!(cluster.result(&end).totals.requests <= cluster.seen[&job]);
 }
 
 #[test]

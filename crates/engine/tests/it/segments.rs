@@ -46,6 +46,8 @@ fn spec(plan: &Arc<Plan>, kind: SegmentKind, first_core: u32, cores: u32, cores_
                 group: 0,
                 offset: 0,
                 share,
+                joins_at: Duration::ZERO,
+                iterations_done: 0,
             },
             context: Arc::default(),
             setup: Arc::default(),

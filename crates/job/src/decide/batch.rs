@@ -1,6 +1,7 @@
 //! Cores: which ready workflows start now, on which workers, and which wait.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyperscale_plan::cores::{self, Claim, Claimed, Placement, Release, segments, split_over_workers};
 use hyperscale_plan::load::SegmentShare;
@@ -111,9 +112,28 @@ pub(super) fn assign_load(core: &mut JobCore, at: usize) {
     assign_in_group(core, at, load);
 }
 
-/// Assigns the tear-down of a workflow that has its cores.
-pub(super) fn assign_teardown(core: &mut JobCore, at: usize) {
-    assign_in_group(core, at, |core, group, member| vec![once(core, group, member, SegmentKind::Teardown)]);
+/// Assigns the tear-down of a workflow that has its cores: on a worker of its group, or on any other if all of those are gone.
+/// False if there is no worker at all.
+pub(super) fn assign_teardown(core: &mut JobCore, at: usize) -> bool {
+    let group = core.record.workflows()[at].group().and_then(|group| core.record.group(group));
+    let Some(group) = group else { return false };
+    let Some(member) = group.members.iter().find(|member| member.workflow == at) else { return false };
+    let teardown = once(core, group, member, SegmentKind::Teardown);
+    let is_there = |part: &&GroupPart| core.pool.workers.iter().any(|worker| worker.id == part.worker);
+    let batch = if let Some(part) = group.parts.iter().find(is_there) {
+        let worker = Arc::clone(&part.worker);
+        Batch { groups: Vec::new(), assignments: vec![Assignment { worker, ..teardown }] }
+    } else {
+        let Some(other) = core.pool.workers.iter().find(|worker| worker.free > 0) else { return false };
+        let (id, worker) = (core.record.next_group(), &other.id);
+        let parts = vec![GroupPart { worker: Arc::clone(worker), first: 0, cores: 1 }];
+        let members = vec![GroupMember { workflow: at, first: 0, cores: 1 }];
+        let groups = vec![Group { id, members, parts, release: group.release }];
+        let worker = Arc::clone(worker);
+        Batch { groups, assignments: vec![Assignment { worker, group: id, ..teardown }] }
+    };
+    core.propose_for(at, Entry::Assign(batch));
+    true
 }
 
 fn assign_in_group(
@@ -146,6 +166,8 @@ fn load(core: &JobCore, group: &Group, member: &GroupMember) -> Vec<Assignment> 
                 group: group.id,
                 offset: segment.offset,
                 share: segment.share,
+                joins_at: Duration::ZERO,
+                iterations_done: 0,
             }
         })
         .collect()
@@ -160,6 +182,8 @@ fn once(core: &JobCore, group: &Group, member: &GroupMember, kind: SegmentKind) 
         group: group.id,
         offset: 0,
         share: SegmentShare { first_core: 0, cores: 1, cores_total: 1, vus },
+        joins_at: Duration::ZERO,
+        iterations_done: 0,
     }
 }
 

@@ -46,6 +46,15 @@ pub struct AttemptRecord {
     pub assignment: Assignment,
     /// How it ended and what it left.
     pub end: Option<(AttemptEnd, SegmentResult)>,
+    /// When that was learned.
+    pub ended_at: Option<Duration>,
+}
+
+impl AttemptRecord {
+    /// Whether its worker was lost.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.end, Some((AttemptEnd::Lost, _)))
+    }
 }
 
 impl WorkflowRecord {
@@ -148,6 +157,15 @@ impl WorkflowRecord {
     /// Why it ended.
     pub fn reason(&self) -> Option<&Reason> {
         self.reason.as_ref()
+    }
+
+    /// The last attempt of every segment of a kind.
+    pub fn last_attempts(&self, kind: SegmentKind) -> impl Iterator<Item = (&AttemptId, &AttemptRecord)> {
+        let is_last = |id: &AttemptId| {
+            let next = AttemptId { number: id.number + 1, ..*id };
+            !self.attempts.contains_key(&next)
+        };
+        self.attempts_of(kind).filter(move |(id, _)| is_last(id))
     }
 
     /// Whether all attempts of its load are over. Without any there is nothing to wait for.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyperscale_consensus::BlobId;
-use hyperscale_consensus::register::{AttemptState, Elapsed, Job, JobId, Values};
+use hyperscale_consensus::register::{AttemptState, Elapsed, Job, JobId, OnWorkerLoss, Values};
 use hyperscale_job::state::AttemptEnd;
-use hyperscale_job::{AttemptId, Entry, JobCore, JobFacts, Record};
+use hyperscale_job::{AttemptId, Entry, JobCore, JobFacts, LossPolicy, Record};
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::Totals;
 use hyperscale_types::{Now, Span};
@@ -115,6 +115,12 @@ fn open(now: Now, id: JobId, job: &Job, contents: &Contents, elapsed: &Elapsed) 
     let facts = JobFacts {
         id: text_of(id),
         timeout: job.options.timeout_ms.map(Span::from_millis),
+        is_distributed: true,
+        losses: LossPolicy {
+            resumes: job.options.on_worker_loss == OnWorkerLoss::Resume,
+            max_retries: job.options.max_retries,
+            retry_budget: job.options.retry_budget,
+        },
         ..JobFacts::default()
     };
     let mut core = JobCore::rebuild(Arc::clone(&plan), facts, record);
