@@ -10,7 +10,7 @@ use hyperscale_stats::{Layout, Pulse, Series, Totals, Window};
 
 use crate::command;
 use crate::directive;
-use crate::entry::{Assignment, Batch, Entry, Refused, RequestId, Stop, StopCause};
+use crate::entry::{Assignment, Batch, Entry, Refused, RequestId, Stop, StopCause, StopScope};
 use crate::io::{Action, Input, JobFacts, Pool};
 use crate::layout::layout;
 use crate::record::Record;
@@ -60,6 +60,8 @@ pub(crate) struct WorkflowLive {
     pub(crate) told_waiting: bool,
     /// No iteration of it starts any more.
     pub(crate) finishing: bool,
+    /// An entry that stops it because of its time is under way.
+    pub(crate) stopping: bool,
 }
 
 /// What was reported about an attempt.
@@ -298,8 +300,15 @@ impl JobCore {
                     live.proposed = false;
                 }
             }
-            Entry::Stop(_) => {
+            Entry::Stop(stop) => {
                 self.proposed.remove(&Pending::Stop);
+                if let StopScope::Workflows(workflows) = &stop.scope {
+                    for at in workflows {
+                        if let Some(live) = self.live.get_mut(*at) {
+                            live.stopping = false;
+                        }
+                    }
+                }
             }
             Entry::JobEnd { .. } => {
                 self.proposed.remove(&Pending::End);
@@ -468,6 +477,7 @@ impl WorkflowLive {
             proposed: false,
             told_waiting: false,
             finishing: false,
+            stopping: false,
         }
     }
 }

@@ -17,7 +17,7 @@ const SPOKE_WITHIN: Duration = Duration::from_millis(1500);
 /// What was proposed and is not applied is proposed again after this time.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What a cluster leader knows about managers. Empty while this node does not lead.
+/// What a cluster leader knows about managers. Reset whenever this node begins or stops to lead.
 #[derive(Debug, Default)]
 pub(super) struct Duties {
     heard: BTreeMap<NodeId, Now>,
@@ -131,6 +131,9 @@ impl<M: JobMachine> Manager<M> {
         let (duties, job_lease) = (&mut self.duties, self.options.job_lease);
         let Some(group) = self.replica.group() else { return Vec::new() };
         let open = group.machine().register().jobs().filter(|(_, job)| job.end.is_none());
+        duties
+            .granted
+            .retain(|id, _| group.machine().register().job(*id).is_some_and(|job| job.end.is_none()));
         let gone = open.filter(|(id, job)| match job.leader {
             Some((manager, _)) => {
                 duties.is_gone(now, manager, job_lease) && duties.may_grant(now, **id, true)
@@ -142,9 +145,14 @@ impl<M: JobMachine> Manager<M> {
 
     /// Any manager that spoke lately.
     fn successor(&mut self, now: Now) -> NodeId {
-        let spoke =
-            |(manager, heard): (&NodeId, &Now)| (now.since(*heard) < SPOKE_WITHIN).then_some(*manager);
-        let fit: Vec<NodeId> = self.duties.heard.iter().filter_map(spoke).collect();
+        let is_member = |node: NodeId| {
+            self.replica.group().is_some_and(|group| group.roster().members().any(|it| it.node == node))
+        };
+        let heard = self.duties.heard.iter().filter(|(_, heard)| now.since(**heard) < SPOKE_WITHIN);
+        let fit: Vec<NodeId> = heard
+            .map(|(manager, _)| *manager)
+            .filter(|manager| is_member(*manager) && !self.is_dead(*manager))
+            .collect();
         fit.get(self.rng.usize(..fit.len().max(1))).copied().unwrap_or(self.options.node)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyperscale_consensus::ReadId;
-use hyperscale_consensus::lease::{Claim, Granter, LeaseError};
+use hyperscale_consensus::lease::{CLAIMS_MAX, Claim, Granter, LeaseError};
 use hyperscale_consensus::register::{Body, Command, Outcome, Worker};
 use hyperscale_consensus::replica::{CallId, Request};
 use hyperscale_types::{NodeId, Now, Token};
@@ -15,7 +15,7 @@ use super::io::{Output, ToPeer};
 use super::{JobMachine, Manager};
 use crate::message::{CallNumber, ToWorker};
 
-/// How often a manager forwards renewals: a batch per second costs the cluster leader one round per manager.
+/// How often a manager forwards renewals: a batch costs the cluster leader one round, and a worker waits a second for its answer.
 const FORWARD_EVERY: Duration = Duration::from_millis(500);
 /// A claim to own a worker is proposed again after this time.
 const CLAIM_AGAIN: Duration = Duration::from_secs(1);
@@ -44,7 +44,8 @@ struct Wanted {
 #[derive(Debug)]
 pub(super) struct Leases {
     pub(super) granter: Granter<NodeId>,
-    gathered: Vec<Renewal>,
+    /// The newest renewal of each worker.
+    gathered: BTreeMap<NodeId, Renewal>,
     forwarded: BTreeMap<u64, Vec<Renewal>>,
     forwarded_at: Now,
     wanted: BTreeMap<NodeId, Wanted>,
@@ -56,7 +57,7 @@ impl Leases {
     pub(super) fn new(now: Now) -> Self {
         Self {
             granter: Granter::default(),
-            gathered: Vec::new(),
+            gathered: BTreeMap::new(),
             forwarded: BTreeMap::new(),
             forwarded_at: now,
             wanted: BTreeMap::new(),
@@ -97,8 +98,8 @@ impl<M: JobMachine> Manager<M> {
     /// A worker renews its lease here. One that nobody owns, or whose owner is gone, is claimed along the way: the claim that was
     /// made when it registered may have come to nothing.
     pub(super) fn renew(&mut self, now: Now, worker: NodeId, grant: Token, call: CallNumber) {
-        self.leases.gathered.push(Renewal { worker, grant, call });
         let Some(group) = self.replica.group() else { return };
+        self.leases.gathered.insert(worker, Renewal { worker, grant, call });
         let known = group.machine().register().worker(worker).filter(|known| known.grant == grant);
         let is_there =
             |owner: NodeId| !self.is_dead(owner) && group.roster().members().any(|it| it.node == owner);
@@ -142,7 +143,8 @@ impl<M: JobMachine> Manager<M> {
         self.leases.forwarded_at = now;
         // Without a leader nobody can answer: workers ask again, elsewhere.
         let Some(leader) = self.replica.leader_node() else { return self.leases.gathered.clear() };
-        let renewals = std::mem::take(&mut self.leases.gathered);
+        let mut renewals: Vec<Renewal> = std::mem::take(&mut self.leases.gathered).into_values().collect();
+        renewals.truncate(CLAIMS_MAX);
         let claims = renewals.iter().map(|it| Claim { key: it.worker, token: it.grant }).collect();
         let batch = self.calls.number();
         self.leases.forwarded.insert(batch, renewals);

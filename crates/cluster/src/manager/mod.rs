@@ -45,6 +45,7 @@ use duties::Duties;
 pub use io::{Input, JobLine, Output, ReadNumber, Rejection, Request, RequestNumber, Response, ToPeer};
 use leases::Leases;
 use led::Led;
+use workers::Told;
 
 /// How often a manager looks after what nothing but time brings about.
 const TICK: Duration = Duration::from_millis(100);
@@ -226,7 +227,7 @@ impl<M: JobMachine> Manager<M> {
             ToPeer::Renewals { batch, claims } => self.renewals(now, from, batch, claims),
             ToPeer::RenewalsAnswered { batch, answers } => self.renewals_answered(batch, &answers, out),
             ToPeer::AttemptEnded { worker, attempt, how, left } => {
-                self.attempt_ended(now, worker, attempt, (how, left), out);
+                self.attempt_ended(now, (worker, Told::ByManager), attempt, (how, left), out);
             }
         }
     }
@@ -239,13 +240,13 @@ impl<M: JobMachine> Manager<M> {
             replica::Output::Applied(applied) => {
                 let command = applied.command.as_ref().and_then(|bytes| Command::decode(bytes).ok());
                 if let (Some(command), Some(outcome)) = (command, &applied.outcome) {
-                    self.applied(now, applied.index, &command, outcome);
+                    self.applied(now, applied.index, &command, outcome, out);
                 }
             }
             other => {
                 match &other {
                     replica::Output::Opened(_) | replica::Output::Event(Event::SnapshotRestored { .. }) => {
-                        self.reload(now)
+                        self.reload(now, out)
                     }
                     replica::Output::Event(Event::Established { .. }) => self.begin_leading(now, out),
                     replica::Output::Event(Event::LeaderChanged { role, .. })
@@ -261,7 +262,7 @@ impl<M: JobMachine> Manager<M> {
     }
 
     /// The state came from disk or from a snapshot: what is led here is read from it.
-    fn reload(&mut self, now: Now) {
+    fn reload(&mut self, now: Now, out: &mut Vec<Output>) {
         self.reload_leases(now);
         let Some(register) = self.replica.group().map(|group| group.machine().register()) else { return };
         let me = self.options.node;
@@ -275,7 +276,13 @@ impl<M: JobMachine> Manager<M> {
             let job = self.replica.group().and_then(|group| group.machine().register().job(id));
             self.clocks.observe(now, id, job);
         }
-        self.led.retain(|id, own| led.contains(&(*id, own.token())));
+        let others: Vec<JobId> = self
+            .led
+            .iter()
+            .filter(|(id, own)| !led.contains(&(**id, own.token())))
+            .map(|(id, _)| *id)
+            .collect();
+        others.into_iter().for_each(|job| self.release(job, out));
         for (job, token) in led {
             self.led.entry(job).or_insert_with(|| Led::new(token));
             self.news.insert(job);
@@ -283,7 +290,7 @@ impl<M: JobMachine> Manager<M> {
     }
 
     /// An entry was applied.
-    fn applied(&mut self, now: Now, index: u64, command: &Command, outcome: &Outcome) {
+    fn applied(&mut self, now: Now, index: u64, command: &Command, outcome: &Outcome, out: &mut Vec<Output>) {
         self.leases.applied(now, index, command, outcome);
         if let Body::WorkerGrant { .. } | Body::WorkerGone { .. } | Body::WorkerOwner { .. } = &command.body {
             self.news.extend(self.led.keys());
@@ -292,10 +299,9 @@ impl<M: JobMachine> Manager<M> {
         let register = self.replica.group().map(|group| group.machine().register());
         self.clocks.observe(now, id, register.and_then(|register| register.job(id)));
         if let (Body::JobLeader { leader, .. }, Outcome::Granted(token)) = (&command.body, outcome) {
+            self.release(id, out);
             if *leader == self.options.node {
                 self.led.insert(id, Led::new(*token));
-            } else {
-                self.led.remove(&id);
             }
         }
         // Cores were taken or are free: others may wait for them.

@@ -14,6 +14,13 @@ use super::{JobMachine, Manager};
 use crate::message::{CallNumber, HowEnded, JobAttempt, ToManager, ToWorker};
 use crate::record::AttemptLeft;
 
+/// How a manager heard of the end of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    ByWorker,
+    ByManager,
+}
+
 impl<M: JobMachine> Manager<M> {
     pub(super) fn worker(&mut self, now: Now, from: NodeId, message: ToManager, out: &mut Vec<Output>) {
         match message {
@@ -29,7 +36,8 @@ impl<M: JobMachine> Manager<M> {
             ToManager::Refused { attempt, token, refusal } => {
                 let failure =
                     Failure::new(FailureKind::Engine, format!("worker {from} refused it: {refusal}"));
-                if self.led.get(&attempt.job).is_some_and(|led| led.token() == token) {
+                let is_led = self.led.get(&attempt.job).is_some_and(|led| led.token() == token);
+                if is_led && self.has_attempt(from, attempt) {
                     let result = SegmentResult { failure: Some(failure), ..SegmentResult::default() };
                     self.report(now, attempt, Report::Ended(Box::new(result)), out);
                 }
@@ -37,10 +45,12 @@ impl<M: JobMachine> Manager<M> {
             ToManager::Progress { status, windows, .. } => {
                 let attempt = status.attempt;
                 self.status(now, from, status, out);
-                self.windows(now, attempt, &windows, out);
+                if self.has_attempt(from, attempt) {
+                    self.windows(now, attempt, &windows, out);
+                }
             }
             ToManager::Ended { attempt, how, left, .. } => {
-                self.attempt_ended(now, from, attempt, (how, left), out);
+                self.attempt_ended(now, (from, Told::ByWorker), attempt, (how, left), out);
             }
             ToManager::LeaderAccepted { job, token, attempts } => {
                 if self.led.get(&job).is_some_and(|led| led.token() == token) {
@@ -96,28 +106,37 @@ impl<M: JobMachine> Manager<M> {
         out.push(Output::SendWorker { to: worker, message });
     }
 
-    /// An attempt ended, says its worker, or a manager that heard it from its worker.
+    /// An attempt ended, says its worker, or a manager that heard it from its worker. Who cannot deal with it passes it on once:
+    /// two managers that take each other for the leader must not send it back and forth.
     pub(super) fn attempt_ended(
         &mut self,
         now: Now,
-        worker: NodeId,
+        (worker, told): (NodeId, Told),
         attempt: JobAttempt,
         (how, left): (HowEnded, AttemptLeft),
         out: &mut Vec<Output>,
     ) {
         let confirm = Output::SendWorker { to: worker, message: ToWorker::Confirmed { attempt } };
-        let Some(job) = self.register().and_then(|register| register.job(attempt.job)) else {
-            // It has ended and is sealed or forgotten, or was never accepted: nothing of it counts any more.
-            return out.push(confirm);
+        let job = self.register().and_then(|register| register.job(attempt.job));
+        let knows_all = self.replica.group().is_some_and(|group| group.is_established());
+        let leader = match job {
+            Some(job) if job.end.is_some() => return out.push(confirm),
+            Some(job) => job.leader.map(|(leader, _)| leader),
+            // Who leads the group knows every job that was accepted: this one has ended and is sealed or forgotten. Anybody
+            // else may only be behind.
+            None if knows_all => return out.push(confirm),
+            None => self.replica.leader_node(),
         };
-        if job.end.is_some() {
-            return out.push(confirm);
+        if leader != Some(self.options.node) {
+            if let Some(to) = leader.filter(|_| told == Told::ByWorker) {
+                out.push(Output::SendPeer {
+                    to,
+                    message: ToPeer::AttemptEnded { worker, attempt, how, left },
+                });
+            }
+            return;
         }
-        let Some((leader, _)) = job.leader else { return };
-        if leader != self.options.node {
-            let message = ToPeer::AttemptEnded { worker, attempt, how, left };
-            return out.push(Output::SendPeer { to: leader, message });
-        }
+        let Some(job) = job else { return };
         let Some(name) = self.led.get(&attempt.job).and_then(|led| workflow_name(led, attempt.attempt))
         else {
             // The plan is being read; the worker tells it again.

@@ -8,6 +8,7 @@ use hyperscale_consensus::register::{JobId, OnIsolation};
 use hyperscale_job::{Directive, Report, SegmentOrder};
 use hyperscale_types::{NodeId, Now, Token};
 
+use super::leaders::REMEMBERED;
 use super::{Output, Start, Worker};
 use crate::message::{
     AttemptPhase, AttemptStatus, Backpressure, Dispatch, DispatchRefusal, HowEnded, JobAttempt, ToManager,
@@ -25,7 +26,8 @@ const WINDOWS_MAX: usize = 320;
 pub(super) struct Running {
     grant: Token,
     on_isolation: OnIsolation,
-    order: SegmentOrder,
+    /// Nothing once it is settled: then it is only remembered.
+    order: Option<SegmentOrder>,
     status: AttemptStatus,
     windows: Vec<Bytes>,
     dropped: u64,
@@ -40,13 +42,13 @@ pub(super) struct Running {
 #[derive(Debug)]
 enum Ended {
     Kept { left: Box<AttemptLeft>, told: Option<Now> },
-    Confirmed,
+    Confirmed { at: Now },
 }
 
 impl Running {
     /// Whether nothing has to be done for it any more.
     pub(super) fn is_settled(&self) -> bool {
-        matches!(self.end, Some(Ended::Confirmed))
+        matches!(self.end, Some(Ended::Confirmed { .. }))
     }
 
     pub(super) fn next_timer(&self, backpressure: Backpressure) -> Option<Now> {
@@ -56,18 +58,19 @@ impl Running {
             }
             None => None,
             Some(Ended::Kept { told, .. }) => Some(told.map_or(Now::ZERO, |told| told.plus(TELL_AGAIN))),
-            Some(Ended::Confirmed) => None,
+            Some(Ended::Confirmed { .. }) => None,
         }
     }
 }
 
 impl Worker {
     pub(super) fn dispatch(&mut self, now: Now, from: NodeId, it: Dispatch, out: &mut Vec<Output>) {
-        if !self.obeys(from, it.attempt.job, it.token, out) {
+        if !self.obeys(now, (from, it.token), it.attempt.job, out) {
             return;
         }
         if let Some(known) = self.attempts.get_mut(&it.attempt) {
-            let same = known.order == it.order && known.grant == it.grant;
+            let is_same_order = known.order.as_ref().is_none_or(|order| *order == it.order);
+            let same = is_same_order && known.grant == it.grant;
             let message = if same {
                 known.has_news = true;
                 ToManager::Taken { status: known.status.clone(), cores_free: self.cores.free() }
@@ -134,7 +137,7 @@ impl Worker {
         let running = Running {
             grant: it.grant,
             on_isolation: it.on_isolation,
-            order: it.order.clone(),
+            order: Some(it.order.clone()),
             status,
             windows: Vec::new(),
             dropped: 0,
@@ -203,19 +206,22 @@ impl Worker {
         running.end = Some(Ended::Kept { left: Box::new(left), told: None });
     }
 
-    pub(super) fn confirmed(&mut self, attempt: JobAttempt) {
+    pub(super) fn confirmed(&mut self, now: Now, attempt: JobAttempt) {
         if let Some(running) = self.attempts.get_mut(&attempt)
             && running.end.is_some()
         {
-            running.end = Some(Ended::Confirmed);
+            running.end = Some(Ended::Confirmed { at: now });
+            running.order = None;
         }
-        let is_done = |job: JobId| {
-            self.attempts.iter().filter(|(it, _)| it.job == job).all(|(_, running)| running.is_settled())
-        };
-        if is_done(attempt.job) {
-            self.attempts.retain(|it, _| it.job != attempt.job);
-            self.leaders.retain(&self.jobs());
-        }
+    }
+
+    /// Attempts are remembered for a while after they were settled, so that a late dispatch does not start one again: while the
+    /// grant is the same nothing else would keep it from that.
+    pub(super) fn forget_settled(&mut self, now: Now) {
+        let is_old = |running: &Running| matches!(running.end, Some(Ended::Confirmed { at }) if now.since(at) >= REMEMBERED);
+        self.attempts.retain(|_, running| !is_old(running));
+        let attempts = &self.attempts;
+        self.leaders.forget(now, |job| attempts.keys().any(|it| it.job == job));
     }
 
     /// How all attempts are, or those of one job.

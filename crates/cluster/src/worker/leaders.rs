@@ -4,7 +4,7 @@
 //! orphaned; they run on, and whoever leads the job next adopts them by saying so. Without anybody for [`ORPHAN_GRACE`] they are
 //! cut off, though the lease is renewed: nobody would notice what they do.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyperscale_consensus::register::JobId;
@@ -14,14 +14,16 @@ use hyperscale_types::{NodeId, Now, Token};
 use super::{Output, Worker};
 use crate::message::ToManager;
 
+/// How long the token of a job and its settled attempts are remembered: a leader that was replaced may speak late.
+pub(super) const REMEMBERED: Duration = Duration::from_mins(10);
 /// How long attempts run without anybody who leads their job.
 pub(super) const ORPHAN_GRACE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default)]
 pub(super) struct Leaders {
     tokens: TokenBook<(), JobId>,
-    /// Who brought the highest token of a job.
-    of: BTreeMap<JobId, NodeId>,
+    /// Who brought the highest token of a job, and when it last spoke about it.
+    of: BTreeMap<JobId, (NodeId, Now)>,
     /// Since when jobs have nobody who leads them.
     orphaned: BTreeMap<JobId, Now>,
 }
@@ -29,10 +31,18 @@ pub(super) struct Leaders {
 impl Leaders {
     /// A manager is gone, and with it the leadership of its jobs.
     pub(super) fn gone(&mut self, now: Now, manager: NodeId) {
-        let led = self.of.iter().filter(|(_, leader)| **leader == manager);
+        let led = self.of.iter().filter(|(_, (leader, _))| *leader == manager);
         for (job, _) in led {
             self.orphaned.entry(*job).or_insert(now);
         }
+    }
+
+    /// A manager is there: a broken connection was no death. What was cut off meanwhile stays so.
+    pub(super) fn seen(&mut self, manager: NodeId) {
+        let of = &self.of;
+        self.orphaned.retain(|job, since| {
+            *since == Now::NEVER || of.get(job).is_none_or(|(leader, _)| *leader != manager)
+        });
     }
 
     pub(super) fn is_orphaned(&self, job: JobId) -> bool {
@@ -41,7 +51,7 @@ impl Leaders {
 
     /// Who leads a job, unless that one is gone.
     pub(super) fn of(&self, job: JobId) -> Option<NodeId> {
-        self.of.get(&job).filter(|_| !self.is_orphaned(job)).copied()
+        self.of.get(&job).filter(|_| !self.is_orphaned(job)).map(|(leader, _)| *leader)
     }
 
     pub(super) fn token(&self, job: JobId) -> Token {
@@ -52,9 +62,11 @@ impl Leaders {
         self.orphaned.values().map(|since| since.plus(ORPHAN_GRACE)).min()
     }
 
-    /// Jobs of which nothing is left are forgotten.
-    pub(super) fn retain(&mut self, jobs: &BTreeSet<JobId>) {
-        let gone: Vec<JobId> = self.of.keys().filter(|job| !jobs.contains(job)).copied().collect();
+    /// Jobs that nobody has spoken about for a long time, unless something of them is left here, are forgotten.
+    pub(super) fn forget(&mut self, now: Now, is_left: impl Fn(JobId) -> bool) {
+        let old =
+            |(job, (_, spoke)): &(&JobId, &(NodeId, Now))| now.since(*spoke) >= REMEMBERED && !is_left(**job);
+        let gone: Vec<JobId> = self.of.iter().filter(old).map(|(job, _)| *job).collect();
         for job in gone {
             self.of.remove(&job);
             self.orphaned.remove(&job);
@@ -65,7 +77,13 @@ impl Leaders {
 
 impl Worker {
     /// Whether to obey; who does not is told.
-    pub(super) fn obeys(&mut self, from: NodeId, job: JobId, token: Token, out: &mut Vec<Output>) -> bool {
+    pub(super) fn obeys(
+        &mut self,
+        now: Now,
+        (from, token): (NodeId, Token),
+        job: JobId,
+        out: &mut Vec<Output>,
+    ) -> bool {
         let leaders = &mut self.leaders;
         let before = leaders.tokens.current((), job);
         if leaders.tokens.admit((), job, token, Bearer::Member).is_err() {
@@ -73,14 +91,20 @@ impl Worker {
             out.push(Output::Send { to: from, message });
             return false;
         }
-        leaders.of.insert(job, from);
+        leaders.of.insert(job, (from, now));
         leaders.orphaned.remove(&job);
         true
     }
 
     /// Another manager leads a job: it is told all that this worker knows of it.
-    pub(super) fn leader_changed(&mut self, from: NodeId, job: JobId, token: Token, out: &mut Vec<Output>) {
-        if !self.obeys(from, job, token, out) {
+    pub(super) fn leader_changed(
+        &mut self,
+        now: Now,
+        (from, token): (NodeId, Token),
+        job: JobId,
+        out: &mut Vec<Output>,
+    ) {
+        if !self.obeys(now, (from, token), job, out) {
             return;
         }
         let attempts = self.statuses(Some(job));

@@ -25,7 +25,6 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use hyperscale_consensus::register::JobId;
 use hyperscale_types::{BootEpoch, NodeId, Now};
 
 use crate::message::{Backpressure, JobAttempt, ToManager, ToWorker};
@@ -86,7 +85,10 @@ impl Worker {
     pub fn handle(&mut self, now: Now, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Timer => self.timer = None,
-            Input::ManagerSeen(manager) => self.registration.seen(manager),
+            Input::ManagerSeen(manager) => {
+                self.registration.seen(manager);
+                self.leaders.seen(manager);
+            }
             Input::ManagerGone(manager) => {
                 self.registration.gone(manager);
                 self.leaders.gone(now, manager);
@@ -125,12 +127,12 @@ impl Worker {
             }
             ToWorker::Dispatch(dispatch) => self.dispatch(now, from, *dispatch, out),
             ToWorker::Direct { attempt, token, directive } => {
-                if self.obeys(from, attempt.job, token, out) {
+                if self.obeys(now, (from, token), attempt.job, out) {
                     self.direct(attempt, directive, out);
                 }
             }
-            ToWorker::LeaderChanged { job, token } => self.leader_changed(from, job, token, out),
-            ToWorker::Confirmed { attempt } => self.confirmed(attempt),
+            ToWorker::LeaderChanged { job, token } => self.leader_changed(now, (from, token), job, out),
+            ToWorker::Confirmed { attempt } => self.confirmed(now, attempt),
             ToWorker::Backpressure(level) => self.backpressure = level,
             ToWorker::Drain => self.is_draining = true,
         }
@@ -156,6 +158,7 @@ impl Worker {
             attempts: attempts.clone(),
         };
         self.registration.keep(now, registers, out);
+        self.forget_settled(now);
         self.send_progress(now, out);
         self.tell_ends(now, out);
         if self.is_draining && self.attempts.values().all(Running::is_settled) {
@@ -177,9 +180,5 @@ impl Worker {
             self.timer = Some(next);
             out.push(Output::Timer(next));
         }
-    }
-
-    fn jobs(&self) -> BTreeSet<JobId> {
-        self.attempts.keys().map(|attempt| attempt.job).collect()
     }
 }

@@ -385,6 +385,31 @@ fn what_an_attempt_left_is_told_until_it_is_confirmed() {
 }
 
 #[test]
+fn attempt_that_was_confirmed_is_not_started_again_by_a_late_dispatch() {
+    let (mut rig, owner) = Rig::registered(&[1, 2]);
+    let other = if owner == manager(1) { manager(2) } else { manager(1) };
+    rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
+    rig.from(other, ToWorker::LeaderChanged { job: job(1), token: Token(25) });
+    rig.input(Input::Ended { attempt: attempt(1, 0, 1), left: AttemptLeft::default() });
+    rig.from(other, ToWorker::Confirmed { attempt: attempt(1, 0, 1) });
+    rig.advance_renewing(Duration::from_secs(60));
+    let out = rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
+    assert_eq!(starts(&out), 0, "the leader before speaks late");
+    assert_eq!(sent(&out), [(owner, ToManager::StaleToken { job: job(1), current: Token(25) })]);
+    let again = rig.dispatch(other, Dispatch { token: Token(25), ..dispatch(attempt(1, 0, 1), 1) });
+    assert_eq!(starts(&again), 0);
+}
+
+#[test]
+fn leader_whose_connection_broke_for_a_moment_still_leads() {
+    let (mut rig, owner) = Rig::registered(&[1, 2]);
+    rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
+    rig.input(Input::ManagerGone(owner));
+    rig.input(Input::ManagerSeen(owner));
+    assert_eq!(cut_off(&rig.advance_renewing(Duration::from_secs(60))), []);
+}
+
+#[test]
 fn new_job_leader_adopts_attempts_and_is_told_everything() {
     let (mut rig, owner) = Rig::registered(&[1, 2]);
     let other = if owner == manager(1) { manager(2) } else { manager(1) };

@@ -18,6 +18,9 @@ use super::limits::Share;
 use super::weight::{decision_weight, values_bytes};
 use super::{CommandRefusal, Outcome, Register};
 
+/// Room of a job that only decisions which bring it closer to its end may use: those of all its attempts and workflows.
+const CLOSING_ROOM: usize = 256 << 10;
+
 /// A decision and the command that carries it out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decide {
@@ -28,6 +31,8 @@ pub struct Decide {
     /// One of `Ready`, `Assign`, `AttemptEnd`, `Context`, `WorkflowEnd` and `Control`, about the same job; none: the decision
     /// concerns nobody but the job's own core. Any other command is left out when it is encoded.
     pub effect: Option<Body>,
+    /// Whether it brings the job closer to its end, for which room is kept: an end, or a stop.
+    pub closes: bool,
 }
 
 impl Register {
@@ -38,15 +43,19 @@ impl Register {
         decide: Decide,
         jobs: &BTreeSet<JobId>,
     ) -> Result<Outcome, CommandRefusal> {
-        let Decide { job: id, decision, effect } = decide;
+        let Decide { job: id, decision, effect, closes } = decide;
         let room = self.account.room();
         let job = self.job_mut(id)?;
         job.fence(token)?;
         if matches!(&decision, Values::Inline(bytes) if bytes.len() > CONTEXT_BYTES_MAX) {
             return Err(CommandRefusal::TooLarge);
         }
-        let (weight, closes) = (decision_weight(&decision), effect.as_ref().is_none_or(Body::closes));
-        room.check(job, weight, if closes { Share::Closing } else { Share::Open })?;
+        let weight = decision_weight(&decision);
+        if closes {
+            room.check(job, weight, Share::Closing)?;
+        } else {
+            room.check(job, weight + CLOSING_ROOM, Share::Open)?;
+        }
         // The room is taken first, so that the command does not find it free.
         job.tally.weight += weight;
         let outcome = match effect {
@@ -96,10 +105,5 @@ impl Body {
             Self::AttemptEnd { segment, .. } => Some(segment.job),
             _ => None,
         }
-    }
-
-    /// Whether it brings its job closer to the end, for which room is kept.
-    fn closes(&self) -> bool {
-        matches!(self, Self::AttemptEnd { .. } | Self::WorkflowEnd { .. })
     }
 }

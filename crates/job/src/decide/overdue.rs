@@ -27,11 +27,12 @@ pub(super) fn decide(core: &mut JobCore) {
     }
     for at in 0..core.plan.workflows.len() {
         let record = &core.record.workflows()[at];
-        if record.stop_of().is_none() && !core.live[at].proposed {
+        if record.stop_of().is_none() && !core.live[at].proposed && !core.live[at].stopping {
             let is_late = deadline(core, at).is_some_and(|deadline| core.now >= deadline);
             let reason =
                 if is_late { Some(Reason::Timeout) } else { is_stuck(core, at).then_some(Reason::Stuck) };
-            if let Some(reason) = reason {
+            if let Some(reason) = reason.filter(|_| record.state() != WorkflowState::Teardown) {
+                core.live[at].stopping = true;
                 let (scope, phase, now) = (StopScope::Workflows(vec![at]), StopPhase::Cancelling, core.now);
                 core.propose(Entry::Stop(Stop { request: None, scope, phase, reason, cause: None, at: now }));
             }
@@ -73,12 +74,23 @@ fn abandon(core: &mut JobCore, at: usize) {
         matches!(core.record.workflows()[at].stop_of(), Some((_, Reason::Timeout | Reason::Stuck)));
     let mut entries = Vec::new();
     for (id, live) in &mut core.live[at].attempts {
-        // A tear-down runs after the stop and has a limit of its own.
-        if !is_overdue || live.state.is_over() || id.segment.kind == SegmentKind::Teardown {
+        if live.state.is_over() || live.proposed || live.result.is_some() {
+            continue;
+        }
+        // A tear-down runs after the stop: it is given up when nothing is heard of it.
+        if id.segment.kind == SegmentKind::Teardown {
+            if live.silent_s >= SILENT_S_MAX {
+                live.proposed = true;
+                let result = Box::<SegmentResult>::default();
+                entries.push(Entry::AttemptEnd { attempt: *id, end: AttemptEnd::TimedOut, result, at: now });
+            }
+            continue;
+        }
+        if !is_overdue {
             continue;
         }
         let since = *live.overdue.get_or_insert(now);
-        if now >= since + LAST_WORD && !live.proposed && live.result.is_none() {
+        if now >= since + LAST_WORD {
             live.proposed = true;
             let result = Box::<SegmentResult>::default();
             entries.push(Entry::AttemptEnd { attempt: *id, end: AttemptEnd::TimedOut, result, at: now });

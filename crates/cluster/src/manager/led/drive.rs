@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{AttemptState, JobId, Register, Values};
-use hyperscale_job::{Action, Answer, AttemptId, Directive, Entry, Input, JobCore, Pool, PoolWorker};
+use hyperscale_job::{
+    Action, Answer, AttemptId, Directive, Entry, Input, JobCore, Pool, PoolWorker, StopPhase,
+};
 use hyperscale_stats::result::ChangedBy;
 use hyperscale_stats::wire::Codec;
 use hyperscale_types::{Command, NodeId, Now};
 
 use super::number_of;
+use super::open::decode_totals;
 use crate::manager::{JobMachine, Manager, Output, Rejection, RequestNumber, Response};
 use crate::message::{AttemptStatus, Dispatch, JobAttempt, ToWorker};
 use crate::record::{self, AttemptLeft, Stored};
@@ -37,9 +40,8 @@ pub(super) struct Drive {
     next_request: u64,
     /// Clients that wait for what their commands change.
     requests: BTreeMap<u64, RequestNumber>,
-    /// Cancels of the log that the core was told of.
-    cancelled: BTreeSet<String>,
-    is_cancelled: bool,
+    /// When the core was last told of a cancel of the log that its record does not show.
+    cancel_told: Option<Now>,
     /// The end that is on its way into the log.
     pub(super) ending: Option<Box<Entry>>,
 }
@@ -53,6 +55,8 @@ pub(super) struct Handling {
     dispatched: Option<Now>,
     /// Its worker has said whether it knows it, or is to be told of it anyway.
     may_dispatch: bool,
+    /// When its worker was last told who leads the job.
+    greeted: Option<Now>,
     directive: Option<(Directive, Now)>,
     pub(super) status: Option<AttemptStatus>,
     /// The next window of each core.
@@ -78,8 +82,7 @@ impl Drive {
             second_at: job_time + Duration::from_secs(1),
             next_request: 0,
             requests: BTreeMap::new(),
-            cancelled: BTreeSet::new(),
-            is_cancelled: false,
+            cancel_told: None,
             ending: None,
         };
         let running: Vec<(AttemptId, NodeId)> = drive.running().collect();
@@ -118,6 +121,7 @@ impl Handling {
             is_taken: false,
             dispatched: None,
             may_dispatch,
+            greeted: None,
             directive: None,
             status: None,
             windows: BTreeMap::new(),
@@ -174,9 +178,7 @@ impl<M: JobMachine> Manager<M> {
                         out.push(Output::Emit { job: id, token: led.token(), event });
                     }
                 }
-                Action::Deposed => {
-                    self.led.remove(&id);
-                }
+                Action::Deposed => self.release(id, out),
             }
         }
     }
@@ -196,13 +198,23 @@ impl<M: JobMachine> Manager<M> {
                 Values::Blob(_) => None,
             };
             let Some(stored) = stored.filter(|stored| drive.has_left(stored)) else {
-                *led = super::Led::new(led.token());
+                let token = led.token();
+                self.release(id, out);
+                self.led.insert(id, super::Led::new(token));
                 self.news.insert(id);
                 return;
             };
             drive.seen += 1;
             let ended = stored.ended();
-            let left = ended.and_then(|attempt| drive.lefts.remove(&attempt)).unwrap_or_default();
+            let left = ended.and_then(|attempt| Some((attempt, drive.lefts.remove(&attempt)?)));
+            // Its statistics count once its end is decided, and not before.
+            if let Some((attempt, left)) = &left
+                && let Some(totals) = decode_totals(&drive.core, &drive.codecs, *attempt, &left.totals)
+            {
+                self.with_core(now, id, Input::Left { attempt: *attempt, totals: &totals }, out);
+            }
+            let Some(drive) = self.led.get_mut(&id).and_then(|led| led.driving()) else { return };
+            let left = left.map(|(_, left)| left).unwrap_or_default();
             let entry = Box::new(stored.with(left.result));
             let handled = ended.and_then(|attempt| drive.attempts.remove(&attempt).map(|it| (attempt, it)));
             self.with_core(now, id, Input::Applied { entry, outcome: Ok(()) }, out);
@@ -223,8 +235,19 @@ impl<M: JobMachine> Manager<M> {
         if let Some(entry) = ending {
             self.with_core(now, id, Input::Applied { entry, outcome: Ok(()) }, out);
         }
-        self.led.remove(&id);
+        self.release(id, out);
         true
+    }
+
+    /// The job is not led here any more, or is read again: clients that wait for a change are told to ask again.
+    pub(in crate::manager) fn release(&mut self, id: JobId, out: &mut Vec<Output>) {
+        let Some(mut led) = self.led.remove(&id) else { return };
+        let requests = led.driving().map(|drive| std::mem::take(&mut drive.requests)).unwrap_or_default();
+        for request in requests.into_values() {
+            let message = "the job has ended or changed its leader; ask how it is, and try again".to_owned();
+            let response = Response::Rejected(Rejection::Unavailable(message));
+            out.push(Output::Respond { request, response });
+        }
     }
 
     /// Cancels that the log has and the core was not told of.
@@ -233,21 +256,29 @@ impl<M: JobMachine> Manager<M> {
             return;
         };
         let Some(drive) = self.led.get_mut(&id).and_then(|led| led.driving()) else { return };
+        // What was told and is not decided may have come to nothing: it is told again.
+        if drive.cancel_told.is_some_and(|told| now.since(told) < SEND_AGAIN) {
+            return;
+        }
         let reason = job.cancels().last().map(|(_, request)| request.reason.clone()).unwrap_or_default();
+        let record = drive.core.record();
         let mut commands = Vec::new();
         if job.is_wholly_cancelled() {
-            if !std::mem::replace(&mut drive.is_cancelled, true) && drive.core.record().stop().is_none() {
+            if record.stop().is_none_or(|stop| stop.phase < StopPhase::Cancelling) {
                 commands.push(Command::Cancel { reason });
             }
         } else {
-            let names = drive.core.plan().workflows.iter().map(|workflow| workflow.name.clone());
-            for workflow in names.filter(|name| job.is_cancelled(name.as_str())) {
-                if drive.cancelled.insert(workflow.to_string()) {
+            for (workflow, record) in drive.core.plan().workflows.iter().zip(record.workflows()) {
+                let is_stopped = record.stop_of().is_some_and(|(phase, _)| *phase >= StopPhase::Cancelling);
+                if job.is_cancelled(workflow.name.as_str()) && record.ended().is_none() && !is_stopped {
                     // The mark names the dependents too.
-                    let reason = reason.clone();
+                    let (workflow, reason) = (workflow.name.clone(), reason.clone());
                     commands.push(Command::CancelWorkflow { workflow, dependents: false, reason });
                 }
             }
+        }
+        if !commands.is_empty() {
+            drive.cancel_told = Some(now);
         }
         for command in commands {
             self.command(now, id, None, command, out);
@@ -314,8 +345,14 @@ impl<M: JobMachine> Manager<M> {
         let token = led.token();
         let Some(drive) = led.driving() else { return };
         let job_time = drive.job_time(now);
-        let mut orders = Vec::new();
+        let (mut orders, mut unheard) = (Vec::new(), BTreeSet::new());
         for (attempt, handling) in &mut drive.attempts {
+            // Its worker was asked what it knows, and has not said so.
+            let is_unheard = !handling.is_taken && !handling.may_dispatch;
+            if is_unheard && handling.greeted.is_none_or(|at| now.since(at) >= SEND_AGAIN) {
+                handling.greeted = Some(now);
+                unheard.insert(handling.worker);
+            }
             let is_old = handling.dispatched.is_none_or(|at| now.since(at) >= SEND_AGAIN);
             if !handling.is_taken && handling.may_dispatch && is_old {
                 handling.dispatched = Some(now);
@@ -331,22 +368,14 @@ impl<M: JobMachine> Manager<M> {
                 out.push(Output::SendWorker { to: handling.worker, message });
             }
         }
+        for to in unheard {
+            out.push(Output::SendWorker { to, message: ToWorker::LeaderChanged { job: id, token } });
+        }
         for attempt in orders {
             let Some(dispatch) = dispatch(register, id, drive, attempt, job_time) else { continue };
             let worker = drive.attempts[&attempt].worker;
             let message = ToWorker::Dispatch(Box::new(Dispatch { token, ..dispatch }));
             out.push(Output::SendWorker { to: worker, message });
-        }
-    }
-
-    /// The workers of a job are told who leads it, and say what they know of it.
-    pub(super) fn greet_workers(&mut self, id: JobId, out: &mut Vec<Output>) {
-        let Some(led) = self.led.get_mut(&id) else { return };
-        let token = led.token();
-        let Some(drive) = led.driving() else { return };
-        let workers: BTreeSet<NodeId> = drive.attempts.values().map(|handling| handling.worker).collect();
-        for to in workers {
-            out.push(Output::SendWorker { to, message: ToWorker::LeaderChanged { job: id, token } });
         }
     }
 

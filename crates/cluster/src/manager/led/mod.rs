@@ -34,7 +34,10 @@ enum Stage {
     Opening(Opening),
     Driving(Box<Drive>),
     /// Its plan or its record cannot be read by this build. Another manager may have a newer one.
-    Unreadable,
+    Unreadable {
+        /// Since when.
+        since: Now,
+    },
 }
 
 impl Led {
@@ -49,7 +52,7 @@ impl Led {
     pub(super) fn next_timer(&self) -> Option<Now> {
         match &self.stage {
             Stage::Driving(drive) => drive.next_timer(),
-            Stage::Opening(_) | Stage::Unreadable => None,
+            Stage::Opening(_) | Stage::Unreadable { .. } => None,
         }
     }
 
@@ -70,7 +73,7 @@ impl Led {
     fn driving(&mut self) -> Option<&mut Drive> {
         match &mut self.stage {
             Stage::Driving(drive) => Some(drive),
-            Stage::Opening(_) | Stage::Unreadable => None,
+            Stage::Opening(_) | Stage::Unreadable { .. } => None,
         }
     }
 }
@@ -94,7 +97,7 @@ pub(super) fn number_of(segment: SegmentId) -> u32 {
         SegmentKind::Setup => 1,
         SegmentKind::Teardown => 2,
     };
-    segment.index * 3 + kind
+    segment.index.saturating_mul(3).saturating_add(kind)
 }
 
 /// The name of an attempt's workflow; nothing while the plan is not read, or if it has no such workflow.

@@ -6,21 +6,25 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyperscale_consensus::BlobId;
-use hyperscale_consensus::register::{AttemptState, Elapsed, Job, JobId, OnWorkerLoss, Values};
+use hyperscale_consensus::register::{AttemptState, Body, Elapsed, Job, JobId, OnWorkerLoss, Values};
 use hyperscale_job::state::AttemptEnd;
 use hyperscale_job::{AttemptId, Entry, JobCore, JobFacts, LossPolicy, Record};
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::Totals;
-use hyperscale_types::{Now, Span};
+use hyperscale_types::{NodeId, Now, Span, Token};
 
 use super::drive::{Drive, codecs};
 use super::{Contents, Stage, number_of, text_of};
 use crate::bundle::Bundle;
+use crate::manager::calls::Purpose;
 use crate::manager::{JobMachine, Manager, Output, ReadNumber};
 use crate::record::{self, AttemptLeft, RecordError, Stored};
 
 /// A blob that this disk lacks is asked for again after this time: the replica fetches what it misses.
 const READ_AGAIN: Duration = Duration::from_secs(1);
+
+/// A job that this build cannot read is given to another manager after this time, which may have a newer one.
+const PASS_ON_AFTER: Duration = Duration::from_secs(5);
 
 /// What is known of a job that is being opened.
 #[derive(Debug, Default)]
@@ -53,8 +57,23 @@ impl<M: JobMachine> Manager<M> {
             && let Some(bytes) = bytes
         {
             opening.contents.insert(blob, bytes);
+            // What is needed next may be asked for at once.
+            opening.asked_at = None;
             self.news.insert(job);
         }
+    }
+
+    /// Proposes that another manager leads a job.
+    fn pass_on(&mut self, now: Now, id: JobId, token: Token, elapsed: Elapsed) {
+        let members = self.replica.group().into_iter().flat_map(|group| group.roster().members());
+        let others: Vec<NodeId> = members
+            .map(|member| member.node)
+            .filter(|node| *node != self.options.node && !self.is_dead(*node))
+            .collect();
+        let Some(leader) = others.get(self.rng.usize(..others.len().max(1))).copied() else { return };
+        let reason = "its decisions cannot be read by the build of its leader".to_owned();
+        let body = Body::JobLeader { job: id, leader, elapsed, reason };
+        self.propose(now, Purpose::Other, token, body);
     }
 
     /// Opens a job, or asks for what it lacks. True if it is open.
@@ -63,7 +82,14 @@ impl<M: JobMachine> Manager<M> {
         let Some(led) = self.led.get_mut(&id) else { return false };
         let opening = match &mut led.stage {
             Stage::Driving(_) => return true,
-            Stage::Unreadable => return false,
+            Stage::Unreadable { since } => {
+                if now.since(*since) >= PASS_ON_AFTER {
+                    *since = now;
+                    let token = led.token();
+                    self.pass_on(now, id, token, elapsed);
+                }
+                return false;
+            }
             Stage::Opening(opening) => opening,
         };
         let Some(job) = self.replica.group().and_then(|group| group.machine().register().job(id)) else {
@@ -72,17 +98,18 @@ impl<M: JobMachine> Manager<M> {
         match open(now, id, job, &opening.contents, &elapsed) {
             Ok(drive) => {
                 led.stage = Stage::Driving(Box::new(drive));
-                self.greet_workers(id, out);
                 true
             }
             Err(NotOpened::Unreadable) => {
-                led.stage = Stage::Unreadable;
+                led.stage = Stage::Unreadable { since: now };
                 false
             }
             Err(NotOpened::Missing(blobs)) => {
                 if opening.asked_at.is_none_or(|at| now.since(at) >= READ_AGAIN) {
                     opening.asked_at = Some(now);
-                    for blob in blobs {
+                    let asked: BTreeSet<BlobId> =
+                        self.reads.values().filter(|(job, _)| *job == id).map(|(_, blob)| *blob).collect();
+                    for blob in blobs.difference(&asked).copied() {
                         let read = ReadNumber(self.calls.number());
                         self.reads.insert(read, (id, blob));
                         out.push(Output::ReadBlob { read, blob });
@@ -125,22 +152,27 @@ fn open(now: Now, id: JobId, job: &Job, contents: &Contents, elapsed: &Elapsed) 
     };
     let mut core = JobCore::rebuild(Arc::clone(&plan), facts, record);
     let codecs = codecs(&core, job.plan);
-    let job_time = Duration::from_millis(elapsed.job_ms);
+    // A leader that restarts counts from what the log says, which may be less than what it decided itself.
+    let job_time = Duration::from_millis(elapsed.job_ms).max(core.record().newest());
     for (attempt, left) in &lefts {
-        if let Some(totals) = decode_totals(&codecs, *attempt, &left.totals) {
+        if let Some(totals) = decode_totals(&core, &codecs, *attempt, &left.totals) {
             core.handle(job_time, hyperscale_job::Input::Left { attempt: *attempt, totals: &totals });
         }
     }
     Ok(Drive::new(now, job_time, core, codecs, seen))
 }
 
-/// All statistics of an attempt, if it left any.
+/// All statistics of an attempt; nothing if this build cannot read them.
 pub(super) fn decode_totals(
+    core: &JobCore,
     codecs: &[hyperscale_stats::wire::Codec],
     attempt: AttemptId,
     totals: &Bytes,
 ) -> Option<Totals> {
-    let codec = codecs.get(attempt.segment.workflow).filter(|_| !totals.is_empty())?;
+    let codec = codecs.get(attempt.segment.workflow)?;
+    if totals.is_empty() {
+        return Some(Totals::new(core.layout(attempt.segment.workflow)));
+    }
     codec.decode_totals(totals).ok()
 }
 

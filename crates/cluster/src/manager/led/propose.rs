@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use hyperscale_consensus::register::{
-    Assign, AssignSegment, Body, CONTEXT_BYTES_MAX, CommandRefusal, Decide, End, EndError, EndStatus, JobId,
-    Outcome, Register, Segment, SegmentKind, Values,
+    Assign, AssignSegment, AttemptState, Body, CONTEXT_BYTES_MAX, CommandRefusal, Decide, End, EndError,
+    EndStatus, JobId, Outcome, Register, Segment, SegmentKind, Values,
 };
 use hyperscale_consensus::replica::Reply;
 use hyperscale_consensus::{BlobId, ProposeError};
@@ -48,8 +48,11 @@ impl<M: JobMachine> Manager<M> {
                 let status = job_status(*end);
                 self.store(now, Purpose::StoreResult { job: id, token, entry, status }, bytes);
             }
-            Entry::AttemptEnd { attempt, end, .. } if *end != AttemptEnd::Lost => {
-                let left = drive.lefts.entry(*attempt).or_default().encode();
+            Entry::AttemptEnd { attempt, end, result, .. } if *end != AttemptEnd::Lost => {
+                let left = drive.lefts.entry(*attempt).or_default();
+                // Of an attempt that was refused or gave no result in time the core alone knows what became of it.
+                left.result = (**result).clone();
+                let left = left.encode();
                 self.store(now, Purpose::StoreLeft { job: id, token, entry }, left);
             }
             _ => {
@@ -80,7 +83,8 @@ impl<M: JobMachine> Manager<M> {
                 return self.with_core(now, id, Input::Applied { entry, outcome: Err(refused) }, out);
             }
         };
-        let body = Body::Decide(Box::new(Decide { job: id, decision, effect }));
+        let closes = matches!(&*entry, Entry::AttemptEnd { .. } | Entry::WorkflowEnd { .. } | Entry::Stop(_));
+        let body = Body::Decide(Box::new(Decide { job: id, decision, effect, closes }));
         self.propose(now, Purpose::Decide { job: id, token, entry }, token, body);
     }
 
@@ -182,6 +186,11 @@ fn effect(
             let end = End { status: attempt_status(*end), result: left, error };
             Some(Body::AttemptEnd { segment: segment(attempt.segment)?, attempt: attempt.number, end })
         }
+        // Its worker says itself that it stopped it: the log does not know that yet.
+        Entry::AttemptEnd { attempt, .. } if runs(register, &segment(attempt.segment)?, attempt.number) => {
+            let end = End::new(EndStatus::Lost, None);
+            Some(Body::AttemptEnd { segment: segment(attempt.segment)?, attempt: attempt.number, end })
+        }
         Entry::WorkflowEnd { workflow, end, reason, .. } => {
             let error = reason.as_ref().map(|reason| EndError {
                 code: 0,
@@ -198,6 +207,12 @@ fn effect(
         | Entry::Control { .. }
         | Entry::JobEnd { .. } => None,
     })
+}
+
+/// Whether an attempt runs as far as the log goes.
+fn runs(register: &Register, segment: &Segment, attempt: u32) -> bool {
+    let last = register.job(segment.job).and_then(|job| job.attempt(&segment.workflow, segment.number));
+    last.is_some_and(|last| last.number == attempt && last.state == AttemptState::Running)
 }
 
 /// What the job waits for from now on: these workflows, and those that were ready before.

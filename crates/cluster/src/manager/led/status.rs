@@ -7,12 +7,17 @@ use bytes::Bytes;
 use hyperscale_job::{Failure, FailureKind, Input, Report};
 use hyperscale_types::{NodeId, Now};
 
-use super::open::decode_totals;
 use crate::manager::{JobMachine, Manager, Output};
 use crate::message::{AttemptPhase, AttemptStatus, HowEnded, JobAttempt};
 use crate::record::AttemptLeft;
 
 impl<M: JobMachine> Manager<M> {
+    /// Whether this worker is the one that an attempt was given to.
+    pub(in crate::manager) fn has_attempt(&mut self, worker: NodeId, attempt: JobAttempt) -> bool {
+        let drive = self.led.get_mut(&attempt.job).and_then(|led| led.driving());
+        drive.and_then(|drive| drive.attempts.get(&attempt.attempt)).is_some_and(|it| it.worker == worker)
+    }
+
     /// A worker has an attempt.
     pub(in crate::manager) fn taken(&mut self, from: NodeId, attempt: JobAttempt) {
         let drive = self.led.get_mut(&attempt.job).and_then(|led| led.driving());
@@ -37,6 +42,9 @@ impl<M: JobMachine> Manager<M> {
         if handling.worker != from {
             return;
         }
+        // Whoever says how it is has it, also if the response to the dispatch was lost.
+        handling.is_taken = true;
+        let status = merged(handling.status.as_ref(), status);
         let reports = news(handling.status.as_ref(), &status);
         handling.status = Some(status);
         for report in reports {
@@ -72,7 +80,7 @@ impl<M: JobMachine> Manager<M> {
             if window.seq < *next {
                 continue;
             }
-            *next = window.seq + 1;
+            *next = window.seq.saturating_add(1);
             let input = Input::Window { attempt: attempt.attempt, window: &window };
             self.with_core(now, attempt.job, input, out);
         }
@@ -94,22 +102,29 @@ impl<M: JobMachine> Manager<M> {
         }
         match how {
             HowEnded::Ran => {}
-            // The log will say that it is lost as soon as its lease has ended there too.
-            HowEnded::LeaseEnded => return,
+            // Nothing of it runs any more, whether the log has ended the lease too or it was renewed since.
+            HowEnded::LeaseEnded => return self.report(now, attempt, Report::Lost, out),
             HowEnded::Orphaned => {
                 let message = "its worker stopped it, as nobody led the job for 30 s";
                 left.result.failure.get_or_insert(Failure::new(FailureKind::Engine, message));
             }
         }
-        let totals = decode_totals(&drive.codecs, attempt.attempt, &left.totals);
         let result = Box::new(left.result.clone());
         drive.lefts.insert(attempt.attempt, left);
-        if let Some(totals) = totals {
-            let input = Input::Left { attempt: attempt.attempt, totals: &totals };
-            self.with_core(now, attempt.job, input, out);
-        }
         let input = Input::Report { attempt: attempt.attempt, report: Report::Ended(result) };
         self.with_core(now, attempt.job, input, out);
+    }
+}
+
+/// A status that may have been overtaken by a later one: nothing that was said is taken back.
+fn merged(before: Option<&AttemptStatus>, status: AttemptStatus) -> AttemptStatus {
+    let Some(before) = before else { return status };
+    AttemptStatus {
+        phase: before.phase.max(status.phase),
+        is_finishing: before.is_finishing || status.is_finishing,
+        cores_completed: &before.cores_completed | &status.cores_completed,
+        stopped: before.stopped.clone().or_else(|| status.stopped.clone()),
+        ..status
     }
 }
 

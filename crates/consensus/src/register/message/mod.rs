@@ -238,7 +238,7 @@ fn decide_out(decide: &Decide) -> wire::Decide {
         WireBody::Control(it) => Some(Effect::Control(it)),
         _ => None,
     });
-    wire::Decide { job_id: id_out(decide.job.0), inline, blob, effect }
+    wire::Decide { job_id: id_out(decide.job.0), inline, blob, effect, closes: decide.closes }
 }
 
 fn decide_in(decide: wire::Decide) -> Read<Decide> {
@@ -254,7 +254,8 @@ fn decide_in(decide: wire::Decide) -> Read<Decide> {
         Effect::WorkflowEnd(it) => WireBody::WorkflowEnd(it),
         Effect::Control(it) => WireBody::Control(it),
     });
-    Ok(Decide { job: job_in(&decide.job_id)?, decision, effect: effect.map(body_in).transpose()? })
+    let (job, effect) = (job_in(&decide.job_id)?, effect.map(body_in).transpose()?);
+    Ok(Decide { job, decision, effect, closes: decide.closes })
 }
 
 fn clock_out((workflow, elapsed_ms): (&String, &u64)) -> wire::WorkflowClock {

@@ -7,6 +7,7 @@ fn decide(number: u8, decision: &'static [u8], effect: Option<Body>) -> Body {
         job: job(number),
         decision: Values::Inline(Bytes::from_static(decision)),
         effect,
+        closes: false,
     }))
 }
 
@@ -45,6 +46,23 @@ fn decision_is_kept_only_with_the_command_that_carries_it_out() {
     assert!(log.register().job(job(1)).unwrap().is_running(None));
     assert_eq!(decisions(&log), inline(&[b"assign"]));
     assert!(log.register().job(job(1)).unwrap().weight() > before);
+}
+
+#[test]
+fn room_for_ends_is_not_used_by_other_decisions() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    let large = |closes| {
+        let decision = Values::Inline(vec![7; CONTEXT_BYTES_MAX].into());
+        Body::Decide(Box::new(Decide { job: job(1), decision, effect: None, closes }))
+    };
+    while log.apply(token, large(false)) == Outcome::Done {}
+    let refused = Outcome::Refused(CommandRefusal::Limit(Limit::JobBytes));
+    assert_eq!(log.apply(token, large(false)), refused);
+    for _ in 0..4 {
+        assert_eq!(log.apply(token, large(true)), Outcome::Done);
+    }
+    assert_eq!(log.apply(token, job_end(EndStatus::Failed)), Outcome::Done);
 }
 
 #[test]
@@ -91,7 +109,8 @@ fn large_decision_is_a_blob_that_is_kept_with_the_job() {
     let mut log = Log::new();
     let token = log.led(1);
     let large = Values::Inline(vec![0; CONTEXT_BYTES_MAX + 1].into());
-    let body = |decision| Body::Decide(Box::new(Decide { job: job(1), decision, effect: None }));
+    let body =
+        |decision| Body::Decide(Box::new(Decide { job: job(1), decision, effect: None, closes: false }));
     assert_eq!(log.apply(token, body(large)), Outcome::Refused(CommandRefusal::TooLarge));
     let blob = BlobId::of(b"a large decision");
     assert_eq!(log.apply(token, body(Values::Blob(blob))), Outcome::Done);

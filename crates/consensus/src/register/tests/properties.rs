@@ -160,7 +160,7 @@ fn any_command() -> impl Strategy<Value = Command> {
                     let end = Body::WorkflowEnd { job, workflow, status, error: None };
                     let decision = Values::Inline(Bytes::from_static(b"decision"));
                     let effect = (attempt == 1).then_some(end);
-                    Body::Decide(Box::new(Decide { job, decision, effect }))
+                    Body::Decide(Box::new(Decide { job, decision, effect, closes: attempt == 2 }))
                 }
                 _ => Body::JobForget { first: grant % 60, last: grant % 60 + 3 },
             }

@@ -110,6 +110,7 @@ fn full(group: Group) -> Log {
                 job: job(1),
                 decision: Values::Inline(Bytes::from_static(b"what the core decided")),
                 effect: None,
+                closes: false,
             })),
         ),
         (Token(0), Body::ClusterVersion { version: 1 }),

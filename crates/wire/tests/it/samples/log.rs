@@ -180,6 +180,7 @@ pub(crate) fn commands() -> Vec<Command> {
             inline: bytes("decision"),
             blob: Some(blob()),
             effect: Some(decide::Effect::Context(context())),
+            closes: true,
         }),
         Body::JobForget(JobForget { first: 200, last: 260 }),
         Body::ClusterVersion(ClusterVersion { version: 1, features: texts(&["drain"]) }),
