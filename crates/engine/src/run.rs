@@ -84,6 +84,7 @@ impl Run {
             timeout: None,
             environment: options.environment,
             options: options.options,
+            ..JobFacts::default()
         };
         let core = JobCore::new(plan, facts);
         let host = Host::new(core, data, identity, options.cores, messages, event_sender);

@@ -3,6 +3,7 @@
 use hyperscale_codec::log;
 use hyperscale_consensus::replica::{Input, Output, ReplicaMessage, WireOutcome};
 use hyperscale_consensus::{Event, Machine};
+use hyperscale_swim::Command;
 use hyperscale_types::NodeId;
 use hyperscale_wire::class::Lane;
 
@@ -69,12 +70,16 @@ where
         }
     }
 
-    /// Members that nobody has spoken to in this life are where the log says that they are.
-    fn learn_addresses(&self) {
+    /// Members that nobody has spoken to in this life are where the log says that they are. Membership tries them too: all
+    /// configured peers may be gone for ever, and be replaced by others that only the log names.
+    fn learn_addresses(&mut self) {
         let Some(group) = self.replica.group() else { return };
+        let mut contacts = Vec::new();
         for member in group.roster().members() {
             self.hands.transport.suggest(member.node, member.addresses.peer);
+            contacts.push(member.addresses.peer);
         }
+        self.order(Command::Join { contacts });
     }
 
     fn want(&mut self, want: Want) {

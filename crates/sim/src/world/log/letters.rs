@@ -1,7 +1,7 @@
 //! Letters leave and arrive. Those between replicas travel as bytes of connections in sealed worlds.
 
 use hyperscale_consensus::replica::{Input, ReplicaMessage};
-use hyperscale_swim::Status;
+use hyperscale_swim::MemberView;
 use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::class::Lane;
 
@@ -76,11 +76,13 @@ impl World {
     }
 
     /// Whether a manager is there in the view of another. That is what the view says now: no event tells a manager of one that was
-    /// gone before it started. Who has not got the lists of its peers yet does not judge.
+    /// gone before it started, and hearsay about one that it never reached says nothing (seed 61732). Who has not got the lists of
+    /// its peers yet does not judge.
     fn sees(&self, manager: usize, other: NodeId) -> bool {
         let swim = &self.nodes[manager].swim;
-        let is_live = swim.status(other).is_some_and(Status::is_live);
-        is_live || other == id_of(manager) || !swim.workers_synced()
+        let is_reached = |member: &MemberView<'_>| member.confirmed && member.claim.status.is_live();
+        let is_seen = swim.members().any(|member| member.node == other && is_reached(&member));
+        is_seen || other == id_of(manager) || !swim.workers_synced()
     }
 
     /// In worlds without hellos the version of a peer is known with its first message.

@@ -207,6 +207,7 @@ impl World {
                         blobs.remove(&blob);
                     }
                     Output::Timer(at) => self.set_replica_timer(index, timer, at),
+                    Output::Opened(_) => self.join_members(index, manager),
                     _ => {}
                 }
             }
@@ -216,6 +217,15 @@ impl World {
             self.kernel.trace.mix(&[applied, hash.0]);
             self.show_log(index, Logged::State { index: applied, hash });
         }
+    }
+
+    /// Membership learns where the members of the log are: the configured peers may be gone for ever, and be replaced by others
+    /// that only the log names.
+    fn join_members(&mut self, index: usize, manager: &ManagerDriver) {
+        let contacts = manager.group().roster().members().map(|member| member.addresses.peer).collect();
+        let boot = self.truth.nodes[index].process.boot;
+        let command = hyperscale_swim::Command::Join { contacts };
+        self.kernel.at(self.kernel.now(), Happening::Command { node: index, boot, command });
     }
 
     /// Encoding takes a while, in which the replica goes on; as long as a write does, for want of a better guess.
