@@ -36,12 +36,14 @@ pub struct JobCore {
     illegal: u64,
 }
 
-/// An entry about the whole job that is under way. There is never more than one of each.
+/// An entry that is under way, about the whole job unless it names a workflow. There is never more than one of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pending {
     Ready,
     Batch,
     Stop,
+    /// Of this workflow, because of its time.
+    StopOf(usize),
     End,
 }
 
@@ -60,8 +62,6 @@ pub(crate) struct WorkflowLive {
     pub(crate) told_waiting: bool,
     /// No iteration of it starts any more.
     pub(crate) finishing: bool,
-    /// An entry that stops it because of its time is under way.
-    pub(crate) stopping: bool,
 }
 
 /// What was reported about an attempt.
@@ -304,9 +304,7 @@ impl JobCore {
                 self.proposed.remove(&Pending::Stop);
                 if let StopScope::Workflows(workflows) = &stop.scope {
                     for at in workflows {
-                        if let Some(live) = self.live.get_mut(*at) {
-                            live.stopping = false;
-                        }
+                        self.proposed.remove(&Pending::StopOf(*at));
                     }
                 }
             }
@@ -477,7 +475,6 @@ impl WorkflowLive {
             proposed: false,
             told_waiting: false,
             finishing: false,
-            stopping: false,
         }
     }
 }

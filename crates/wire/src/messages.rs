@@ -35,6 +35,7 @@ impl fmt::Debug for Decide {
             .field("inline_bytes", &self.inline.len())
             .field("blob", &self.blob)
             .field("has_effect", &self.effect.is_some())
+            .field("closes", &self.closes)
             .finish()
     }
 }

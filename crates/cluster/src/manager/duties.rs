@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use hyperscale_consensus::RaftGroup;
 use hyperscale_consensus::lease::{Expiry, RollCall};
 use hyperscale_consensus::register::{Body, JobId, Retention};
 use hyperscale_types::{NodeId, Now, Token};
@@ -80,7 +81,7 @@ impl<M: JobMachine> Manager<M> {
     }
 
     pub(super) fn lead(&mut self, now: Now) {
-        if !self.replica.group().is_some_and(|group| group.is_established()) {
+        if !self.replica.group().is_some_and(RaftGroup::is_established) {
             return;
         }
         self.duties.heard(now, self.options.node);

@@ -141,7 +141,7 @@ pub enum ToPeer {
         /// How it came to its end.
         how: HowEnded,
         /// What it leaves.
-        left: AttemptLeft,
+        left: Box<AttemptLeft>,
     },
 }
 

@@ -227,7 +227,7 @@ impl<M: JobMachine> Manager<M> {
             ToPeer::Renewals { batch, claims } => self.renewals(now, from, batch, claims),
             ToPeer::RenewalsAnswered { batch, answers } => self.renewals_answered(batch, &answers, out),
             ToPeer::AttemptEnded { worker, attempt, how, left } => {
-                self.attempt_ended(now, (worker, Told::ByManager), attempt, (how, left), out);
+                self.attempt_ended(now, (worker, Told::ByManager), attempt, (how, *left), out);
             }
         }
     }
@@ -246,7 +246,7 @@ impl<M: JobMachine> Manager<M> {
             other => {
                 match &other {
                     replica::Output::Opened(_) | replica::Output::Event(Event::SnapshotRestored { .. }) => {
-                        self.reload(now, out)
+                        self.reload(now, out);
                     }
                     replica::Output::Event(Event::Established { .. }) => self.begin_leading(now, out),
                     replica::Output::Event(Event::LeaderChanged { role, .. })
@@ -282,7 +282,9 @@ impl<M: JobMachine> Manager<M> {
             .filter(|(id, own)| !led.contains(&(**id, own.token())))
             .map(|(id, _)| *id)
             .collect();
-        others.into_iter().for_each(|job| self.release(job, out));
+        for job in others {
+            self.release(job, out);
+        }
         for (job, token) in led {
             self.led.entry(job).or_insert_with(|| Led::new(token));
             self.news.insert(job);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use hyperscale_consensus::RaftGroup;
 use hyperscale_consensus::register::{AttemptState, Body, Outcome};
 use hyperscale_consensus::replica::Reply;
 use hyperscale_job::{Failure, FailureKind, Report, SegmentResult};
@@ -118,7 +119,7 @@ impl<M: JobMachine> Manager<M> {
     ) {
         let confirm = Output::SendWorker { to: worker, message: ToWorker::Confirmed { attempt } };
         let job = self.register().and_then(|register| register.job(attempt.job));
-        let knows_all = self.replica.group().is_some_and(|group| group.is_established());
+        let knows_all = self.replica.group().is_some_and(RaftGroup::is_established);
         let leader = match job {
             Some(job) if job.end.is_some() => return out.push(confirm),
             Some(job) => job.leader.map(|(leader, _)| leader),
@@ -131,7 +132,7 @@ impl<M: JobMachine> Manager<M> {
             if let Some(to) = leader.filter(|_| told == Told::ByWorker) {
                 out.push(Output::SendPeer {
                     to,
-                    message: ToPeer::AttemptEnded { worker, attempt, how, left },
+                    message: ToPeer::AttemptEnded { worker, attempt, how, left: Box::new(left) },
                 });
             }
             return;

@@ -95,7 +95,7 @@ pub fn decode(bytes: &Bytes) -> Result<Stored, RecordError> {
             Entry::Ready { workflows: ready.workflows.into_iter().map(|at| at as usize).collect(), at }
         }
         Body::Batch(batch) => Entry::Assign(batch_in(batch)?),
-        Body::Context(context) => context_in(context)?,
+        Body::Context(context) => context_in(&context)?,
         Body::Start(start) => Entry::Start { workflow: start.workflow as usize, at },
         Body::AttemptEnd(ended) => {
             let end = attempt_end_in(ended.end())?;
@@ -198,7 +198,7 @@ fn context_out(workflow: usize, values: &ContextValues) -> wire::JobContext {
     wire::JobContext { workflow: position_out(workflow), setup, values }
 }
 
-fn context_in(context: wire::JobContext) -> Read<Entry> {
+fn context_in(context: &wire::JobContext) -> Read<Entry> {
     let values = context.values.iter();
     let values = if context.setup {
         ContextValues::Setup(values.map(json_in).collect::<Read<_>>()?)

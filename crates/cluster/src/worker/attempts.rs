@@ -64,7 +64,7 @@ impl Running {
 }
 
 impl Worker {
-    pub(super) fn dispatch(&mut self, now: Now, from: NodeId, it: Dispatch, out: &mut Vec<Output>) {
+    pub(super) fn dispatch(&mut self, now: Now, from: NodeId, it: &Dispatch, out: &mut Vec<Output>) {
         if !self.obeys(now, (from, it.token), it.attempt.job, out) {
             return;
         }
@@ -75,7 +75,7 @@ impl Worker {
                 known.has_news = true;
                 ToManager::Taken { status: known.status.clone(), cores_free: self.cores.free() }
             } else {
-                refused(&it, DispatchRefusal::OtherOrder)
+                refused(it, DispatchRefusal::OtherOrder)
             };
             self.tell_again(it.attempt.job);
             return out.push(Output::Send { to: from, message });
@@ -85,12 +85,12 @@ impl Worker {
             // process' to refuse. What it does not take in time ends with its lease.
             return;
         }
-        let message = match self.take_up(now, from, &it, out) {
+        let message = match self.take_up(now, from, it, out) {
             Ok(()) => {
                 let status = self.attempts[&it.attempt].status.clone();
                 ToManager::Taken { status, cores_free: self.cores.free() }
             }
-            Err(refusal) => refused(&it, refusal),
+            Err(refusal) => refused(it, refusal),
         };
         out.push(Output::Send { to: from, message });
     }

@@ -115,7 +115,9 @@ impl Worker {
     fn message(&mut self, now: Now, from: NodeId, message: ToWorker, out: &mut Vec<Output>) {
         match message {
             ToWorker::Registered { call, grant, lease, managers } => {
-                managers.into_iter().for_each(|manager| self.registration.seen(manager));
+                for manager in managers {
+                    self.registration.seen(manager);
+                }
                 if self.registration.registered(from, call, grant, lease) {
                     self.cut_off_other_grants(grant, out);
                 }
@@ -125,7 +127,7 @@ impl Worker {
                     self.cut_off_all(out);
                 }
             }
-            ToWorker::Dispatch(dispatch) => self.dispatch(now, from, *dispatch, out),
+            ToWorker::Dispatch(dispatch) => self.dispatch(now, from, &dispatch, out),
             ToWorker::Direct { attempt, token, directive } => {
                 if self.obeys(now, (from, token), attempt.job, out) {
                     self.direct(attempt, directive, out);

@@ -231,7 +231,7 @@ fn lease_is_renewed_at_a_third_and_an_unanswered_renewal_goes_to_the_next_manage
     assert_eq!(renewals(&rig.advance(Duration::from_millis(4_900))), []);
     let first = renewals(&rig.advance(Duration::from_millis(200)));
     assert_eq!(first.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [owner]);
-    let second = renewals(&rig.advance(Duration::from_millis(1_000)));
+    let second = renewals(&rig.advance(Duration::from_secs(1)));
     assert!(second.len() == 1 && second[0].0 != owner, "{second:?}");
     let sent = rig.now;
     let out = rig.from(second[0].0, ToWorker::Renewed { call: second[0].1, grant: GRANT, answer: Ok(LEASE) });
@@ -392,7 +392,7 @@ fn attempt_that_was_confirmed_is_not_started_again_by_a_late_dispatch() {
     rig.from(other, ToWorker::LeaderChanged { job: job(1), token: Token(25) });
     rig.input(Input::Ended { attempt: attempt(1, 0, 1), left: AttemptLeft::default() });
     rig.from(other, ToWorker::Confirmed { attempt: attempt(1, 0, 1) });
-    rig.advance_renewing(Duration::from_secs(60));
+    rig.advance_renewing(Duration::from_mins(1));
     let out = rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
     assert_eq!(starts(&out), 0, "the leader before speaks late");
     assert_eq!(sent(&out), [(owner, ToManager::StaleToken { job: job(1), current: Token(25) })]);
@@ -406,7 +406,7 @@ fn leader_whose_connection_broke_for_a_moment_still_leads() {
     rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
     rig.input(Input::ManagerGone(owner));
     rig.input(Input::ManagerSeen(owner));
-    assert_eq!(cut_off(&rig.advance_renewing(Duration::from_secs(60))), []);
+    assert_eq!(cut_off(&rig.advance_renewing(Duration::from_mins(1))), []);
 }
 
 #[test]

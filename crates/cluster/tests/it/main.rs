@@ -1,5 +1,7 @@
 //! Whole clusters of production managers and workers, on a model of time, messages, disks and load.
 
+#![expect(clippy::unwrap_used, reason = "what a model cannot go on without fails its test")]
+
 mod engine;
 mod model;
 

@@ -12,7 +12,7 @@ use hyperscale_cluster::worker::{self, Worker};
 use hyperscale_consensus::register::{Group, JobEnd, JobId, JobOptions, Register, VERSION};
 use hyperscale_consensus::replica::{self, Replica};
 use hyperscale_consensus::storage::{LogStorage, Loss, MemoryDisk};
-use hyperscale_consensus::{Addresses, BlobId, Config, DirectoryId};
+use hyperscale_consensus::{Addresses, BlobId, Config, DirectoryId, RaftGroup};
 use hyperscale_job::Report;
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::RunResult;
@@ -183,8 +183,12 @@ impl Cluster {
         self.managers.remove(&node);
         let (managers, workers): (Vec<_>, Vec<_>) =
             (self.managers.keys().copied().collect(), self.workers.keys().copied().collect());
-        managers.into_iter().for_each(|it| self.soon_manager(it, manager::Input::Died(node)));
-        workers.into_iter().for_each(|it| self.soon_worker(it, worker::Input::ManagerGone(node)));
+        for it in managers {
+            self.soon_manager(it, manager::Input::Died(node));
+        }
+        for it in workers {
+            self.soon_worker(it, worker::Input::ManagerGone(node));
+        }
     }
 
     /// A worker's process is gone, and its load with it.
@@ -255,7 +259,7 @@ impl Cluster {
     }
 
     pub(crate) fn cluster_leader(&self) -> Option<NodeId> {
-        let leads = |it: &ManagerNode| it.core.replica().group().is_some_and(|group| group.is_established());
+        let leads = |it: &ManagerNode| it.core.replica().group().is_some_and(RaftGroup::is_established);
         self.managers.iter().find(|(_, it)| leads(it)).map(|(node, _)| *node)
     }
 

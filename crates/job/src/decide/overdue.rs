@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyperscale_types::Span;
 
 use crate::entry::{Entry, Stop, StopScope};
-use crate::machine::JobCore;
+use crate::machine::{JobCore, Pending};
 use crate::reason::Reason;
 use crate::segment::{SegmentKind, SegmentResult, StopPhase};
 use crate::state::{AttemptEnd, WorkflowState};
@@ -27,14 +27,17 @@ pub(super) fn decide(core: &mut JobCore) {
     }
     for at in 0..core.plan.workflows.len() {
         let record = &core.record.workflows()[at];
-        if record.stop_of().is_none() && !core.live[at].proposed && !core.live[at].stopping {
+        if record.stop_of().is_none()
+            && !core.live[at].proposed
+            && !core.proposed.contains(&Pending::StopOf(at))
+        {
             let is_late = deadline(core, at).is_some_and(|deadline| core.now >= deadline);
             let reason =
                 if is_late { Some(Reason::Timeout) } else { is_stuck(core, at).then_some(Reason::Stuck) };
             if let Some(reason) = reason.filter(|_| record.state() != WorkflowState::Teardown) {
-                core.live[at].stopping = true;
                 let (scope, phase, now) = (StopScope::Workflows(vec![at]), StopPhase::Cancelling, core.now);
-                core.propose(Entry::Stop(Stop { request: None, scope, phase, reason, cause: None, at: now }));
+                let stop = Stop { request: None, scope, phase, reason, cause: None, at: now };
+                core.propose_once(Pending::StopOf(at), Entry::Stop(stop));
             }
         }
         abandon(core, at);

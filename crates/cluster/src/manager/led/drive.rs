@@ -7,7 +7,7 @@ use std::time::Duration;
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{AttemptState, JobId, Register, Values};
 use hyperscale_job::{
-    Action, Answer, AttemptId, Directive, Entry, Input, JobCore, Pool, PoolWorker, StopPhase,
+    Action, Answer, AttemptId, Directive, Entry, Input, JobCore, Pool, PoolWorker, StopPhase, WorkflowRecord,
 };
 use hyperscale_stats::result::ChangedBy;
 use hyperscale_stats::wire::Codec;
@@ -95,7 +95,7 @@ impl Drive {
 
     /// Attempts that were assigned and have not ended, as the core's record says.
     fn running(&self) -> impl Iterator<Item = (AttemptId, NodeId)> + '_ {
-        let attempts = self.core.record().workflows().iter().flat_map(|workflow| workflow.attempts());
+        let attempts = self.core.record().workflows().iter().flat_map(WorkflowRecord::attempts);
         let open = attempts.filter(|(_, attempt)| attempt.end.is_none());
         open.filter_map(|(id, attempt)| Some((*id, attempt.assignment.worker.parse().ok()?)))
     }

@@ -96,6 +96,16 @@ pub(super) fn job_control() -> JobControl {
     }
 }
 
+fn decision() -> Decide {
+    Decide {
+        job_id: bytes(JOB),
+        inline: bytes("decision"),
+        blob: Some(blob()),
+        effect: Some(decide::Effect::Context(context())),
+        closes: true,
+    }
+}
+
 /// Every command of the logs.
 pub(crate) fn commands() -> Vec<Command> {
     use command::Body;
@@ -175,13 +185,7 @@ pub(crate) fn commands() -> Vec<Command> {
             result: Some(blob()),
             error: Some(error()),
         }),
-        Body::Decide(Decide {
-            job_id: bytes(JOB),
-            inline: bytes("decision"),
-            blob: Some(blob()),
-            effect: Some(decide::Effect::Context(context())),
-            closes: true,
-        }),
+        Body::Decide(decision()),
         Body::JobForget(JobForget { first: 200, last: 260 }),
         Body::ClusterVersion(ClusterVersion { version: 1, features: texts(&["drain"]) }),
         Body::DcAssign(DcAssign {
