@@ -3,8 +3,9 @@
 use super::Finding;
 
 /// Such documents, and the folder the tests are in.
-pub(super) const TABLES: [(&str, &str); 3] = [
+pub(super) const TABLES: [(&str, &str); 4] = [
     ("docs/consensus.md", "crates/consensus/"),
+    ("docs/jobs.md", "crates/cluster/"),
     ("docs/membership.md", "crates/swim/"),
     ("docs/wire.md", "crates/wire/"),
 ];
