@@ -1,6 +1,6 @@
 //! A plan as it travels: its text, the variables it refers to, and every file it names, in one blob.
 //!
-//! Whoever gets it reads the same plan as whoever submitted it, without looking at a disk or an environment of its own.
+//! A receiver reads the same plan as the submitter, without looking at a disk or an environment of its own.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! What managers and workers say to each other, beside the log and membership.
 //!
-//! Every message may be lost, doubled or overtaken: whoever needs an answer asks again, and whoever gets a message twice does
+//! Every message may be lost, doubled or overtaken: a sender that needs a response asks again, and a receiver of a duplicate does
 //! the same as with one. Times are durations; a point in time never leaves its node.
 
 use std::collections::BTreeSet;

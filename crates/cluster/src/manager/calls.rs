@@ -1,5 +1,5 @@
-//! What a manager asked of its replica, and what for. Every call is answered once; whoever still wants something that failed
-//! asks again.
+//! What a manager asked of its replica, and what for. Every call gets one response; what failed and is
+//! still wanted is asked for again.
 
 use std::collections::BTreeMap;
 

@@ -167,7 +167,7 @@ impl<M: JobMachine> Manager<M> {
                 }
             }
             (Purpose::Lead { request, job }, reply) => {
-                // Without leadership the job is accepted all the same: the cluster leader gives it to somebody.
+                // Without leadership the job is accepted all the same: the cluster leader grants it to a manager.
                 let leader = match reply {
                     Reply::Applied { outcome: Some(Outcome::Granted(token)), .. } => {
                         Some((self.options.node, token))

@@ -90,7 +90,7 @@ pub enum Output {
         /// What became of it.
         response: Response,
     },
-    /// Show something to whoever follows a job that is led here.
+    /// Show something to those that follow a job that is led here.
     Emit {
         /// The job.
         job: JobId,
@@ -132,7 +132,7 @@ pub enum ToPeer {
         /// For each worker how long its lease is, or why it is not renewed.
         answers: Vec<(NodeId, Result<Duration, LeaseError>)>,
     },
-    /// A worker told the end of an attempt to somebody who does not lead its job.
+    /// A worker told the end of an attempt to a manager that does not lead its job.
     AttemptEnded {
         /// The worker that waits for a confirmation.
         worker: NodeId,
@@ -213,7 +213,7 @@ pub enum Response {
     },
     /// A job has ended; its result is this blob.
     Ended(Box<JobEnd>),
-    /// The job waits for somebody to lead it, or its plan is being read. Ask again.
+    /// The job has no leader yet, or its plan is being read. Ask again.
     Starting,
     /// Another manager leads the job. Ask there.
     Moved {

@@ -7,9 +7,9 @@
 //!                        │ JobCore │ ◄── Progress, Ended ────┘
 //! ```
 //!
-//! [`Manager::handle`] takes the time of a clock that goes on while the machine sleeps, and an [`Input`]; it appends [`Output`]s, to
+//! [`Manager::handle`] takes the time of a clock that counts while the machine sleeps, and an [`Input`]; it appends [`Output`]s, to
 //! be done in their order. What a job does is decided by its `JobCore`; here its decisions are brought into the log, and what the
-//! log then says is told to the core: a job leader learns its own decisions the same way as whoever takes the job over.
+//! log then says is told to the core: a job leader learns its own decisions the same way as a successor.
 //!
 //! | part     | what it does                                                                                       |
 //! | -------- | -------------------------------------------------------------------------------------------------- |
@@ -158,7 +158,7 @@ impl<M: JobMachine> Manager<M> {
         self.settle(now, out);
     }
 
-    /// The replica, for whoever shows it.
+    /// The replica, for display and tests.
     pub fn replica(&self) -> &Replica<M> {
         &self.replica
     }

@@ -16,7 +16,7 @@ use super::parts::{Read, failure_in, failure_out, json_in, json_out, position_ou
 pub struct AttemptLeft {
     /// Failures, values and what became of its virtual users.
     pub result: SegmentResult,
-    /// Encoded totals of the statistics crate; empty if it measured nothing. They are read by whoever has the layout.
+    /// Encoded totals of the statistics crate; empty if it measured nothing. Reading them needs the layout.
     pub totals: Bytes,
 }
 

@@ -258,7 +258,7 @@ impl Worker {
         }
     }
 
-    /// What attempts left is told to the job's leader, or to whoever can be asked who that is.
+    /// What attempts left is told to the job's leader, or to another manager, which knows who that is.
     pub(super) fn tell_ends(&mut self, now: Now, out: &mut Vec<Output>) {
         for (it, running) in &mut self.attempts {
             let Some(Ended::Kept { left, told }) = &mut running.end else { continue };

@@ -1,7 +1,7 @@
 //! Who leads the jobs that this worker runs attempts of.
 //!
-//! The highest token is obeyed, whoever brings it: only managers speak to workers. When a job's leader is gone its attempts are
-//! orphaned; they run on, and whoever leads the job next adopts them by saying so. Without anybody for [`ORPHAN_GRACE`] they are
+//! The highest token is obeyed, from any manager: only managers speak to workers. When a job's leader is gone its attempts are
+//! orphaned; they run on, and the next leader of the job adopts them by saying so. Without one for [`ORPHAN_GRACE`] they are
 //! cut off, though the lease is renewed: nobody would notice what they do.
 
 use std::collections::BTreeMap;

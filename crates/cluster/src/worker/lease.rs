@@ -22,7 +22,7 @@ use crate::message::{CallNumber, ToManager};
 
 /// A manager that does not answer within this time is left for the next one.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-/// A manager is lost for a worker after so many questions without an answer.
+/// A manager is lost for a worker after this number of questions without a response.
 const LOST_AFTER: u32 = 2;
 /// First pause after a registration that failed; doubles with each further one.
 const BACK_OFF: Duration = Duration::from_millis(500);

@@ -6,8 +6,8 @@
 //!                  └─► refused                  └── lease over, orphaned too long, newer grant ──► cut off ──► in the outbox
 //! ```
 //!
-//! [`Worker::handle`] takes the time of a clock that goes on while the machine sleeps, and an [`Input`]; it appends [`Output`]s, to
-//! be done in their order. It is the truth about what runs here, and decides nothing about a job: it obeys whoever has the
+//! [`Worker::handle`] takes the time of a clock that counts while the machine sleeps, and an [`Input`]; it appends [`Output`]s, to
+//! be done in their order. It is the truth about what runs here, and decides nothing about a job: it obeys the manager with the
 //! highest token. Load never outlives the lease: its deadline is handed out with [`Output::Lease`], and every core compares it
 //! before each request. What was cut off is reported as such, so that nobody takes it for complete.
 //!

@@ -194,7 +194,7 @@ impl<M: JobMachine> Manager<M> {
             let Some(decision) = job.decisions().get(drive.seen) else { return };
             let stored = match decision {
                 Values::Inline(bytes) => record::decode(bytes).ok(),
-                // It was stored from here; whoever did not store it reads it with the whole job.
+                // It is a blob: the job is opened again, which reads it.
                 Values::Blob(_) => None,
             };
             let Some(stored) = stored.filter(|stored| drive.has_left(stored)) else {

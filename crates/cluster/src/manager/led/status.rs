@@ -42,7 +42,7 @@ impl<M: JobMachine> Manager<M> {
         if handling.worker != from {
             return;
         }
-        // Whoever says how it is has it, also if the response to the dispatch was lost.
+        // A worker that reports an attempt has it, also if its response to the dispatch was lost.
         handling.is_taken = true;
         let status = merged(handling.status.as_ref(), status);
         let reports = news(handling.status.as_ref(), &status);
