@@ -335,7 +335,7 @@ impl JobCore {
         }
     }
 
-    /// What the worker of an attempt was told to run: the same decisions give the same order, whoever leads the job.
+    /// What the worker of an attempt was told to run: the same decisions give the same order under every leader.
     pub fn order_of(&self, attempt: AttemptId) -> Option<SegmentOrder> {
         let record = self.record.workflows().get(attempt.segment.workflow)?.attempt(attempt)?;
         Some(self.order(&record.assignment))

@@ -141,7 +141,7 @@ pub enum Report {
     StopTest(Failure),
     /// It is over.
     Ended(Box<SegmentResult>),
-    /// Its worker is gone, and with it whatever it did not report. Said by whoever knows that the worker's lease has ended.
+    /// Its worker is gone, and with it whatever it did not report. Said by the host, which knows that the worker's lease has ended.
     Lost,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Running {
     end: Option<Ended>,
 }
 
-/// What an attempt left, until somebody confirmed that it is committed.
+/// What an attempt left, until a manager confirmed that it is committed.
 #[derive(Debug)]
 enum Ended {
     Kept { left: Box<AttemptLeft>, told: Option<Now> },

@@ -65,7 +65,7 @@ pub(super) struct Registration {
     lease: Option<Holder>,
     /// What the host was told last.
     until: Option<Now>,
-    /// The lease was over when somebody last looked.
+    /// The lease was over at the last look.
     lapsed: bool,
     /// The newest failures of registrations.
     failures: VecDeque<Now>,

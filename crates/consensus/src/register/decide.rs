@@ -2,7 +2,7 @@
 //!
 //! The register knows enough about a job that nothing runs twice and nobody who was replaced decides anything. Why, when and with
 //! which share of its load something runs is known to the core that drives the job, as entries of its own. They are kept here in
-//! the order of the log, unread: whoever leads the job next reads them and knows what its predecessor knew.
+//! the order of the log, unread: the next leader of the job reads them and knows what its predecessor knew.
 //!
 //! A decision that the register has a word for carries that command, and both are applied or none: what the core takes for decided
 //! and what the register enforces never differ. Once the job has ended its result says everything, and its decisions are forgotten.

@@ -76,7 +76,7 @@ impl World {
     }
 
     /// Whether a manager is there in the view of another. That is what the view says now: no event tells a manager of one that was
-    /// gone before it started, and hearsay about one that it never reached says nothing (seed 61732). Who has not got the lists of
+    /// gone before it started, and hearsay about one that it never reached says nothing. Who has not got the lists of
     /// its peers yet does not judge.
     fn sees(&self, manager: usize, other: NodeId) -> bool {
         let swim = &self.nodes[manager].swim;
