@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .bytes(["."])
         // Values of a context may be secret, and addresses carry passwords; `Debug` of what holds them is written by hand.
         .skip_debug([
+            ".hyperscale.v1.AttemptResult",
             ".hyperscale.v1.ContextValues",
             ".hyperscale.v1.Decide",
             ".hyperscale.v1.JsonValue",

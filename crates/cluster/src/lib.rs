@@ -4,6 +4,7 @@
 //! | module     | what it owns                                                                          |
 //! | ---------- | -------------------------------------------------------------------------------------- |
 //! | [`message`] | what managers and workers say to each other                                           |
+//! | [`encoding`] | those messages as messages of the wire, and back                                     |
 //! | [`bundle`] | a plan with everything it names, as it travels                                         |
 //! | [`manager`] | a manager: submissions, leases, duties of the cluster leader, jobs that are led        |
 //! | [`worker`] | a worker: registration, lease, attempts, outbox                                        |
@@ -13,6 +14,7 @@
 //! core in `hyperscale-job` has not decided.
 
 pub mod bundle;
+pub mod encoding;
 pub mod manager;
 pub mod message;
 pub mod record;

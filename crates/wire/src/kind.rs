@@ -79,6 +79,8 @@ kinds! {
     BootstrapQuery = "bootstrap_query",
     BootstrapAnswer = "bootstrap_answer",
     JobEvent = "job_event",
+    Direct = "direct",
+    Presence = "presence",
     Progress = "progress",
     ProgressAnswer = "progress_answer",
     AttemptResult = "attempt_result",
@@ -223,6 +225,8 @@ impl Envelope for Control {
             Body::BootstrapQuery(_) => Kind::BootstrapQuery,
             Body::BootstrapAnswer(_) => Kind::BootstrapAnswer,
             Body::JobEvent(_) => Kind::JobEvent,
+            Body::Direct(_) => Kind::Direct,
+            Body::Presence(_) => Kind::Presence,
         })
     }
 }

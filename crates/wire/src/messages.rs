@@ -27,6 +27,19 @@ impl fmt::Debug for ContextValues {
     }
 }
 
+/// What an attempt left may hold values of a context.
+impl fmt::Debug for AttemptResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AttemptResult")
+            .field("attempt", &self.attempt)
+            .field("worker", &self.worker)
+            .field("job_leader_token", &self.job_leader_token)
+            .field("how", &self.how())
+            .field("left_bytes", &self.left.len())
+            .finish()
+    }
+}
+
 /// A decision may hold such values.
 impl fmt::Debug for Decide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,8 +145,11 @@ mod tests {
 
     #[test]
     fn context_values_are_not_shown() {
-        let dispatch = Dispatch { context: vec![secret_context()], ..Dispatch::default() };
-        assert_hidden(&format!("{dispatch:?}"), "inline_bytes: 7");
+        let value = JsonValue { json: bytes::Bytes::from_static(b"hunter2") };
+        let dispatch = Dispatch { context: vec![value.clone()], setup: vec![value], ..Dispatch::default() };
+        assert_hidden(&format!("{dispatch:?}"), "JsonValue(7 bytes)");
+        let left = bytes::Bytes::from_static(b"hunter2");
+        assert_hidden(&format!("{:?}", AttemptResult { left, ..AttemptResult::default() }), "left_bytes: 7");
         let command = Command { body: Some(command::Body::Context(secret_context())), ..Command::default() };
         assert_hidden(&format!("{command:?}"), "inline_bytes: 7");
     }

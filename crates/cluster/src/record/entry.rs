@@ -160,7 +160,7 @@ fn batch_in(batch: wire::JobBatch) -> Read<Batch> {
     })
 }
 
-fn assignment_out(assignment: &Assignment) -> wire::JobAssignment {
+pub(crate) fn assignment_out(assignment: &Assignment) -> wire::JobAssignment {
     let SegmentShare { first_core, cores, cores_total, vus } = assignment.share;
     wire::JobAssignment {
         attempt: Some(attempt_out(assignment.attempt)),
@@ -173,7 +173,7 @@ fn assignment_out(assignment: &Assignment) -> wire::JobAssignment {
     }
 }
 
-fn assignment_in(assignment: wire::JobAssignment) -> Read<Assignment> {
+pub(crate) fn assignment_in(assignment: wire::JobAssignment) -> Read<Assignment> {
     let wire::JobShare { first_core, cores, cores_total, vus } =
         assignment.share.ok_or(RecordError::Missing("share"))?;
     Ok(Assignment {

@@ -6,9 +6,9 @@
 //!
 //! What is missing or unknown is an error, never a default.
 
-mod entry;
+pub(crate) mod entry;
 mod left;
-mod parts;
+pub(crate) mod parts;
 #[cfg(test)]
 mod tests;
 

@@ -11,28 +11,28 @@ use serde_json::Value as Json;
 
 use super::RecordError;
 
-pub(super) type Read<T> = Result<T, RecordError>;
+pub(crate) type Read<T> = Result<T, RecordError>;
 
-pub(super) fn time_out(time: Duration) -> u64 {
+pub(crate) fn time_out(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A position in the plan.
-pub(super) fn position_out(at: usize) -> u32 {
+pub(crate) fn position_out(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 /// Workers are known by the text of their node id where jobs name them.
-pub(super) fn worker_out(worker: &str) -> u64 {
+pub(crate) fn worker_out(worker: &str) -> u64 {
     worker.parse().map_or(0, NodeId::get)
 }
 
-pub(super) fn worker_in(worker: u64) -> Read<Arc<str>> {
+pub(crate) fn worker_in(worker: u64) -> Read<Arc<str>> {
     let node = NodeId::new(worker).ok_or(RecordError::Missing("worker"))?;
     Ok(node.to_string().into())
 }
 
-pub(super) fn kind_out(kind: SegmentKind) -> wire::SegmentKind {
+pub(crate) fn kind_out(kind: SegmentKind) -> wire::SegmentKind {
     match kind {
         SegmentKind::Setup => wire::SegmentKind::SetUp,
         SegmentKind::Load => wire::SegmentKind::Load,
@@ -40,13 +40,13 @@ pub(super) fn kind_out(kind: SegmentKind) -> wire::SegmentKind {
     }
 }
 
-pub(super) fn attempt_out(attempt: AttemptId) -> wire::JobAttempt {
+pub(crate) fn attempt_out(attempt: AttemptId) -> wire::JobAttempt {
     let SegmentId { workflow, kind, index } = attempt.segment;
     let (workflow, kind) = (position_out(workflow), kind_out(kind).into());
     wire::JobAttempt { workflow, kind, index, number: attempt.number }
 }
 
-pub(super) fn attempt_in(attempt: Option<wire::JobAttempt>) -> Read<AttemptId> {
+pub(crate) fn attempt_in(attempt: Option<wire::JobAttempt>) -> Read<AttemptId> {
     let attempt = attempt.ok_or(RecordError::Missing("attempt"))?;
     let kind = match attempt.kind() {
         wire::SegmentKind::Unspecified => return Err(RecordError::Unknown("kind")),
@@ -58,7 +58,7 @@ pub(super) fn attempt_in(attempt: Option<wire::JobAttempt>) -> Read<AttemptId> {
     Ok(AttemptId { segment, number: attempt.number })
 }
 
-pub(super) fn attempt_end_out(end: AttemptEnd) -> wire::EndStatus {
+pub(crate) fn attempt_end_out(end: AttemptEnd) -> wire::EndStatus {
     match end {
         AttemptEnd::Completed => wire::EndStatus::Completed,
         AttemptEnd::Failed => wire::EndStatus::Failed,
@@ -70,7 +70,7 @@ pub(super) fn attempt_end_out(end: AttemptEnd) -> wire::EndStatus {
     }
 }
 
-pub(super) fn attempt_end_in(end: wire::EndStatus) -> Read<AttemptEnd> {
+pub(crate) fn attempt_end_in(end: wire::EndStatus) -> Read<AttemptEnd> {
     Ok(match end {
         wire::EndStatus::Completed => AttemptEnd::Completed,
         wire::EndStatus::Failed => AttemptEnd::Failed,
@@ -85,7 +85,7 @@ pub(super) fn attempt_end_in(end: wire::EndStatus) -> Read<AttemptEnd> {
     })
 }
 
-pub(super) fn workflow_end_out(end: WorkflowEnd) -> wire::EndStatus {
+pub(crate) fn workflow_end_out(end: WorkflowEnd) -> wire::EndStatus {
     match end {
         WorkflowEnd::Completed => wire::EndStatus::Completed,
         WorkflowEnd::Failed => wire::EndStatus::Failed,
@@ -95,7 +95,7 @@ pub(super) fn workflow_end_out(end: WorkflowEnd) -> wire::EndStatus {
     }
 }
 
-pub(super) fn workflow_end_in(end: wire::EndStatus) -> Read<WorkflowEnd> {
+pub(crate) fn workflow_end_in(end: wire::EndStatus) -> Read<WorkflowEnd> {
     Ok(match end {
         wire::EndStatus::Completed => WorkflowEnd::Completed,
         wire::EndStatus::Failed => WorkflowEnd::Failed,
@@ -110,7 +110,7 @@ pub(super) fn workflow_end_in(end: wire::EndStatus) -> Read<WorkflowEnd> {
     })
 }
 
-pub(super) fn reason_out(reason: &Reason) -> wire::JobReason {
+pub(crate) fn reason_out(reason: &Reason) -> wire::JobReason {
     use wire::JobReasonKind as Kind;
     let plain = |kind: Kind| wire::JobReason { kind: kind.into(), ..wire::JobReason::default() };
     match reason {
@@ -133,7 +133,7 @@ pub(super) fn reason_out(reason: &Reason) -> wire::JobReason {
     }
 }
 
-pub(super) fn reason_in(reason: wire::JobReason) -> Read<Reason> {
+pub(crate) fn reason_in(reason: wire::JobReason) -> Read<Reason> {
     use wire::JobReasonKind as Kind;
     Ok(match reason.kind() {
         Kind::Unspecified => return Err(RecordError::Unknown("reason")),
@@ -186,7 +186,7 @@ fn failure_kind_in(kind: wire::JobFailureKind) -> Read<FailureKind> {
     })
 }
 
-pub(super) fn failure_out(failure: &Failure) -> wire::JobFailure {
+pub(crate) fn failure_out(failure: &Failure) -> wire::JobFailure {
     wire::JobFailure {
         kind: failure_kind_out(failure.kind).into(),
         message: failure.message.clone(),
@@ -194,16 +194,16 @@ pub(super) fn failure_out(failure: &Failure) -> wire::JobFailure {
     }
 }
 
-pub(super) fn failure_in(failure: wire::JobFailure) -> Read<Failure> {
+pub(crate) fn failure_in(failure: wire::JobFailure) -> Read<Failure> {
     let kind = failure_kind_in(failure.kind())?;
     let step = if failure.step.is_empty() { None } else { Some(name_in(&failure.step)?) };
     Ok(Failure { kind, message: failure.message, step })
 }
 
-pub(super) fn json_out(value: &Json) -> wire::JsonValue {
+pub(crate) fn json_out(value: &Json) -> wire::JsonValue {
     wire::JsonValue { json: value.to_string().into() }
 }
 
-pub(super) fn json_in(value: &wire::JsonValue) -> Read<Json> {
+pub(crate) fn json_in(value: &wire::JsonValue) -> Read<Json> {
     serde_json::from_slice(&value.json).map_err(|_| RecordError::Unknown("value"))
 }

@@ -249,11 +249,11 @@ impl Admission {
         if hello.features.len() > FEATURES_MAX || hello.features.iter().any(long) || long(&hello.build) {
             return Err(HelloError::Invalid("features or build are too long"));
         }
-        if [&node.datacenter, &node.gossip_address, &node.peer_address, &node.api_address]
+        if [&node.datacenter, &node.gossip_address, &node.peer_address, &node.api_address, &node.name]
             .into_iter()
             .any(long)
         {
-            return Err(HelloError::Invalid("datacenter or addresses are too long"));
+            return Err(HelloError::Invalid("datacenter, name or addresses are too long"));
         }
         let claimed = CertificateIdentity { cluster: hello.cluster.clone(), role, node: id };
         if self.proven.as_ref().is_some_and(|proven| *proven != claimed) {

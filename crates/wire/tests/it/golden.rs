@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use hyperscale_wire::kind::{Envelope, Kind};
 use hyperscale_wire::messages::{
-    AttemptRef, Bulk, Command, Control, ErrorCode, Gossip, HardState, Hello, NodeRef, RaftMessage, Role,
+    Bulk, Command, Control, ErrorCode, Gossip, HardState, Hello, JobAttempt, NodeRef, RaftMessage, Role,
     command,
 };
 use prost::Message;
@@ -163,15 +163,19 @@ fn identity_of(message: &Control) -> Option<usize> {
         Body::Drain(request) => request.request_id.len(),
         Body::JobControl(request) => request.control.as_ref().map_or(0, |control| control.request_id.len()),
         Body::JobSubmit(request) => request.idempotency_key.len(),
-        Body::Dispatch(request) => attempt_of(request.attempt.as_ref()),
+        Body::Dispatch(request) => {
+            request.assignment.as_ref().map_or(0, |it| attempt_of(it.attempt.as_ref()))
+        }
+        Body::Direct(request) => request.attempt.as_ref().map_or(0, |it| attempt_of(it.attempt.as_ref())),
         Body::JobPartEnd(request) => request.job.as_ref().map_or(0, |job| job.job_id.len()),
         Body::JobLeaderChanged(request) => request.job_leader_token as usize,
         Body::JobEvent(event) => event.sequence as usize,
         // Terms, indices and incarnations tell the first two from what came before; a claim of the same lease is the same
-        // claim. The next four ask, the rest answers.
+        // claim, and presence is presence. The next four ask, the rest answers.
         Body::Raft(_)
         | Body::Membership(_)
         | Body::LeaseRenew(_)
+        | Body::Presence(_)
         | Body::Ping(_)
         | Body::ReadIndex(_)
         | Body::StateRequest(_)
@@ -201,12 +205,15 @@ fn identity_of(message: &Control) -> Option<usize> {
 fn bulk_identity_of(message: &Bulk) -> Option<usize> {
     use hyperscale_wire::messages::bulk::Body;
     Some(match message.body.as_ref()? {
-        Body::Progress(progress) => attempt_of(progress.attempt.as_ref()),
-        Body::AttemptResult(result) => attempt_of(result.attempt.as_ref()),
+        Body::AttemptResult(result) => {
+            result.attempt.as_ref().map_or(0, |it| attempt_of(it.attempt.as_ref()))
+        }
         Body::BlobPut(request) => request.request_id.len(),
-        // Sums and windows of a whole are the same when they are said twice, and a snapshot has its index. The next one
+        // Windows have numbers of their own, sums and windows of a whole are the same when they are said twice, and a snapshot
+        // has its index. The next one
         // asks, the rest answers.
-        Body::Statistics(_)
+        Body::Progress(_)
+        | Body::Statistics(_)
         | Body::JobProgress(_)
         | Body::Snapshot(_)
         | Body::BlobGet(_)
@@ -221,8 +228,8 @@ fn bulk_identity_of(message: &Bulk) -> Option<usize> {
     })
 }
 
-fn attempt_of(attempt: Option<&AttemptRef>) -> usize {
-    attempt.map_or(0, |attempt| attempt.attempt as usize)
+fn attempt_of(attempt: Option<&JobAttempt>) -> usize {
+    attempt.map_or(0, |attempt| attempt.number as usize)
 }
 
 #[test]
@@ -231,7 +238,7 @@ fn requests_that_change_something_carry_an_id_and_requests_a_deadline() {
     assert!(control.iter().all(|sample| sample.deadline_ms > 0), "the envelope has a deadline");
     assert!(bulk.iter().all(|sample| sample.deadline_ms > 0));
     let ids: Vec<usize> = control.iter().filter_map(identity_of).collect();
-    assert!(ids.len() == 11 && ids.iter().all(|id| *id > 0), "{ids:?}");
+    assert!(ids.len() == 12 && ids.iter().all(|id| *id > 0), "{ids:?}");
     let ids: Vec<usize> = bulk.iter().filter_map(bulk_identity_of).collect();
-    assert!(ids.len() == 3 && ids.iter().all(|id| *id > 0), "{ids:?}");
+    assert!(ids.len() == 2 && ids.iter().all(|id| *id > 0), "{ids:?}");
 }

@@ -2,9 +2,9 @@
 
 use hyperscale_wire::messages::*;
 
-use super::control::{hello, welcome};
-use super::log::{context, snapshot_meta};
-use super::{JOB, attempt, blob, bytes, error, job, segment};
+use super::control::{attempt_state, hello, welcome};
+use super::log::{job_attempt, snapshot_meta};
+use super::{JOB, blob, bytes, error, job, segment};
 
 pub(super) fn merged_window() -> MergedWindow {
     MergedWindow {
@@ -39,46 +39,19 @@ pub(crate) fn bulk() -> Vec<Bulk> {
         Body::Hello(Hello { lane: Lane::Bulk.into(), ..hello() }),
         Body::Welcome(welcome()),
         Body::Progress(Progress {
-            attempt: Some(attempt()),
-            worker: 5,
-            worker_boot: 7,
-            grant_token: 120,
-            job_leader_token: 130,
-            windows: vec![ProgressWindow {
-                sequence: 17,
-                from_ms: 1_700,
-                to_ms: 1_800,
-                vus: 100,
-                iterations: 321,
-                statistics: bytes("histograms"),
-            }],
-            cores_done: 1,
+            state: Some(attempt_state()),
+            windows: vec![ProgressWindow { statistics: bytes("histograms") }],
             windows_dropped: 2,
         }),
-        Body::ProgressAnswer(ProgressAnswer {
-            attempt: Some(attempt()),
-            sequence: 17,
-            level: BackpressureLevel::Batch.into(),
-        }),
+        Body::ProgressAnswer(ProgressAnswer { level: BackpressureLevel::Batch.into() }),
         Body::AttemptResult(Box::new(AttemptResult {
-            attempt: Some(attempt()),
+            attempt: Some(job_attempt()),
             worker: 5,
-            worker_boot: 7,
-            grant_token: 120,
             job_leader_token: 130,
-            status: EndStatus::Completed.into(),
-            error: Some(error()),
-            result: bytes("result"),
-            blob: Some(blob()),
-            context: Some(context()),
-            windows_sent: 600,
-            windows_dropped: 2,
+            how: HowEnded::LeaseEnded.into(),
+            left: bytes("left"),
         })),
-        Body::AttemptResultAnswer(AttemptResultAnswer {
-            attempt: Some(attempt()),
-            committed: true,
-            refusal: Some(error()),
-        }),
+        Body::AttemptResultAnswer(AttemptResultAnswer { attempt: Some(job_attempt()) }),
         Body::BlobPut(BlobPut {
             request_id: bytes("request"),
             blob: Some(blob()),

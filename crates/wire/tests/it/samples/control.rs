@@ -3,20 +3,16 @@
 use hyperscale_wire::messages::*;
 
 use super::gossip::{datacenter_load, membership, worker_load};
-use super::log::{context, job_control, options, raft_message};
-use super::{attempt, blob, bytes, error, job, node, texts, version};
+use super::log::{job_attempt, job_control, options, raft_message};
+use super::{JOB, blob, bytes, error, job, node, texts, version};
 
 pub(super) fn attempt_state() -> AttemptState {
     AttemptState {
-        attempt: Some(attempt()),
+        attempt: Some(job_attempt()),
         phase: AttemptPhase::Ended.into(),
-        status: EndStatus::Completed.into(),
-        job_leader_token: 130,
-        grant_token: 120,
-        dispatch_hash: bytes("hash"),
-        elapsed_ms: 900,
-        iterations: 12_345,
-        cores: 4,
+        finishing: true,
+        cores_completed: vec![0, 3],
+        stopped: Some(super::log::failure()),
         orphaned: true,
     }
 }
@@ -89,7 +85,7 @@ pub(super) fn leases() -> Vec<control::Body> {
             managers: vec![node(3, Role::Manager)],
             gates: vec![node(9, Role::Gate)],
             grant_token: 120,
-            lease_ms: 15_000,
+            lease_ms: Some(15_000),
             version: 1,
             raft_id: 4,
             member_set_version: 2,
@@ -150,27 +146,36 @@ pub(super) fn jobs() -> Vec<control::Body> {
     use control::Body;
     vec![
         Body::Dispatch(Box::new(Dispatch {
-            attempt: Some(attempt()),
+            job_id: bytes(JOB),
+            assignment: Some(super::log::assignment()),
             job_leader_token: 130,
-            job_leader: 3,
             grant_token: 120,
             plan: Some(blob()),
             cores: 4,
-            vus: 100,
-            segments_total: 2,
-            elapsed_ms: 900,
-            remaining_ms: Some(59_100),
-            iterations_left: Some(500),
-            context: vec![context()],
-            options: Some(options()),
-            phase: "load".into(),
+            job_time_ns: 900_000_000,
+            context: vec![JsonValue { json: bytes("7") }],
+            setup: vec![JsonValue { json: bytes("8") }],
+            offset_ns: 100_000_000,
+            iterations_done: 500,
+            capabilities: texts(&["http3"]),
+            on_isolation: OnIsolation::Finish.into(),
         })),
         Body::DispatchAnswer(DispatchAnswer {
-            attempt: Some(attempt()),
-            accepted: true,
-            dispatch_hash: bytes("hash"),
+            state: Some(attempt_state()),
+            refused: Some(job_attempt()),
             refusal: Some(error()),
+            job_leader_token: 130,
+            capabilities_missing: texts(&["http3"]),
             cores_available: 8,
+        }),
+        Body::Direct(Direct {
+            attempt: Some(job_attempt()),
+            job_leader_token: 130,
+            go_ns: Some(1_000_000_000),
+            phase: JobStopPhase::Finishing.into(),
+            paused: true,
+            vus: Some(50),
+            rate: Some(RateChange { per_second: 99.5, from_ns: 2_000_000_000, before: 12.25 }),
         }),
         Body::JobSubmit(Box::new(JobSubmit {
             idempotency_key: "key".into(),
@@ -249,7 +254,9 @@ pub(super) fn take_over() -> Vec<control::Body> {
             job: Some(job()),
             job_leader_token: 131,
             attempts: vec![attempt_state()],
+            stale: true,
         }),
+        Body::Presence(Presence { asks: true }),
         Body::StateRequest(StateRequest { jobs: vec![job()], job_leader_token: 131 }),
         Body::StateSnapshot(StateSnapshot {
             attempts: vec![attempt_state()],

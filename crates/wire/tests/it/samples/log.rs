@@ -28,6 +28,30 @@ pub(super) fn options() -> JobOptions {
     }
 }
 
+pub(super) fn job_attempt() -> JobAttemptRef {
+    JobAttemptRef { job_id: bytes(JOB), attempt: Some(numbered_attempt()) }
+}
+
+fn numbered_attempt() -> JobAttempt {
+    JobAttempt { workflow: 1, kind: SegmentKind::Load.into(), index: 2, number: 3 }
+}
+
+pub(super) fn failure() -> JobFailure {
+    JobFailure { kind: JobFailureKind::Check.into(), message: "wrong".into(), step: "pay".into() }
+}
+
+pub(super) fn assignment() -> JobAssignment {
+    JobAssignment {
+        attempt: Some(numbered_attempt()),
+        worker: 5,
+        group: 4,
+        offset: 1,
+        share: Some(JobShare { first_core: 2, cores: 4, cores_total: 8, vus: 100 }),
+        joins_at_ns: 900_000_000,
+        iterations_done: 500,
+    }
+}
+
 pub(super) fn context() -> ContextValues {
     ContextValues {
         job_id: bytes(JOB),

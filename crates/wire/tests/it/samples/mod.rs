@@ -32,6 +32,7 @@ fn node(id: u64, role: Role) -> NodeRef {
         gossip_address: "10.0.0.1:7100".into(),
         peer_address: "10.0.0.1:7101".into(),
         api_address: "10.0.0.1:7102".into(),
+        name: "m1".into(),
     }
 }
 
