@@ -23,6 +23,6 @@ pub mod segment;
 
 pub use control::{Command, Control, Refusal, View};
 pub use event::Event;
-pub use machine::available_cores;
+pub use machine::{available_cores, cpus, raise_file_limit};
 pub use run::{Run, RunOptions, StartError};
 pub use segment::{CoreMessage, Identity, Segment, SegmentEvent, SegmentSpec};

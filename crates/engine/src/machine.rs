@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const FILES_BESIDE: u64 = 128;
 
 /// The CPUs this process may run on.
-pub(crate) fn cpus() -> Vec<usize> {
+pub fn cpus() -> Vec<usize> {
     match rustix::thread::sched_getaffinity(None) {
         Ok(set) => (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect(),
         Err(_) => Vec::new(),
@@ -29,7 +29,7 @@ pub(crate) fn memory_bytes() -> Option<u64> {
 
 /// Raises the limit of open files so that every virtual user can hold a connection, as far as the machine's owner allows
 /// (the hard limit). Returns a warning when that is not far enough.
-pub(crate) fn raise_file_limit(vus: u64) -> Option<String> {
+pub fn raise_file_limit(vus: u64) -> Option<String> {
     let needed = vus + FILES_BESIDE;
     let limit = getrlimit(Resource::Nofile);
     let enough = |current: Option<u64>| current.is_none_or(|current| current >= needed);

@@ -9,7 +9,7 @@ use hyperscale_types::{BootEpoch, NodeId, Priority, Token};
 use super::assign::Assign;
 use super::decide::Decide;
 use super::end::{End, EndError, EndStatus};
-pub use super::ids::{JobId, PartId, RequestId, Segment};
+pub use super::ids::{JobId, JobIdError, PartId, RequestId, Segment};
 use super::options::JobOptions;
 use super::time::Elapsed;
 use crate::blob::BlobId;

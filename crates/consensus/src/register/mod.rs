@@ -85,8 +85,8 @@ pub use cancel::{CANCELS_MAX, CancelRequest};
 pub use chunk::{Chunk, ChunkContents, Sealed, jobs_of_chunk};
 pub use claim::Claim;
 pub use command::{
-    Accept, Body, CONTEXT_BYTES_MAX, Command, CommandError, DatacenterClass, Group, JobId, LoadChange,
-    Origin, PartId, RequestId, Segment, Values,
+    Accept, Body, CONTEXT_BYTES_MAX, Command, CommandError, DatacenterClass, Group, JobId, JobIdError,
+    LoadChange, Origin, PartId, RequestId, Segment, Values,
 };
 pub use control::{CONTROLS_MAX, Control, Steering};
 pub use datacenter::{DATACENTERS_MAX, Datacenter};

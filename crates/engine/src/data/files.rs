@@ -45,7 +45,7 @@ pub(crate) fn warnings(plan: &Plan, files: &Files) -> Vec<String> {
 
 /// Virtual users of open models are made on demand: more than there are rows are never made, so that no start
 /// goes to one that has none.
-pub(crate) fn limit_vus(plan: &mut Arc<Plan>, files: &Files) {
+pub fn limit_vus(plan: &mut Arc<Plan>, files: &Files) {
     for at in 0..plan.workflows.len() {
         let fewest = unique(plan, files, &plan.workflows[at]).map(|(_, rows)| rows).min();
         let Load::Open { max_vus, .. } = &plan.workflows[at].load else { continue };

@@ -26,8 +26,8 @@ use minijinja::Value;
 
 pub use cursor::{Cursor, share};
 pub use error::{DataError, Problem};
-pub use files::{Files, check, open};
-pub(crate) use files::{limit_vus, warnings};
+pub(crate) use files::warnings;
+pub use files::{Files, check, limit_vus, open};
 
 use bytes::Bytes;
 use csv::Columns;

@@ -77,6 +77,7 @@ impl Reader<'_> {
         };
         let (path, format) = self.data_file(file, format, delimiter, view)?;
         let columns = self.columns(file, &path, format);
+        let path = self.env.locate(&path);
         Some((DataSource { name, path, format, order, on_end }, columns))
     }
 

@@ -14,6 +14,11 @@ pub trait Environment {
 
     /// The first bytes of a file, at most `bytes_max`. Used to see that it can be read and to find its columns.
     fn head(&self, path: &Path, bytes_max: usize) -> io::Result<Vec<u8>>;
+
+    /// Where a file that the plan names is on this machine: elsewhere, if the plan came from another one.
+    fn locate(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
 }
 
 /// An environment that holds everything itself: for tests, and for nodes that got a plan with its files.

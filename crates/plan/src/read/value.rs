@@ -145,7 +145,7 @@ impl Reader<'_> {
     pub(super) fn file(&self, node: &Node, view: &View<'_>) -> Option<PathBuf> {
         let path = self.folder.join(self.constant(node, view)?);
         self.head(&path, node.place, 1)?;
-        Some(path)
+        Some(self.env.locate(&path))
     }
 
     /// The first bytes of a file.
