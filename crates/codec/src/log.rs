@@ -156,7 +156,8 @@ fn blob_out(blob: BlobId) -> BlobRef {
     BlobRef { hash: Bytes::copy_from_slice(&blob.hash), length: blob.length }
 }
 
-fn blob_in(blob: Option<BlobRef>) -> Result<BlobId, Unreadable> {
+/// Reads the id of a blob.
+pub fn blob_in(blob: Option<BlobRef>) -> Result<BlobId, Unreadable> {
     let blob = blob.ok_or(Unreadable::Missing("blob"))?;
     let hash = blob.hash[..].try_into().map_err(|_| Unreadable::OutOfRange("blob.hash"))?;
     Ok(BlobId { hash, length: blob.length })

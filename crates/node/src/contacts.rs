@@ -13,22 +13,22 @@ const DIAL_EVERY: Duration = Duration::from_millis(200);
 
 /// Addresses that were not reached yet.
 #[derive(Debug)]
-pub(super) struct Contacts {
+pub(crate) struct Contacts {
     unreached: BTreeSet<SocketAddr>,
     next: Now,
 }
 
 impl Contacts {
-    pub(super) fn new(addresses: impl Iterator<Item = SocketAddr>) -> Self {
+    pub(crate) fn new(addresses: impl Iterator<Item = SocketAddr>) -> Self {
         Self { unreached: addresses.collect(), next: Now::ZERO }
     }
 
     /// When some are dialled again.
-    pub(super) fn next(&self) -> Now {
+    pub(crate) fn next(&self) -> Now {
         if self.unreached.is_empty() { Now::NEVER } else { self.next }
     }
 
-    pub(super) fn dial(&mut self, now: Now, transport: &TransportHandle) {
+    pub(crate) fn dial(&mut self, now: Now, transport: &TransportHandle) {
         if now < self.next() {
             return;
         }
@@ -40,7 +40,7 @@ impl Contacts {
     }
 
     /// Whether somebody who says to be at this address is a configured peer that was not reached before.
-    pub(super) fn reached(&mut self, address: SocketAddr) -> bool {
+    pub(crate) fn reached(&mut self, address: SocketAddr) -> bool {
         self.unreached.remove(&address)
     }
 }

@@ -60,7 +60,8 @@ pub enum Input {
 /// Something the host has to do, in this order.
 #[derive(Debug)]
 pub enum Output {
-    /// Something the log wants done. Its timer and its replies are not among them.
+    /// Something the log wants done. Its timer is not among them, nor are replies but those to calls that the host has
+    /// made itself.
     Replica(replica::Output<Outcome>),
     /// Say something to another manager. May be lost.
     SendPeer {

@@ -168,6 +168,11 @@ impl<M: JobMachine> Manager<M> {
         self.replica.group().map(|group| group.machine().register())
     }
 
+    /// The token of a job that is led here.
+    pub fn leads(&self, job: JobId) -> Option<Token> {
+        self.led.get(&job).map(Led::token)
+    }
+
     fn is_dead(&self, node: NodeId) -> bool {
         self.dead.contains(&node)
     }
@@ -325,7 +330,10 @@ impl<M: JobMachine> Manager<M> {
     }
 
     fn replied(&mut self, now: Now, call: CallId, reply: Reply<Outcome>, out: &mut Vec<Output>) {
-        let Some(purpose) = self.calls.close(call) else { return };
+        let Some(purpose) = self.calls.close(call) else {
+            // A call of the host, which numbers its own from 2⁶³.
+            return out.push(Output::Replica(replica::Output::Reply { call, reply }));
+        };
         if matches!(purpose, Purpose::Renewals) {
             return self.round_over(call, matches!(reply, Reply::Readable { .. }), out);
         }

@@ -7,15 +7,30 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Queue, channel};
 use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
+use hyperscale_cluster::manager::ReadNumber;
 use hyperscale_consensus::storage::{BlobStore, StorageError};
 use hyperscale_consensus::{BlobId, SnapshotJob};
 use hyperscale_types::NodeId;
 use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
 
 use super::{DiskEvent, DiskName, DiskOverrun, DiskStartError, FULL_RETRY, QUEUE_MAX};
 
 /// Blobs that wait for room. A replica has at most 64 writes under way.
 const WAITING_MAX: usize = 256;
+
+/// Who wants to read a blob.
+#[derive(Debug)]
+pub enum BlobReader {
+    /// The replica, for this peer or for itself.
+    Replica(NodeId),
+    /// The core of the manager.
+    Manager(ReadNumber),
+    /// A worker that runs the plan.
+    Worker(NodeId),
+    /// Somebody who waits.
+    Caller(oneshot::Sender<Option<Bytes>>),
+}
 
 /// Something for the thread to do.
 #[derive(Debug)]
@@ -31,8 +46,8 @@ pub enum BlobWork {
     Read {
         /// The blob that is wanted.
         blob: BlobId,
-        /// The peer that wants it.
-        to: NodeId,
+        /// Who wants it.
+        reader: BlobReader,
     },
     /// Remove a blob.
     Remove(BlobId),
@@ -125,9 +140,9 @@ impl<S: BlobStore> Keeper<S> {
     fn perform(&mut self, work: BlobWork) -> Result<Option<DiskEvent>, StorageError> {
         match work {
             BlobWork::Put { blob, bytes } => self.put(blob, bytes),
-            BlobWork::Read { blob, to } => {
+            BlobWork::Read { blob, reader } => {
                 let bytes = self.store.get(blob)?;
-                Ok(Some(DiskEvent::BlobRead { blob, to, bytes }))
+                Ok(Some(DiskEvent::BlobRead { blob, reader, bytes }))
             }
             BlobWork::Remove(blob) => {
                 self.waiting.retain(|(waiting, _)| *waiting != blob);
@@ -182,11 +197,12 @@ mod tests {
         let (sender, mut events) = events();
         let disk = BlobDisk::start(FileBlobs::open(folder.path()).unwrap(), sender).unwrap();
         let bytes = Bytes::from_static(b"values");
-        let (blob, to) = (BlobId::of(&bytes), NodeId::new(7).unwrap());
+        let blob = BlobId::of(&bytes);
+        let read = || BlobWork::Read { blob, reader: BlobReader::Worker(NodeId::new(7).unwrap()) };
         disk.order(BlobWork::Put { blob, bytes: bytes.clone() }).unwrap();
-        disk.order(BlobWork::Read { blob, to }).unwrap();
+        disk.order(read()).unwrap();
         disk.order(BlobWork::Remove(blob)).unwrap();
-        disk.order(BlobWork::Read { blob, to }).unwrap();
+        disk.order(read()).unwrap();
         assert!(matches!(events.blocking_recv(), Some(DiskEvent::BlobStored(stored)) if stored == blob));
         let Some(DiskEvent::BlobRead { bytes: read, .. }) = events.blocking_recv() else {
             panic!("not read")

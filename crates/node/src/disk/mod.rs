@@ -11,10 +11,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_consensus::storage::StorageError;
 use hyperscale_consensus::{BlobId, Snapshot, Ticket};
-use hyperscale_types::NodeId;
 use tokio::sync::mpsc;
 
-pub use blobs::{BlobDisk, BlobWork};
+pub use blobs::{BlobDisk, BlobReader, BlobWork};
 pub use log::LogDisk;
 
 /// Batches and orders that a thread has not taken yet. The replica waits for its disk long before: a leader has at most
@@ -36,8 +35,8 @@ pub enum DiskEvent {
     BlobRead {
         /// The blob that was asked for.
         blob: BlobId,
-        /// The peer that it was read for.
-        to: NodeId,
+        /// Who wanted it.
+        reader: BlobReader,
         /// Its content, compared with its id.
         bytes: Option<Bytes>,
     },

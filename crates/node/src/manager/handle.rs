@@ -1,156 +1,212 @@
-//! What happens to a node, told to the replica, the failure detector and the layer.
+//! What happens to a node, told to the core and the failure detector.
 
 use std::net::SocketAddr;
 
+use hyperscale_cluster::encoding::{to_manager_in, to_peer_in};
+use hyperscale_cluster::manager::{Input, RequestNumber};
 use hyperscale_codec::log;
-use hyperscale_consensus::replica::{Input, WireOutcome};
-use hyperscale_consensus::{Machine, record};
+use hyperscale_consensus::record;
+use hyperscale_consensus::replica::{self, ReplicaMessage};
 use hyperscale_swim::{Command, EmbeddedState};
-use hyperscale_types::{NodeId, Now, Role};
+use hyperscale_types::{NodeId, Role};
 use hyperscale_wire::class::Lane;
 use hyperscale_wire::connection::Incoming;
 use hyperscale_wire::hello::Peer;
 use hyperscale_wire::messages::{Bulk, Control, bulk, control};
 
-use super::{Call, Driver, DriverError, Happening, Layer};
-use crate::disk::DiskEvent;
+use super::calls::Seen;
+use super::{Call, Happening, ManagerError, ManagerLoop};
+use crate::disk::{BlobReader, BlobWork, DiskEvent};
 use crate::transport::Destination;
 use crate::{clock, membership, transport};
 
-impl<M, L> Driver<M, L>
-where
-    M: Machine,
-    M::Outcome: WireOutcome + Clone,
-    L: Layer<M>,
-{
-    pub(super) fn handle(&mut self, happening: Happening<M>) -> Result<(), DriverError> {
+impl ManagerLoop {
+    pub(super) fn handle(&mut self, happening: Happening) -> Result<(), ManagerError> {
         match happening {
-            Happening::Transport(event) => self.transport_event(event),
+            Happening::Transport(event) => self.transport_event(event)?,
             Happening::Membership(event) => self.membership_event(event)?,
             Happening::Disk(event) => self.disk_event(event)?,
-            Happening::Call(Call::Request(request, reply)) => {
-                let call = self.calls.begin(reply);
-                self.input(Input::Call { call, request });
-            }
-            Happening::Call(Call::Look(look)) => look(&self.replica),
+            Happening::Call(call) => self.call(call)?,
             Happening::Timer => self.tick(),
         }
         self.perform()
     }
 
-    pub(super) fn input(&mut self, input: Input) {
-        self.replica.handle(clock::now(), input, &mut self.outputs);
+    fn input(&mut self, input: Input) {
+        self.core.handle(clock::now(), input, &mut self.outputs);
+    }
+
+    pub(super) fn replica(&mut self, input: replica::Input) {
+        self.input(Input::Replica(input));
     }
 
     /// The runtime's timer may be early, and it rings for the contacts too.
     fn tick(&mut self) {
-        let now: Now = clock::now();
-        if self.timer.is_some_and(|at| at <= now) {
+        if self.timer.is_some_and(|at| at <= clock::now()) {
             self.timer = None;
             let lhm = self.hands.membership.view().lhm;
-            self.input(Input::Health(lhm));
+            self.replica(replica::Input::Health(lhm));
             self.input(Input::Timer);
         }
     }
 
-    fn disk_event(&mut self, event: DiskEvent) -> Result<(), DriverError> {
-        match event {
-            DiskEvent::Persisted(ticket) => self.input(Input::Persisted(ticket)),
-            DiskEvent::BlobStored(blob) => self.input(Input::BlobStored(blob)),
-            DiskEvent::BlobRead { blob, to, bytes } => self.input(Input::BlobRead { blob, to, bytes }),
-            DiskEvent::SnapshotMade(snapshot) => self.input(Input::SnapshotMade(snapshot)),
-            DiskEvent::Full(_) => {}
-            DiskEvent::Failed(disk, error) => return Err(DriverError::Disk(disk, error)),
+    fn call(&mut self, call: Call) -> Result<(), ManagerError> {
+        match call {
+            Call::Replica(request, reply) => {
+                let call = self.calls.begin(reply);
+                self.replica(replica::Input::Call { call, request });
+            }
+            Call::Client(what, response) => {
+                self.last_request += 1;
+                let request = RequestNumber(self.last_request);
+                self.requests.insert(request, response);
+                self.input(Input::Request { request, what });
+            }
+            Call::Look(look) => {
+                look(Seen { manager: &self.core, names: &self.names, counts: self.counts });
+            }
+            Call::Read(blob, caller) => {
+                self.blobs.order(BlobWork::Read { blob, reader: BlobReader::Caller(caller) })?;
+            }
+            Call::Follow(job, after, caller) => {
+                let followed = self.streams.follow(job, after, self.core.leads(job));
+                // Nobody may wait for it any more.
+                let _ = caller.send(followed);
+            }
         }
         Ok(())
     }
 
-    fn transport_event(&mut self, event: transport::Event) {
+    fn disk_event(&mut self, event: DiskEvent) -> Result<(), ManagerError> {
+        match event {
+            DiskEvent::Persisted(ticket) => self.replica(replica::Input::Persisted(ticket)),
+            DiskEvent::BlobStored(blob) => self.replica(replica::Input::BlobStored(blob)),
+            DiskEvent::BlobRead { blob, reader, bytes } => match reader {
+                BlobReader::Replica(to) => self.replica(replica::Input::BlobRead { blob, to, bytes }),
+                BlobReader::Manager(read) => self.input(Input::BlobRead { read, bytes }),
+                BlobReader::Worker(to) => {
+                    if let Some(bytes) = bytes {
+                        let message = ReplicaMessage::BlobData { blob, bytes };
+                        self.say(to, log::to_outgoing(&self.group, message));
+                    }
+                }
+                BlobReader::Caller(caller) => {
+                    // Nobody may wait for it any more.
+                    let _ = caller.send(bytes);
+                }
+            },
+            DiskEvent::SnapshotMade(snapshot) => self.replica(replica::Input::SnapshotMade(snapshot)),
+            DiskEvent::Full(_) => {}
+            DiskEvent::Failed(disk, error) => return Err(ManagerError::Disk(disk, error)),
+        }
+        Ok(())
+    }
+
+    fn transport_event(&mut self, event: transport::Event) -> Result<(), ManagerError> {
         use transport::Event;
         match event {
             Event::PeerUp { peer, address, is_dialled, .. } => {
                 self.peer_up(&peer, is_dialled.then_some(address));
             }
             Event::PeerDown { node, lane: Lane::Control, is_last: true, .. } => {
-                self.input(Input::PeerGone(node));
+                self.replica(replica::Input::PeerGone(node));
             }
             Event::PeerDown { .. } => {}
-            Event::Incoming { from, role, message } => self.incoming(from, role, message),
+            Event::Incoming { from, role, message } => self.incoming(from, role, message)?,
             Event::Undelivered { to: Destination::Node(to), lane } => {
-                self.input(Input::Undelivered { to, lane });
+                self.replica(replica::Input::Undelivered { to, lane });
             }
             Event::Undelivered { .. } => {}
             Event::ConnectionFailed { node, boot } => {
                 self.order(Command::ConnectionFailed { node, boot });
             }
         }
+        Ok(())
     }
 
     /// A hello says which node a configured peer is, what it understands and where it is.
     fn peer_up(&mut self, peer: &Peer, dialled: Option<SocketAddr>) {
         let node = peer.node;
+        if !peer.said.name.is_empty() {
+            self.names.insert(node, peer.said.name.clone());
+        }
         let addresses = record::addresses_in(&peer.said).ok();
+        if peer.role == Role::Worker {
+            if let Some(addresses) = addresses {
+                self.hands.transport.suggest(node, addresses.peer);
+            }
+            return;
+        }
         let said = addresses.map(|addresses| addresses.peer);
         let contacts = &mut self.contacts;
         let is_contact = [dialled, said].into_iter().flatten().filter(|at| contacts.reached(*at)).count() > 0;
         if is_contact {
-            self.input(Input::PeerReached(node));
+            self.replica(replica::Input::PeerReached(node));
         }
-        self.input(Input::PeerVersion { node, version: peer.newest });
+        self.replica(replica::Input::PeerVersion { node, version: peer.newest });
         if let Some(addresses) = addresses {
-            self.input(Input::PeerAddresses { node, addresses, boot: peer.boot });
+            self.replica(replica::Input::PeerAddresses { node, addresses, boot: peer.boot });
         }
     }
 
-    fn incoming(&mut self, from: NodeId, role: Role, message: Incoming) {
-        match message {
-            Incoming::Control(Control { body: Some(control::Body::Membership(message)), .. }) => {
+    fn incoming(&mut self, from: NodeId, role: Role, message: Incoming) -> Result<(), ManagerError> {
+        match (role, message) {
+            (_, Incoming::Control(Control { body: Some(control::Body::Membership(message)), .. })) => {
                 // A detector that is behind misses it, as it would miss a datagram.
                 let _ = self.hands.membership.stream(from, message);
             }
-            message if is_of_log(&message) => self.log_message(from, message),
-            message => {
-                // An error may answer a question of the replica or one of the layer; each knows its numbers.
-                if let Incoming::Control(message) = &message
-                    && message.answer
-                    && matches!(message.body, Some(control::Body::Error(_)))
-                {
-                    self.log_message(from, Incoming::Control(message.clone()));
-                }
-                self.layer.incoming(clock::now(), (from, role), message, &mut self.wants);
-            }
-        }
-    }
-
-    fn log_message(&mut self, from: NodeId, message: Incoming) {
-        match log::from_incoming(&self.group, from, message) {
-            Ok(messages) => {
-                for message in messages {
-                    self.input(Input::Message { from, message });
+            (Role::Worker, Incoming::Bulk(Bulk { body: Some(bulk::Body::BlobGet(get)), .. })) => {
+                match log::blob_in(get.blob) {
+                    Ok(blob) => {
+                        self.blobs.order(BlobWork::Read { blob, reader: BlobReader::Worker(from) })?;
+                    }
+                    Err(error) => unreadable(from, &error),
                 }
             }
-            Err(error) => tracing::warn!(node = %from, %error, "a message of the log cannot be read"),
+            (Role::Worker, message) => match to_manager_in(message) {
+                Ok(Some(message)) => self.input(Input::Worker { from, message }),
+                Ok(None) => {}
+                Err(error) => unreadable(from, &error),
+            },
+            (_, message) if is_of_log(&message) => match log::from_incoming(&self.group, from, message) {
+                Ok(messages) => {
+                    for message in messages {
+                        self.replica(replica::Input::Message { from, message });
+                    }
+                }
+                Err(error) => unreadable(from, &error),
+            },
+            (_, message) => match to_peer_in(message) {
+                Ok(Some(message)) => self.input(Input::Peer { from, message }),
+                Ok(None) => {}
+                Err(error) => unreadable(from, &error),
+            },
         }
+        Ok(())
     }
 
-    fn membership_event(&mut self, event: membership::Event) -> Result<(), DriverError> {
+    fn membership_event(&mut self, event: membership::Event) -> Result<(), ManagerError> {
         use hyperscale_swim::Event as Swim;
         let event = match event {
             membership::Event::Swim(event) => event,
-            // For the federation core, which comes with the roles that need it.
+            // For gates, which watch the datacenter from outside.
             membership::Event::Cross(..) => return Ok(()),
-            membership::Event::Failed(error) => return Err(DriverError::Membership(error)),
+            membership::Event::Failed(error) => return Err(ManagerError::Membership(error)),
         };
-        match &event {
-            Swim::Joined { peer, .. } => self.hands.transport.know(peer.node, peer.addr),
-            Swim::Died { node, .. } => self.input(Input::PeerGone(*node)),
-            Swim::StateChanged { node, state } if !matches!(state.state, EmbeddedState::Worker(_)) => {
-                self.input(Input::PeerHealth { node: *node, lhm: state.state.lhm() });
+        match event {
+            Swim::Joined { peer, .. } => {
+                self.hands.transport.know(peer.node, peer.addr);
+                self.input(Input::Alive(peer.node));
             }
-            Swim::LoadChanged { lhm, .. } => self.input(Input::Health(*lhm)),
+            Swim::Refuted { node } => self.input(Input::Alive(node)),
+            Swim::Died { node, .. } | Swim::Left { node } => self.input(Input::Died(node)),
+            Swim::StateChanged { node, state } if !matches!(state.state, EmbeddedState::Worker(_)) => {
+                self.replica(replica::Input::PeerHealth { node, lhm: state.state.lhm() });
+            }
+            Swim::LoadChanged { lhm, .. } => self.replica(replica::Input::Health(lhm)),
+            Swim::Superseded { .. } => return Err(ManagerError::Superseded),
             _ => {}
         }
-        self.layer.membership(clock::now(), &event, &mut self.wants);
         Ok(())
     }
 
@@ -161,7 +217,11 @@ where
     }
 }
 
-/// Whether only replicas say this to each other.
+fn unreadable(from: NodeId, error: &dyn std::error::Error) {
+    tracing::warn!(node = %from, %error, "a message cannot be read");
+}
+
+/// Whether only replicas say this to each other. An error answers a question of the replica.
 fn is_of_log(message: &Incoming) -> bool {
     use {bulk::Body as B, control::Body as C};
     match message {
@@ -174,6 +234,7 @@ fn is_of_log(message: &Incoming) -> bool {
                 | C::ReadIndexAnswer(_)
                 | C::BootstrapQuery(_)
                 | C::BootstrapAnswer(_)
+                | C::Error(_)
         ),
         Incoming::Bulk(Bulk { body: Some(body), .. }) => matches!(body, B::BlobPutAnswer(_) | B::BlobGet(_)),
         Incoming::Transfer(Bulk { body: Some(body), .. }, _) => {

@@ -1,40 +1,38 @@
-//! The loop of a manager or a gate: sources, one event enum, one synchronous handler, and what it asks for is performed.
+//! The loop of a manager: everything that happens becomes one event, one synchronous handler tells the core, and what the core
+//! wants is performed in its order.
 //!
 //! ```text
-//! transport ─┐                                        ┌─► transport
-//! membership ┼─► Happening ──► replica ──► Output ────┼─► log, blobs
-//! disks ─────┤                    ▲          │        └─► timer
-//! calls ─────┤                    │          ▼
-//! timer ─────┘                  Want ◄──── Layer      (the role's core, on top of the replica)
+//! transport, membership, disks, callers, clock ──► Happening ──► Manager (core) ──► Output ──► transport, disks, followers
 //! ```
-//!
-//! Everything that is ready is handled before the loop waits again, one of each source in turn. While the log's disk is
-//! behind, nothing is taken from the network nor from callers: they wait, and the timer and the disk do not.
-//!
-//! It must never decide anything, nor block.
+//! Nothing is decided here. What callers ask for comes through [`ManagerHandle`]; each call gets exactly one response, or learns
+//! that the loop has ended.
 
-mod bootstrap;
 mod calls;
 mod handle;
-mod layer;
 mod perform;
+mod streams;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use hyperscale_consensus::Machine;
-use hyperscale_consensus::replica::{self, Output, Replica, StartError, WireOutcome};
+use hyperscale_cluster::manager::{self, Manager, RequestNumber, Response};
+use hyperscale_consensus::register::{Group, Register};
+use hyperscale_consensus::replica::{self, Replica, StartError};
 use hyperscale_consensus::storage::{BlobStore as _, FileBlobs, LogStorage as _, RedbStorage, StorageError};
-use hyperscale_types::Now;
-use tokio::sync::mpsc;
+use hyperscale_types::{NodeId, Now};
+use tokio::sync::{mpsc, oneshot};
 
-pub use calls::{CALLS_MAX, Call, ReplicaHandle, Stopped};
-pub use layer::{Layer, NoLayer, Want};
-
+use crate::clock;
+use crate::contacts::Contacts;
 use crate::disk::{self, BlobDisk, DiskEvent, DiskName, DiskOverrun, DiskStartError, LogDisk};
 use crate::membership::{self, MembershipHandle};
 use crate::shutdown::Shutdown;
 use crate::transport::{self, TransportHandle};
-use crate::{clock, driver::bootstrap::Contacts, driver::calls::Calls};
+use calls::{Call, Calls};
+use streams::Streams;
+
+pub use calls::{CALLS_MAX, Counts, ManagerHandle, Seen, Stopped};
+pub use streams::{FOLLOWER_MAX, Followed, Missed, Position, StreamEvent};
 
 /// Batches of the log that are not durable yet, beyond which nothing new is taken in.
 const LOG_BACKLOG_MAX: usize = 1_024;
@@ -43,7 +41,7 @@ const BATCH_MAX: usize = 256;
 
 /// Why the loop ended. The process has to end.
 #[derive(Debug, thiserror::Error)]
-pub enum DriverError {
+pub enum ManagerError {
     /// A disk failed.
     #[error("the disk of {0:?} failed: {1}")]
     Disk(DiskName, StorageError),
@@ -62,6 +60,9 @@ pub enum DriverError {
     /// The socket of the failure detector failed.
     #[error("the failure detector failed: {0}")]
     Membership(std::io::Error),
+    /// Another process uses the identity of this node.
+    #[error("another process lives under the id of this node; give each node a data directory of its own")]
+    Superseded,
     /// A part that the loop needs has ended.
     #[error("{0} has stopped")]
     Ended(&'static str),
@@ -72,7 +73,9 @@ pub enum DriverError {
 pub struct Options {
     /// Who the replica is in this life. Its blobs and its directory are taken from the disks.
     pub replica: replica::Options,
-    /// Name of the log group, as messages carry it: a datacenter's name, or the gates.
+    /// Who the manager is in this life, and its times.
+    pub manager: manager::Options,
+    /// Name of the log group, as messages carry it: the datacenter's name.
     pub group: String,
     /// Addresses of the other nodes that found the group with this one; later only a hint.
     pub peers: Vec<SocketAddr>,
@@ -103,49 +106,48 @@ pub struct Hands {
 /// Something that happened to the node.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "most are messages, and none is kept")]
-pub(crate) enum Happening<M: Machine> {
+pub(crate) enum Happening {
     Transport(transport::Event),
     Membership(membership::Event),
     Disk(DiskEvent),
-    Call(Call<M>),
+    Call(Call),
     Timer,
 }
 
 /// The loop with everything it owns.
-pub struct Driver<M: Machine, L> {
-    replica: Replica<M>,
-    layer: L,
+pub struct ManagerLoop {
+    core: Manager<Register>,
     group: String,
     contacts: Contacts,
-    calls: Calls<M>,
+    /// Calls of callers to the replica.
+    calls: Calls,
+    /// Clients that wait for a response of the core.
+    requests: BTreeMap<RequestNumber, oneshot::Sender<Response>>,
+    last_request: u64,
+    streams: Streams,
+    /// What nodes call themselves, as their hello said.
+    names: BTreeMap<NodeId, String>,
+    counts: Counts,
     hands: Hands,
     sources: Sources,
     /// Before the disks, which wait for room in it: dropped first, it lets them end.
     disk: mpsc::Receiver<DiskEvent>,
     log: LogDisk,
     blobs: BlobDisk,
-    waiting: mpsc::Receiver<Call<M>>,
-    /// When the replica wants its timer.
+    waiting: mpsc::Receiver<Call>,
+    /// When the core wants its timer.
     timer: Option<Now>,
-    outputs: Vec<Output<M::Outcome>>,
-    wants: Vec<Want>,
+    outputs: Vec<manager::Output>,
 }
 
-impl<M, L> Driver<M, L>
-where
-    M: Machine,
-    M::Outcome: WireOutcome + Clone,
-    L: Layer<M>,
-{
-    /// Opens the disks and starts the replica on what they hold. `machine` is in the state of a new group.
+impl ManagerLoop {
+    /// Opens the disks and starts the core on what they hold.
     pub fn start(
         options: Options,
-        machine: M,
-        layer: L,
         hands: Hands,
         sources: Sources,
-    ) -> Result<(Self, ReplicaHandle<M>), DriverError> {
-        let Options { mut replica, group, peers, mut log, mut blobs } = options;
+    ) -> Result<(Self, ManagerHandle), ManagerError> {
+        let Options { mut replica, manager, group, peers, mut log, mut blobs } = options;
         replica.directory = log.directory();
         replica.blobs = blobs.list()?;
         let own = replica.addresses.peer;
@@ -154,41 +156,46 @@ where
         let log = LogDisk::start(log, events.clone())?;
         let blobs = BlobDisk::start(blobs, events)?;
         let (calls, waiting) = mpsc::channel(CALLS_MAX);
-        let mut outputs = Vec::new();
-        let replica = Replica::start(clock::now(), replica, loaded, machine, &mut outputs);
-        let driver = Self {
-            replica,
-            layer,
+        let (now, machine) = (clock::now(), Register::new(Group::Managers));
+        let (mut begun, mut outputs) = (Vec::new(), Vec::new());
+        let replica = Replica::start(now, replica, loaded, machine, &mut begun);
+        let core = Manager::start(now, manager, replica, begun, &mut outputs);
+        let this = Self {
+            core,
             group,
             contacts: Contacts::new(peers.into_iter().filter(|peer| *peer != own)),
             calls: Calls::default(),
+            requests: BTreeMap::new(),
+            last_request: 0,
+            streams: Streams::default(),
+            names: BTreeMap::new(),
+            counts: Counts::default(),
             hands,
-            log,
-            blobs,
             sources,
             disk,
+            log,
+            blobs,
             waiting,
             timer: None,
             outputs,
-            wants: Vec::new(),
         };
-        Ok((driver, ReplicaHandle::new(calls)))
+        Ok((this, ManagerHandle::new(calls)))
     }
 
     /// Runs until it is told to stop, or cannot continue.
-    pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), DriverError> {
+    pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), ManagerError> {
         self.perform()?;
         loop {
             self.contacts.dial(clock::now(), &self.hands.transport);
             let is_behind = self.log.backlog() >= LOG_BACKLOG_MAX;
             let look = clock::instant_of(self.next_look());
             let happening = tokio::select! {
-                event = self.disk.recv() => Happening::Disk(event.ok_or(DriverError::Ended("a disk"))?),
+                event = self.disk.recv() => Happening::Disk(event.ok_or(ManagerError::Ended("a disk"))?),
                 event = self.sources.membership.recv() => {
-                    Happening::Membership(event.ok_or(DriverError::Ended("the failure detector"))?)
+                    Happening::Membership(event.ok_or(ManagerError::Ended("the failure detector"))?)
                 }
                 event = self.sources.transport.recv(), if !is_behind => {
-                    Happening::Transport(event.ok_or(DriverError::Ended("the transport"))?)
+                    Happening::Transport(event.ok_or(ManagerError::Ended("the transport"))?)
                 }
                 Some(call) = self.waiting.recv(), if !is_behind => Happening::Call(call),
                 () = tokio::time::sleep_until(look.into()) => Happening::Timer,
@@ -202,7 +209,7 @@ where
     }
 
     /// Handles what is ready, one of each source in turn.
-    fn drain(&mut self) -> Result<(), DriverError> {
+    fn drain(&mut self) -> Result<(), ManagerError> {
         for _ in 0..BATCH_MAX {
             let mut is_idle = true;
             let disk = self.disk.try_recv().ok().map(Happening::Disk);

@@ -1,64 +1,90 @@
-//! Does what the replica and the layer ask for, in the order they ask.
+//! Does what the core asks for, in the order it asks.
 
+use hyperscale_cluster::encoding::{to_peer_out, to_worker_out};
+use hyperscale_cluster::manager::Output;
 use hyperscale_codec::log;
-use hyperscale_consensus::replica::{Input, Output, ReplicaMessage, WireOutcome};
-use hyperscale_consensus::{Event, Machine};
+use hyperscale_consensus::register::Outcome;
+use hyperscale_consensus::replica::{self, ReplicaMessage};
+use hyperscale_consensus::{Event, replica::Output as ReplicaOutput};
 use hyperscale_swim::Command;
 use hyperscale_types::NodeId;
 use hyperscale_wire::class::Lane;
+use hyperscale_wire::connection::Outgoing;
 
-use super::{Driver, DriverError, Layer, Want};
-use crate::clock;
-use crate::disk::BlobWork;
+use super::{ManagerError, ManagerLoop};
+use crate::disk::{BlobReader, BlobWork};
 
-impl<M, L> Driver<M, L>
-where
-    M: Machine,
-    M::Outcome: WireOutcome + Clone,
-    L: Layer<M>,
-{
+impl ManagerLoop {
     /// Performs everything, and what follows from it, until nothing is left.
-    pub(super) fn perform(&mut self) -> Result<(), DriverError> {
-        loop {
-            let outputs = std::mem::take(&mut self.outputs);
-            for output in outputs {
-                self.layer.output(clock::now(), &self.replica, &output, &mut self.wants);
+    pub(super) fn perform(&mut self) -> Result<(), ManagerError> {
+        while !self.outputs.is_empty() {
+            for output in std::mem::take(&mut self.outputs) {
                 self.output(output)?;
             }
-            for want in std::mem::take(&mut self.wants) {
-                self.want(want);
+        }
+        Ok(())
+    }
+
+    fn output(&mut self, output: Output) -> Result<(), ManagerError> {
+        match output {
+            Output::Replica(output) => self.replica_output(output)?,
+            Output::SendPeer { to, message } => self.say(to, to_peer_out(message)),
+            Output::SendWorker { to, message } => self.say(to, to_worker_out(message)),
+            Output::ReadBlob { read, blob } => {
+                self.blobs.order(BlobWork::Read { blob, reader: BlobReader::Manager(read) })?;
             }
-            if self.outputs.is_empty() && self.wants.is_empty() {
-                return Ok(());
+            Output::Respond { request, response } => {
+                if let Some(client) = self.requests.remove(&request) {
+                    // Nobody may wait for it any more.
+                    let _ = client.send(response);
+                }
             }
+            Output::Emit { job, token, event } => {
+                self.streams.show(job, token, *event);
+                let core = &self.core;
+                self.streams.settle(|job| core.leads(job));
+            }
+            Output::Timer(at) => self.timer = Some(at),
+        }
+        Ok(())
+    }
+
+    /// Says something that may be lost: whoever needs a response asks again.
+    pub(super) fn say(&mut self, to: NodeId, outgoing: Outgoing) {
+        if let Err(error) = self.hands.transport.send(to, outgoing) {
+            tracing::debug!(node = %to, %error, "a message was not sent");
         }
     }
 
-    fn output(&mut self, output: Output<M::Outcome>) -> Result<(), DriverError> {
+    fn replica_output(&mut self, output: ReplicaOutput<Outcome>) -> Result<(), ManagerError> {
         match output {
-            Output::Persist(batch) => self.log.persist(batch)?,
-            Output::MakeSnapshot(job) => self.blobs.order(BlobWork::MakeSnapshot(job))?,
-            Output::Send { to, lane, message } => self.send(to, lane, message),
-            Output::PutBlob { blob, bytes } => self.blobs.order(BlobWork::Put { blob, bytes })?,
-            Output::ReadBlob { blob, to } => self.blobs.order(BlobWork::Read { blob, to })?,
-            Output::RemoveBlob(blob) => self.blobs.order(BlobWork::Remove(blob))?,
-            Output::Timer(at) => self.timer = Some(at),
-            Output::Reply { call, reply } => self.calls.end(call, reply),
-            Output::Applied(_) => {}
-            Output::Event(event) => {
+            ReplicaOutput::Persist(batch) => self.log.persist(batch)?,
+            ReplicaOutput::MakeSnapshot(job) => self.blobs.order(BlobWork::MakeSnapshot(job))?,
+            ReplicaOutput::Send { to, lane, message } => self.send(to, lane, message),
+            ReplicaOutput::PutBlob { blob, bytes } => self.blobs.order(BlobWork::Put { blob, bytes })?,
+            ReplicaOutput::ReadBlob { blob, to } => {
+                self.blobs.order(BlobWork::Read { blob, reader: BlobReader::Replica(to) })?;
+            }
+            ReplicaOutput::RemoveBlob(blob) => self.blobs.order(BlobWork::Remove(blob))?,
+            ReplicaOutput::Reply { call, reply } => self.calls.end(call, reply),
+            // Both stay in the core.
+            ReplicaOutput::Timer(_) | ReplicaOutput::Applied(_) => {}
+            ReplicaOutput::Event(event) => {
                 if let Event::ConfigurationChanged(_) | Event::SnapshotRestored { .. } = event {
                     self.learn_addresses();
                 }
+                self.counts.leader_changes += u64::from(matches!(event, Event::LeaderChanged { .. }));
+                self.counts.snapshots_restored += u64::from(matches!(event, Event::SnapshotRestored { .. }));
                 show(&event);
             }
-            Output::Waiting { known_by, reason } => {
+            ReplicaOutput::Waiting { known_by, reason } => {
                 tracing::warn!(%known_by, ?reason, "this node cannot join its group by itself");
             }
-            Output::Opened(id) => {
+            ReplicaOutput::Opened(id) => {
                 tracing::info!(raft_id = %id, "takes part in its group");
                 self.learn_addresses();
             }
-            Output::Failed(error) => return Err(DriverError::Start(error)),
+            ReplicaOutput::Failed(error) => return Err(ManagerError::Start(error)),
         }
         Ok(())
     }
@@ -66,32 +92,20 @@ where
     fn send(&mut self, to: NodeId, lane: Lane, message: ReplicaMessage) {
         let sent = self.hands.transport.send(to, log::to_outgoing(&self.group, message));
         if sent.is_err() {
-            self.input(Input::Undelivered { to, lane });
+            self.replica(replica::Input::Undelivered { to, lane });
         }
     }
 
     /// Members that nobody has spoken to in this life are where the log says that they are. Membership tries them too: all
     /// configured peers may be gone for ever, and be replaced by others that only the log names.
     fn learn_addresses(&mut self) {
-        let Some(group) = self.replica.group() else { return };
+        let Some(group) = self.core.replica().group() else { return };
         let mut contacts = Vec::new();
         for member in group.roster().members() {
             self.hands.transport.suggest(member.node, member.addresses.peer);
             contacts.push(member.addresses.peer);
         }
         self.order(Command::Join { contacts });
-    }
-
-    fn want(&mut self, want: Want) {
-        match want {
-            Want::Replica(input) => self.input(input),
-            Want::Send(to, outgoing) => {
-                if let Err(error) = self.hands.transport.send(to, *outgoing) {
-                    tracing::debug!(node = %to, %error, "a message was not sent");
-                }
-            }
-            Want::Membership(command) => self.order(command),
-        }
     }
 }
 

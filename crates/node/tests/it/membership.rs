@@ -1,17 +1,18 @@
 //! The failure detector on real sockets.
 
+use hyperscale_node::launch::Sockets;
 use hyperscale_swim::Status;
 use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::secret::Secrets;
 
-use super::host::{Manager, Sockets};
+use super::host::{Manager, bind};
 use super::support::{development, foreign, until};
 
 #[tokio::test]
 async fn three_nodes_find_each_other_and_one_that_ends_is_declared_dead_and_comes_back() {
     let folders: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
-    let sockets: Vec<_> = (0..3).map(|_| Sockets::bind()).collect();
-    let founders: Vec<_> = sockets.iter().map(|sockets| sockets.address).collect();
+    let sockets: Vec<_> = (0..3).map(|_| bind()).collect();
+    let founders: Vec<_> = sockets.iter().map(Sockets::address).collect();
     let mut managers: Vec<_> = folders
         .iter()
         .zip(sockets)
@@ -23,7 +24,7 @@ async fn three_nodes_find_each_other_and_one_that_ends_is_declared_dead_and_come
     let address = last.stop();
     let is_dead = |manager: &Manager| manager.membership.view().status(node) == Some(Status::Dead);
     until(|| managers.iter().all(is_dead)).await;
-    let again = Manager::start(folders[2].path(), Sockets::again(address), &founders, development());
+    let again = Manager::start(folders[2].path(), Sockets::bind(address).unwrap(), &founders, development());
     assert!(again.node == node && again.boot > boot);
     managers.push(again);
     until(|| managers.iter().all(|manager| sees(manager, 3))).await;
@@ -39,8 +40,8 @@ fn sees(manager: &Manager, count: usize) -> bool {
 #[tokio::test]
 async fn node_with_a_foreign_secret_becomes_nobodys_member() {
     let folders: Vec<_> = (0..2).map(|_| tempfile::tempdir().unwrap()).collect();
-    let (first, second) = (Sockets::bind(), Sockets::bind());
-    let (at, founders) = (first.address, [first.address, second.address]);
+    let (first, second) = (bind(), bind());
+    let (at, founders) = (first.address(), [first.address(), second.address()]);
     let manager = Manager::start(folders[0].path(), first, &[at], development());
     let secrets = Secrets { current: foreign(), previous: None };
     let stranger = Manager::start(folders[1].path(), second, &founders, secrets);

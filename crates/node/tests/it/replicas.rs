@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyperscale_consensus::register::{Body, Command, Outcome};
 use hyperscale_consensus::replica::{Reply, Request};
-use hyperscale_consensus::{BlobId, Event, RaftGroup, RaftRole};
+use hyperscale_consensus::{BlobId, RaftGroup, RaftRole};
 use hyperscale_types::{BootEpoch, NodeId, Token};
 use tempfile::TempDir;
 
-use super::host::{Manager, Sockets};
+use super::host::{Manager, bind};
 use super::support::{PATIENCE, development, id};
+use hyperscale_node::launch::Sockets;
 
 /// A group of managers, each with its folder.
 struct Cluster {
@@ -23,8 +24,8 @@ struct Cluster {
 impl Cluster {
     fn start(count: usize) -> Self {
         let folders: Vec<_> = (0..count).map(|_| tempfile::tempdir().unwrap()).collect();
-        let sockets: Vec<_> = (0..count).map(|_| Sockets::bind()).collect();
-        let founders: Vec<_> = sockets.iter().map(|sockets| sockets.address).collect();
+        let sockets: Vec<_> = (0..count).map(|_| bind()).collect();
+        let founders: Vec<_> = sockets.iter().map(Sockets::address).collect();
         let start = |(folder, sockets): (&TempDir, Sockets)| {
             Some(Manager::start(folder.path(), sockets, &founders, development()))
         };
@@ -46,7 +47,7 @@ impl Cluster {
 
     fn restart(&mut self, index: usize) {
         let (folder, address) = (self.folders[index].path(), self.founders[index]);
-        let sockets = Sockets::again(address);
+        let sockets = Sockets::bind(address).unwrap();
         self.managers[index] = Some(Manager::start(folder, sockets, &self.founders, development()));
     }
 
@@ -57,9 +58,9 @@ impl Cluster {
             let mut seen = BTreeSet::new();
             let mut leads = None;
             for (index, manager) in self.running() {
-                let look = manager.replica.look(|replica| {
-                    let role = replica.group().map(RaftGroup::role);
-                    (role, replica.leader_node())
+                let look = manager.handle.look(|seen| {
+                    let replica = seen.manager.replica();
+                    (replica.group().map(RaftGroup::role), replica.leader_node())
                 });
                 let (role, leader) = look.await.unwrap();
                 seen.insert(leader);
@@ -82,7 +83,7 @@ impl Cluster {
     async fn grant(&self, by: usize, worker: u64) {
         let begun = Instant::now();
         loop {
-            let reply = self.get(by).replica.call(Request::Propose(grant(id(worker)))).await.unwrap();
+            let reply = self.get(by).handle.replica(Request::Propose(grant(id(worker)))).await.unwrap();
             match reply {
                 Reply::Applied { outcome: Some(Outcome::Granted(_)), .. } => return,
                 Reply::Failed(_) => {}
@@ -98,9 +99,9 @@ impl Cluster {
         let begun = Instant::now();
         loop {
             let all = workers.clone();
-            let look = self.get(index).replica.look(move |replica| {
-                let Some(group) = replica.group() else { return false };
-                all.map(id).all(|worker| group.machine().worker(worker).is_some())
+            let look = self.get(index).handle.look(move |seen| {
+                let Some(register) = seen.manager.register() else { return false };
+                all.map(id).all(|worker| register.worker(worker).is_some())
             });
             if look.await.unwrap() {
                 return;
@@ -160,8 +161,8 @@ async fn replica_that_was_away_for_long_is_sent_a_snapshot() {
     }
     cluster.restart(follower);
     cluster.knows(follower, 200..=320).await;
-    let is_restored = |event: &Event| matches!(event, Event::SnapshotRestored { .. });
-    assert!(cluster.get(follower).recorder.has(is_restored), "it came as a transfer");
+    let restored = cluster.get(follower).handle.look(|seen| seen.counts.snapshots_restored).await;
+    assert!(restored.unwrap() > 0, "it came as a transfer");
 }
 
 #[tokio::test]
@@ -188,9 +189,9 @@ async fn large_blob_reaches_the_disks_of_a_quorum_while_commands_are_committed()
     let leader = cluster.leader().await;
     let bytes = Bytes::from((0..8_u32 << 20).map(|at| ((at * 17) >> 5) as u8).collect::<Vec<_>>());
     let blob = BlobId::of(&bytes);
-    let replica = cluster.get((leader + 1) % 3).replica.clone();
+    let handle = cluster.get((leader + 1) % 3).handle.clone();
     let store = async {
-        match replica.call(Request::StoreBlob(bytes.clone())).await.unwrap() {
+        match handle.replica(Request::StoreBlob(bytes.clone())).await.unwrap() {
             Reply::Stored(stored) => stored,
             other => panic!("{other:?}"),
         }
@@ -217,8 +218,8 @@ async fn burst_of_proposals_of_a_follower_is_applied_without_loss() {
     let follower = cluster.get((leader + 1) % 3);
     let mut tasks = tokio::task::JoinSet::new();
     for worker in 0..3_000 {
-        let replica = follower.replica.clone();
-        tasks.spawn(async move { replica.call(Request::Propose(grant(id(1_000 + worker)))).await });
+        let handle = follower.handle.clone();
+        tasks.spawn(async move { handle.replica(Request::Propose(grant(id(1_000 + worker)))).await });
     }
     for reply in tasks.join_all().await {
         assert!(matches!(reply, Ok(Reply::Applied { .. })), "{reply:?}");

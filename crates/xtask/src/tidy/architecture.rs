@@ -89,6 +89,13 @@ const ROOMS: &[Room] = &[
             "hyperscale-wire",
             "hyperscale-codec",
             "hyperscale-consensus",
+            "hyperscale-cluster",
+            // A worker runs the segments of jobs on the engine.
+            "hyperscale-plan",
+            "hyperscale-stats",
+            "hyperscale-job",
+            "hyperscale-clients",
+            "hyperscale-engine",
         ],
     },
     // The witness shares nothing with the clients it is a witness for.

@@ -108,7 +108,7 @@ pub(super) fn workflow_name(led: &Led, attempt: AttemptId) -> Option<String> {
 
 /// How people and results name a job.
 pub(super) fn text_of(job: JobId) -> String {
-    job.0.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    job.to_string()
 }
 
 #[cfg(test)]
