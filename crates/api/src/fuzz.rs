@@ -27,11 +27,11 @@ fn fuzz_requests() {
 }
 
 #[test]
-fn fuzz_answers() {
-    bolero::check!(name = "answers").for_each(|bytes: &[u8]| {
-        if let Some(outcome) = rpc::read_answer(bytes) {
-            let written = rpc::write_answer(&Id::Null, outcome.clone()).to_string();
-            assert_eq!(rpc::read_answer(written.as_bytes()), Some(outcome));
+fn fuzz_responses() {
+    bolero::check!(name = "responses").for_each(|bytes: &[u8]| {
+        if let Some(outcome) = rpc::read_response(bytes) {
+            let written = rpc::write_response(&Id::Null, outcome.clone()).to_string();
+            assert_eq!(rpc::read_response(written.as_bytes()), Some(outcome));
         }
     });
 }
