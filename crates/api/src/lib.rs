@@ -5,14 +5,15 @@
 //!    ◄──────── response ────────────────┘ ◄────── result ─────────────┘
 //!    ◄──────── GET /events/{job} ───────┘ ◄────── EventFrames ────────┘
 //! ```
-//! [`rpc`] reads and writes the envelope, [`method`] and [`response`] what is in it, [`event`] and [`sse`] streams,
-//! [`error`] has the table of error codes. [`server`] and [`client`] carry all of it, [`folder`] is where local runs
+//! [`rpc`] reads and writes the envelope, [`method`] and [`response`] what is in it, [`event`], [`feed`] and [`sse`]
+//! streams, [`error`] has the table of error codes. [`server`] and [`client`] carry all of it, [`folder`] is where local runs
 //! listen. This crate knows no engine and no cluster and decides nothing about a job: it turns bytes from outside into
 //! valid [`Method`]s of authorized callers, and results into bytes.
 
 pub mod client;
 pub mod error;
 pub mod event;
+pub mod feed;
 pub mod folder;
 #[cfg(test)]
 mod fuzz;
