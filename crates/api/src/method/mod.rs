@@ -13,6 +13,7 @@
 //! | `cluster.add`, `cluster.remove` | no | `node` (an id, or for `add` an address) |
 
 mod cancel;
+mod content;
 mod control;
 mod page;
 mod request_id;
@@ -23,10 +24,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub use cancel::{CancelJob, CancelWorkflow};
+pub use content::{BlobHash, BlobHashError, Content, PlanFile, PlanText};
 pub use control::{Control, Steer};
 pub use page::Page;
 pub use request_id::{RequestId, RequestIdError};
-pub use submit::{BlobHash, BlobHashError, Content, FILES_MAX, PlanFile, PlanText, Submit};
+pub use submit::{FILES_MAX, Submit};
 
 use crate::error::{ErrorCode, RpcError};
 use crate::rpc::{Call, Id};
@@ -262,6 +264,10 @@ fn checked_text(name: &str, text: &str, min: usize, max: usize) -> Result<(), Rp
         return Ok(());
     }
     Err(invalid(format!("`{name}` must have {min} to {max} bytes")))
+}
+
+fn checked_count(name: &str, count: usize, max: usize) -> Result<(), RpcError> {
+    if count <= max { Ok(()) } else { Err(invalid(format!("`{name}` has at most {max} entries"))) }
 }
 
 fn invalid(message: impl Into<String>) -> RpcError {

@@ -19,7 +19,7 @@ pub struct Page {
     /// Entries at most, 1 to 1 000.
     pub limit: u32,
     /// `next` of the page before; the first page if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", alias = "next")]
     pub after: Option<String>,
 }
 

@@ -10,23 +10,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hyperscale_types::limits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::request_id::hex;
-use super::{RequestId, checked_text, invalid};
+use super::{Content, PlanFile, PlanText, RequestId, checked_count, checked_text};
 use crate::error::{ErrorCode, RpcError};
 
 /// Files of one plan.
 pub const FILES_MAX: usize = 1_000;
-/// Blobs of one file.
-const BLOBS_MAX: usize = 1_024;
 /// Bytes of a plan's name and of a file's path.
 const PATH_MAX: usize = 4_096;
 /// Environment variables, and variables, of one submission.
@@ -59,45 +53,6 @@ pub struct Submit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<RequestId>,
 }
-
-/// The plan of a submission.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "RawPlan", into = "RawPlan")]
-pub struct PlanText {
-    /// What problems call it; its extension says how it is written.
-    pub name: String,
-    /// At most 1 MiB.
-    pub content: Content,
-}
-
-/// A file of a submission.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "RawFile", into = "RawFile")]
-pub struct PlanFile {
-    /// As the plan names it.
-    pub path: String,
-    /// At most 1 GiB.
-    pub content: Content,
-}
-
-/// Bytes in the request, or the blobs that hold them, in order.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Content {
-    /// In the request.
-    Inline(Bytes),
-    /// Uploaded before.
-    Blobs(Vec<BlobHash>),
-}
-
-/// SHA-256 of a blob, written as 64 lower-case hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct BlobHash(pub [u8; 32]);
-
-/// The text is not 64 hexadecimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a blob is named by 64 hexadecimal digits")]
-pub struct BlobHashError;
 
 impl Submit {
     /// A submission of a plan that names nothing else.
@@ -134,159 +89,6 @@ impl Submit {
     }
 }
 
-fn checked_count(name: &str, count: usize, max: usize) -> Result<(), RpcError> {
-    if count <= max { Ok(()) } else { Err(invalid(format!("`{name}` has at most {max} entries"))) }
-}
-
-impl Content {
-    fn checked(&self) -> Result<(), RpcError> {
-        match self {
-            Self::Inline(_) => Ok(()),
-            Self::Blobs(blobs) => checked_count("blobs", blobs.len(), BLOBS_MAX),
-        }
-    }
-}
-
-/// A plan as JSON: exactly one of `text` and `blobs`.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPlan {
-    name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    base64: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    blobs: Option<Vec<BlobHash>>,
-}
-
-/// A file as JSON: exactly one of `base64` and `blobs`.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawFile {
-    path: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    base64: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    blobs: Option<Vec<BlobHash>>,
-}
-
-fn decode(base64: &str) -> Result<Content, String> {
-    let bytes = STANDARD.decode(base64).map_err(|error| format!("`base64` is not base64: {error}"))?;
-    Ok(Content::Inline(bytes.into()))
-}
-
-impl TryFrom<RawPlan> for PlanText {
-    type Error = String;
-    fn try_from(raw: RawPlan) -> Result<Self, String> {
-        let content = match (raw.text, raw.base64, raw.blobs) {
-            (Some(text), None, None) => Content::Inline(text.into()),
-            (None, Some(base64), None) => decode(&base64)?,
-            (None, None, Some(blobs)) => Content::Blobs(blobs),
-            _ => return Err("a plan has one of `text`, `base64` and `blobs`".to_owned()),
-        };
-        Ok(Self { name: raw.name, content })
-    }
-}
-
-impl From<PlanText> for RawPlan {
-    fn from(plan: PlanText) -> Self {
-        let mut raw = Self { name: plan.name, text: None, base64: None, blobs: None };
-        match plan.content {
-            Content::Inline(bytes) => match std::str::from_utf8(&bytes) {
-                Ok(text) => raw.text = Some(text.to_owned()),
-                // The server says what is wrong with it, and where.
-                Err(_) => raw.base64 = Some(STANDARD.encode(&bytes)),
-            },
-            Content::Blobs(blobs) => raw.blobs = Some(blobs),
-        }
-        raw
-    }
-}
-
-impl TryFrom<RawFile> for PlanFile {
-    type Error = String;
-    fn try_from(raw: RawFile) -> Result<Self, String> {
-        let content = match (raw.base64, raw.blobs) {
-            (Some(base64), None) => decode(&base64)?,
-            (None, Some(blobs)) => Content::Blobs(blobs),
-            _ => return Err("a file has one of `base64` and `blobs`".to_owned()),
-        };
-        Ok(Self { path: raw.path, content })
-    }
-}
-
-impl From<PlanFile> for RawFile {
-    fn from(file: PlanFile) -> Self {
-        match file.content {
-            Content::Inline(bytes) => {
-                Self { path: file.path, base64: Some(STANDARD.encode(&bytes)), blobs: None }
-            }
-            Content::Blobs(blobs) => Self { path: file.path, base64: None, blobs: Some(blobs) },
-        }
-    }
-}
-
-impl FromStr for BlobHash {
-    type Err = BlobHashError;
-    fn from_str(text: &str) -> Result<Self, BlobHashError> {
-        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(BlobHashError);
-        }
-        let mut hash = [0; 32];
-        for (at, byte) in hash.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| BlobHashError)?;
-        }
-        Ok(Self(hash))
-    }
-}
-
-impl TryFrom<String> for BlobHash {
-    type Error = BlobHashError;
-    fn try_from(text: String) -> Result<Self, BlobHashError> {
-        text.parse()
-    }
-}
-
-impl From<BlobHash> for String {
-    fn from(hash: BlobHash) -> Self {
-        hash.to_string()
-    }
-}
-
-impl fmt::Display for BlobHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
-    }
-}
-
-impl fmt::Debug for BlobHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BlobHash({self})")
-    }
-}
-
-impl fmt::Debug for Content {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Inline(bytes) => write!(f, "{} bytes", bytes.len()),
-            Self::Blobs(blobs) => write!(f, "{} blobs", blobs.len()),
-        }
-    }
-}
-
-impl fmt::Debug for PlanText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {:?}", self.name, self.content)
-    }
-}
-
-impl fmt::Debug for PlanFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {:?}", self.path, self.content)
-    }
-}
-
 impl fmt::Debug for Submit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Submit")
@@ -296,5 +98,60 @@ impl fmt::Debug for Submit {
             .field("variables", &self.variables.len())
             .field("idempotency_key", &self.idempotency_key)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::error::ErrorCode;
+    use crate::method::{BlobHash, Method};
+
+    fn submit(params: Value) -> Result<Submit, RpcError> {
+        let Value::Object(params) = params else { panic!("not an object") };
+        match Method::read("jobs.submit", params)? {
+            Method::JobsSubmit(submit) => Ok(*submit),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn full() -> Submit {
+        let mut full = Submit::new("p.yaml", "workflows: {}");
+        full.files.push(PlanFile { path: "f".into(), content: Content::Blobs(vec![BlobHash([1; 32])]) });
+        full.environment.insert("HOST".into(), "secret-host".into());
+        full.variables.insert("user".into(), "ada".into());
+        full.options.insert("timeout".into(), json!("10m"));
+        full.datacenters.push("a".into());
+        full.idempotency_key = Some("k".parse().unwrap());
+        full
+    }
+
+    #[test]
+    fn submission_is_read_as_it_was_written_and_shows_no_secrets() {
+        assert_eq!(submit(json!(full())).unwrap(), full());
+        let shown = format!("{:?}", full());
+        assert!(!shown.contains("secret-host") && !shown.contains("ada"), "{shown}");
+    }
+
+    #[test]
+    fn submissions_beyond_their_limits_are_refused() {
+        let mut large = Submit::new("p.yaml", vec![b'#'; limits::PLAN_BYTES_MAX as usize + 1]);
+        assert!(submit(json!(large)).unwrap_err().is(ErrorCode::TooLarge));
+        large = full();
+        large.files = vec![large.files[0].clone(); FILES_MAX + 1];
+        assert!(submit(json!(large)).unwrap_err().is(ErrorCode::InvalidParams));
+        for wrong in [
+            json!({}),
+            json!({"plan": "text"}),
+            json!({"plan": {"name": "", "text": ""}}),
+            json!({"plan": {"name": "p", "text": ""}, "options": 7}),
+            json!({"plan": {"name": "p", "text": ""}, "idempotency_key": ""}),
+            json!({"plan": {"name": "p", "text": ""}, "unknown": 7}),
+            json!({"plan": {"name": "p", "text": ""}, "files": [{"path": "", "base64": ""}]}),
+        ] {
+            assert!(submit(wrong.clone()).unwrap_err().is(ErrorCode::InvalidParams), "{wrong}");
+        }
     }
 }
