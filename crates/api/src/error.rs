@@ -38,7 +38,7 @@ pub enum ErrorCode {
     Overloaded,
     /// The queue of jobs is full: `data.retry_after_ms`. Nothing was done.
     CapacityExceeded,
-    /// The request names a token that is no longer in force. Nothing was done.
+    /// The node, or the request, holds a token that is no longer in force: another node leads the job.
     StaleToken,
     /// The plan has errors: `data.problems`.
     PlanInvalid,
@@ -134,7 +134,7 @@ impl ErrorCode {
             Self::QuorumCircuitOpen => row(-32055, "quorum_circuit_open", 503, Refused, Elsewhere),
             Self::Overloaded => row(-32056, "overloaded", 503, Refused, Later),
             Self::CapacityExceeded => row(-32057, "capacity_exceeded", 503, Refused, Later),
-            Self::StaleToken => row(-32058, "stale_token", 409, Refused, Never),
+            Self::StaleToken => row(-32058, "stale_token", 409, Refused, IfRepeatable),
             Self::PlanInvalid => row(-32059, "plan_invalid", 422, PlanInvalid, Never),
             Self::AlreadyEnded => row(-32060, "already_ended", 409, Refused, Never),
             Self::NotEnded => row(-32061, "not_ended", 409, Refused, Never),

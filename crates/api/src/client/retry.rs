@@ -193,7 +193,7 @@ impl Client {
             && !self.leaders().saw(job, token)
         {
             let message = "the response came from a job leader that was replaced";
-            return Err(RpcError::new(ErrorCode::QuorumTimeout, message).fix("try again").into());
+            return Err(RpcError::new(ErrorCode::StaleToken, message).fix("try again").into());
         }
         Ok(value)
     }

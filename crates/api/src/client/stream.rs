@@ -79,6 +79,8 @@ impl EventStream {
                         return Ok(Some(event));
                     }
                 }
+                // Another connection would bring the same.
+                Err(error @ CallError::Malformed(_)) => return Err(error),
                 Ok(None) | Err(_) => {
                     self.served_at = Some(Instant::now());
                     self.open = None;

@@ -169,3 +169,35 @@ pub struct Controlled {
     /// committed and its effect is reported by the events of the job.
     pub changes: Vec<Change>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The smallest result that can be read.
+    fn result() -> Value {
+        use hyperscale_stats::result::{Loss, TimingResult};
+        let (timing, loss) = (json!(TimingResult::default()), json!(Loss::default()));
+        json!({"version": 1, "job": "j", "name": "n", "status": "running", "final": false, "started_at": "",
+            "elapsed_s": 1.5, "workflows": [], "thresholds": [], "thresholds_passed": true, "errors": [],
+            "totals": {"requests": 7, "ok": 7, "failed": 0, "rate": 1.0, "latency_us": timing},
+            "generator_saturated": false, "saturation": [], "warnings": [], "loss": loss, "series": []})
+    }
+
+    #[test]
+    fn result_of_a_local_run_is_a_view_and_a_view_is_a_result() {
+        let view: JobView = serde_json::from_value(result()).unwrap();
+        assert_eq!((view.token, view.segments.len(), view.result.totals.requests), (None, 0, 7));
+        let mut value = result();
+        value["token"] = json!(3);
+        value["segments"] = json!([{"workflow": "Browse", "segment": 0, "attempt": 2, "worker": "w1",
+            "state": "running", "cores": [0, 1]}]);
+        let view: JobView = serde_json::from_value(value).unwrap();
+        assert_eq!((view.token, view.segments[0].attempt), (Some(Token(3)), 2));
+        let written = serde_json::to_value(&view).unwrap();
+        assert_eq!(serde_json::from_value::<JobView>(written.clone()).unwrap(), view);
+        assert_eq!(serde_json::from_value::<RunResult>(written).unwrap(), view.result);
+    }
+}
