@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use hyperscale_types::{ExitCode, Token};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -324,9 +325,6 @@ impl RpcError {
     /// Its data as far as it is known; members of another shape are left out.
     pub fn details(&self) -> Details {
         let Some(Value::Object(members)) = self.data.as_deref() else { return Details::default() };
-        fn part<T: serde::de::DeserializeOwned>(members: &Map<String, Value>, key: &str) -> Option<T> {
-            serde_json::from_value(members.get(key)?.clone()).ok()
-        }
         Details {
             reason: part(members, "reason"),
             fix: part(members, "fix"),
@@ -337,6 +335,10 @@ impl RpcError {
             needed: part(members, "needed"),
         }
     }
+}
+
+fn part<T: DeserializeOwned>(members: &Map<String, Value>, key: &str) -> Option<T> {
+    serde_json::from_value(members.get(key)?.clone()).ok()
 }
 
 #[cfg(test)]

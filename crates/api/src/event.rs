@@ -40,12 +40,14 @@ impl fmt::Display for EventId {
 impl FromStr for EventId {
     type Err = EventIdError;
     fn from_str(text: &str) -> Result<Self, EventIdError> {
-        let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
-            true => text.parse().map_err(|_| EventIdError),
-            false => Err(EventIdError),
-        };
+        // `parse` would take a sign too.
+        let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = |text: &str| Some(text).filter(|text| is_digits(text))?.parse().ok();
         let (token, sequence) = text.split_once('.').ok_or(EventIdError)?;
-        Ok(Self { token: Token(number(token)?), sequence: number(sequence)? })
+        match (number(token), number(sequence)) {
+            (Some(token), Some(sequence)) => Ok(Self { token: Token(token), sequence }),
+            _ => Err(EventIdError),
+        }
     }
 }
 

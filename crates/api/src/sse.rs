@@ -97,7 +97,9 @@ mod tests {
 
     fn parse(pieces: &[&[u8]]) -> Vec<RawEvent> {
         let (mut parser, mut events) = (Parser::default(), Vec::new());
-        pieces.iter().for_each(|piece| parser.push(piece, &mut events).unwrap());
+        for piece in pieces {
+            parser.push(piece, &mut events).unwrap();
+        }
         events
     }
 

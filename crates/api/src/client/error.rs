@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyperscale_types::ExitCode;
 
-use crate::error::RpcError;
+use crate::error::{ErrorCode, RpcError};
 use crate::event::EventId;
 
 /// Why there is no result.
@@ -67,7 +67,7 @@ impl CallError {
                 ExitCode::Unreachable
             }
             Self::Malformed(_) => ExitCode::Error,
-            Self::Refused(error) => error.kind().map_or(ExitCode::Refused, |code| code.exit_code()),
+            Self::Refused(error) => error.kind().map_or(ExitCode::Refused, ErrorCode::exit_code),
             Self::TooLarge { .. } => ExitCode::Refused,
         }
     }

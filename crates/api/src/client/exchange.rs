@@ -67,9 +67,9 @@ pub(super) async fn send(
     let late = |_| unreachable(endpoint, &io::ErrorKind::TimedOut.into());
     let stream = timeout(connect_time, connect(endpoint, tls)).await.map_err(late)??;
     let handshake = http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = handshake.map_err(lost)?;
+    let (mut sender, connection) = handshake.map_err(|error| lost(&error))?;
     let mut driver = Driver(Some(Box::pin(async move { drop(connection.await) })));
-    let response = driver.drive(sender.send_request(request)).await.map_err(lost)?;
+    let response = driver.drive(sender.send_request(request)).await.map_err(|error| lost(&error))?;
     Ok(Exchange { response, driver })
 }
 
@@ -86,7 +86,7 @@ impl Exchange {
         loop {
             match self.driver.drive(self.response.body_mut().frame()).await {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(lost(error)),
+                Some(Err(error)) => return Err(lost(&error)),
                 Some(Ok(frame)) => {
                     if let Ok(bytes) = frame.into_data() {
                         return Ok(Some(bytes));
@@ -137,7 +137,7 @@ fn untrusted(url: &ServerUrl, why: impl fmt::Display) -> CallError {
     CallError::Untrusted { server: url.to_string(), why: why.to_string() }
 }
 
-fn lost(error: hyper::Error) -> CallError {
+fn lost(error: &hyper::Error) -> CallError {
     use std::error::Error as _;
     let why = error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
     CallError::Lost(why)

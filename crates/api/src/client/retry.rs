@@ -54,10 +54,10 @@ enum Step {
 }
 
 fn step(error: &CallError, is_repeatable: bool) -> Step {
-    let if_repeatable = if is_repeatable { Step::Next } else { Step::Stop };
+    let repeated = if is_repeatable { Step::Next } else { Step::Stop };
     match error {
         CallError::Unreachable { .. } | CallError::Untrusted { .. } => Step::Next,
-        CallError::Lost(_) => if_repeatable,
+        CallError::Lost(_) => repeated,
         CallError::Malformed(_) | CallError::TooLarge { .. } | CallError::Orphaned { .. } => Step::Stop,
         CallError::Refused(error) => match error.kind() {
             Some(ErrorCode::UnknownBlob) => Step::Next,
@@ -65,7 +65,7 @@ fn step(error: &CallError, is_repeatable: bool) -> Step {
             Some(code) => match code.retry() {
                 Retry::Never => Step::Stop,
                 Retry::Elsewhere | Retry::Later => Step::Next,
-                Retry::IfRepeatable => if_repeatable,
+                Retry::IfRepeatable => repeated,
                 Retry::AtLeader => match error.details().leader {
                     Some(leader) => leader.http.map_or(Step::Next, |http| Step::Leader(http, leader.token)),
                     None => Step::Next,

@@ -146,7 +146,7 @@ impl EventStream {
                 }
                 Err(error) => {
                     self.client.forget(Some(&self.job), &endpoint);
-                    failures.other(error);
+                    failures.other(&error);
                 }
             }
         }
@@ -199,7 +199,7 @@ impl Failures {
         Ok(())
     }
 
-    fn other(&mut self, error: CallError) {
+    fn other(&mut self, error: &CallError) {
         self.last = Some(error.to_string());
         self.is_partial = true;
     }

@@ -41,7 +41,9 @@ impl RequestId {
 
 /// Lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0'));
+    bytes.iter().flat_map(digits).collect()
 }
 
 impl FromStr for RequestId {

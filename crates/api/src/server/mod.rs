@@ -128,10 +128,10 @@ impl<B: Backend> Shared<B> {
     fn open(self: &Arc<Self>, accepted: Accepted, bound: &Bound, connections: &mut JoinSet<()>) {
         let shared = Arc::clone(self);
         match (accepted, bound) {
-            (Accepted::Unix(stream), Bound::Unix { user, .. }) => {
-                if stream.peer_cred().is_ok_and(|peer| peer.uid() == *user) {
-                    connections.spawn(connection::serve(stream, Source::User(*user), shared));
-                }
+            (Accepted::Unix(stream), Bound::Unix { user, .. })
+                if stream.peer_cred().is_ok_and(|peer| peer.uid() == *user) =>
+            {
+                connections.spawn(connection::serve(stream, Source::User(*user), shared));
             }
             (Accepted::Tcp(stream, peer), Bound::Tcp { tls, .. }) => {
                 let Some(held) = self.sources.connect(peer.ip()) else { return };

@@ -69,11 +69,11 @@ pub(super) async fn respond<B: Backend>(
     source: Source,
     shared: &Shared<B>,
 ) -> Reply {
-    let answered = answer(request, source, shared).await;
-    answered.unwrap_or_else(|error| reply::failure(&error))
+    let handled = handle(request, source, shared).await;
+    handled.unwrap_or_else(|error| reply::failure(&error))
 }
 
-async fn answer<B: Backend>(
+async fn handle<B: Backend>(
     request: Request<Incoming>,
     source: Source,
     shared: &Shared<B>,

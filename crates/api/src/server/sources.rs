@@ -88,7 +88,7 @@ fn source_of(address: IpAddr) -> IpAddr {
             let [a, b, c, d, ..] = v6.segments();
             Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
         }
-        v4 => v4,
+        v4 @ IpAddr::V4(_) => v4,
     }
 }
 
@@ -97,7 +97,7 @@ fn source_of(address: IpAddr) -> IpAddr {
 struct Buckets {
     rate: RateLimit,
     sources_max: usize,
-    buckets: HashMap<IpAddr, Bucket>,
+    sources: HashMap<IpAddr, Bucket>,
     /// By when they were used last.
     order: BTreeMap<u64, IpAddr>,
     uses: u64,
@@ -112,7 +112,7 @@ struct Bucket {
 
 impl Buckets {
     fn new(rate: RateLimit, sources_max: usize) -> Self {
-        Self { rate, sources_max, buckets: HashMap::new(), order: BTreeMap::new(), uses: 0 }
+        Self { rate, sources_max, sources: HashMap::new(), order: BTreeMap::new(), uses: 0 }
     }
 
     fn take(&mut self, source: IpAddr, requests: u32, now: Duration) -> Result<(), Duration> {
@@ -133,16 +133,16 @@ impl Buckets {
     fn touch(&mut self, source: IpAddr, burst: f64, now: Duration) -> &mut Bucket {
         self.uses += 1;
         let use_number = self.uses;
-        if let Some(bucket) = self.buckets.get(&source) {
+        if let Some(bucket) = self.sources.get(&source) {
             self.order.remove(&bucket.use_number);
-        } else if self.buckets.len() >= self.sources_max
+        } else if self.sources.len() >= self.sources_max
             && let Some((_, oldest)) = self.order.pop_first()
         {
-            self.buckets.remove(&oldest);
+            self.sources.remove(&oldest);
         }
         self.order.insert(use_number, source);
         let bucket =
-            self.buckets.entry(source).or_insert(Bucket { tokens: burst, filled_at: now, use_number });
+            self.sources.entry(source).or_insert(Bucket { tokens: burst, filled_at: now, use_number });
         bucket.use_number = use_number;
         bucket
     }
@@ -187,8 +187,8 @@ mod tests {
         for last in [1, 2, 1, 3] {
             let _ = buckets.take(source(last), 1, at(0));
         }
-        assert_eq!((buckets.buckets.len(), buckets.order.len()), (2, 2));
-        assert!(buckets.buckets.contains_key(&source(1)) && !buckets.buckets.contains_key(&source(2)));
+        assert_eq!((buckets.sources.len(), buckets.order.len()), (2, 2));
+        assert!(buckets.sources.contains_key(&source(1)) && !buckets.sources.contains_key(&source(2)));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Who may use a server: tokens, loopback without one, probes.
 
+use hyperscale_api::method::Page;
 use hyperscale_api::server::ListenError;
-use hyperscale_api::{Access, CallError, Client, ErrorCode, Limits, Listener};
+use hyperscale_api::{Access, CallError, Client, ErrorCode, Limits, Listener, Method};
 use hyperscale_types::ExitCode;
 
 use crate::support::{Node, body, options, token};
@@ -40,14 +41,14 @@ async fn client_with_the_token_is_served_and_without_it_is_refused() {
     let mut with = options(&[node.url()]);
     with.token = Some(token());
     assert!(Client::new(with).unwrap().call::<serde_json::Value>(&list()).await.is_ok());
-    let error = Client::new(options(&[node.url()])).unwrap().jobs(Default::default()).await.unwrap_err();
+    let error = Client::new(options(&[node.url()])).unwrap().jobs(Page::default()).await.unwrap_err();
     assert!(matches!(&error, CallError::Refused(error) if error.is(ErrorCode::Unauthorized)), "{error}");
     assert_eq!(error.exit_code(), ExitCode::Refused);
     assert!(error.fix().contains("--token"), "{}", error.fix());
 }
 
-fn list() -> hyperscale_api::Method {
-    hyperscale_api::Method::JobsList(Default::default())
+fn list() -> Method {
+    Method::JobsList(Page::default())
 }
 
 #[tokio::test]

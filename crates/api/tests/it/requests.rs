@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyperscale_api::server::{BLOB_MAX, BODY_MAX, Source};
 use hyperscale_api::{Access, ErrorCode, Limits, Method, RpcError};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{Node, Script, body, event, final_event, rate, read_to_end, read_until};
 
@@ -167,9 +167,9 @@ async fn connections_of_one_source_beyond_its_limit_are_closed() {
     let mut second = node.connect().await;
     // It may be closed before or after this is sent.
     let _ = second.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
-    let mut answer = Vec::new();
-    let _ = tokio::io::AsyncReadExt::read_to_end(&mut second, &mut answer).await;
-    assert_eq!(answer, b"");
+    let mut response = Vec::new();
+    let _ = second.read_to_end(&mut response).await;
+    assert_eq!(response, b"");
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ async fn stream_survives_the_stop_of_its_server() {
 
 #[tokio::test]
 async fn silent_stream_is_taken_for_lost_and_keep_alives_are_no_silence() {
-    let limits = Limits { keep_alive: Duration::from_secs(3_600), ..Limits::NODE };
+    let limits = Limits { keep_alive: Duration::from_hours(1), ..Limits::NODE };
     let silent = Node::with(Access::Open, None, limits).await;
     silent.backend.stream(Script::Stays(vec![event(3, 1)]));
     silent.backend.stream(Script::Stays(vec![final_event(3, 2)]));

@@ -75,7 +75,8 @@ async fn problems_of_a_plan_arrive_with_their_places() {
         hint: Some("did you mean `vus`?".into()),
         snippet: None,
     };
-    let error = RpcError::new(ErrorCode::PlanInvalid, "the plan has 1 problem").problems(&[problem.clone()]);
+    let error = RpcError::new(ErrorCode::PlanInvalid, "the plan has 1 problem")
+        .problems(std::slice::from_ref(&problem));
     node.backend.respond(Err(error));
     let error = client(&[node.url()]).submit(submission(10)).await.unwrap_err();
     assert_eq!(error.exit_code(), ExitCode::PlanInvalid);

@@ -98,7 +98,9 @@ impl Backend for Scripted {
             Some(Script::Stays(events)) => (events, true),
         };
         let (sender, receiver) = mpsc::channel(EVENTS_MAX);
-        events.iter().for_each(|event| sender.try_send(event.into()).unwrap());
+        for event in &events {
+            sender.try_send(event.into()).unwrap();
+        }
         if stays {
             self.kept.lock().unwrap().push(sender);
         }

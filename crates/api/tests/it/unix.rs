@@ -83,9 +83,9 @@ impl Serving {
     fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
         stream.write_all(bytes).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     }
 
     fn connect(&self) -> UnixStream {
@@ -163,13 +163,13 @@ fn client_tells_an_absent_run_from_a_malformed_response() {
 fn batches_get_one_response_and_notifications_none() {
     let serving = Serving::start(folder::user());
     let notification = r#"{"jsonrpc":"2.0","method":"jobs.get","params":{"job":"run-2"}}"#;
-    let answer = serving.post(&format!("[{GET},{notification},7]"));
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let response = serving.post(&format!("[{GET},{notification},7]"));
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/json"), "{head}");
-    let answers: Vec<Value> = serde_json::from_str(body).unwrap();
-    assert_eq!(answers.len(), 2, "{answers:?}");
+    let responses: Vec<Value> = serde_json::from_str(body).unwrap();
+    assert_eq!(responses.len(), 2, "{responses:?}");
     assert_eq!(
-        (&answers[0]["result"]["job"], &answers[1]["error"]["code"]),
+        (&responses[0]["result"]["job"], &responses[1]["error"]["code"]),
         (&json!("run-1"), &json!(-32600))
     );
     assert!(serving.post(notification).starts_with("HTTP/1.1 204"));
@@ -183,7 +183,7 @@ fn other_paths_methods_and_sizes_are_refused() {
     assert!(serving.raw(request("GET /rpc", "").as_bytes()).starts_with("HTTP/1.1 405"));
     let large = format!("POST /rpc HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", BODY_MAX + 1);
     assert!(serving.raw(large.as_bytes()).starts_with("HTTP/1.1 413"));
-    // No byte more than it takes: what is sent after the answer would reset the connection.
+    // No byte more than it takes: what is sent after the response would reset the connection.
     let chunk = format!("{:x}\r\n{}", BODY_MAX + 1, " ".repeat(BODY_MAX + 1));
     let chunked = format!("POST /rpc HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n{chunk}");
     assert!(serving.raw(chunked.as_bytes()).starts_with("HTTP/1.1 413"));
@@ -201,17 +201,17 @@ fn other_users_get_no_response() {
 #[test]
 fn connections_beyond_the_limit_wait_for_their_turn() {
     let serving = Serving::start(folder::user());
-    // Each of them is answered once, so that it has been accepted, and kept.
-    let kept: Vec<UnixStream> = (0..16).map(|_| answered(&serving)).collect();
+    // Each of them gets one response, so that it has been accepted, and kept.
+    let kept: Vec<UnixStream> = (0..16).map(|_| served(&serving)).collect();
     let mut waiting = serving.connect();
     waiting.write_all(request("POST /rpc", GET).as_bytes()).unwrap();
     drop(kept);
-    let mut answer = String::new();
-    waiting.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let mut response = String::new();
+    waiting.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
 }
 
-fn answered(serving: &Serving) -> UnixStream {
+fn served(serving: &Serving) -> UnixStream {
     let mut stream = serving.connect();
     write!(stream, "POST /rpc HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{GET}", GET.len()).unwrap();
     let mut first = [0; 12];
