@@ -1,29 +1,16 @@
-//! The envelope: requests, batches, answers and errors of JSON-RPC 2.0 (<https://www.jsonrpc.org/specification>).
+//! The envelope: requests, batches, responses and errors of JSON-RPC 2.0 (<https://www.jsonrpc.org/specification>).
 //!
-//! Reading is total: whatever the bytes are, there is something to answer. What a method means is not known here.
+//! Reading is total: whatever the bytes are, there is a response. What a method means is not known here.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Requests in one batch. More than anybody asks for at once, and few enough to be answered within a second.
+use crate::error::{ErrorCode, RpcError};
+
+/// Requests in one batch. More than any client of ours sends, and few enough to be processed within a second.
 pub const BATCH_MAX: usize = 64;
 
-/// Not JSON.
-pub const PARSE_ERROR: i64 = -32700;
-/// JSON, but not a request.
-pub const INVALID_REQUEST: i64 = -32600;
-/// No such method.
-pub const METHOD_NOT_FOUND: i64 = -32601;
-/// Parameters that the method does not take.
-pub const INVALID_PARAMS: i64 = -32602;
-/// A bug.
-pub const INTERNAL_ERROR: i64 = -32603;
-/// No such job here. The first of our own codes for jobs; tasks have those from -32040 on.
-pub const UNKNOWN_JOB: i64 = -32050;
-/// The job does not do that; `data.reason` says why in a word, `data.fix` what to do.
-pub const REFUSED: i64 = -32051;
-
-/// What the caller calls its request, given back with the answer.
+/// What the caller calls its request, given back with the response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Id {
@@ -39,7 +26,7 @@ pub enum Id {
 /// One request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// `None`: a notification, which is not answered.
+    /// `None`: a notification, which gets no response.
     pub id: Option<Id>,
     /// The method's name.
     pub method: String,
@@ -61,50 +48,20 @@ pub struct Malformed {
 pub enum Calls {
     /// One request.
     One(Result<Call, Malformed>),
-    /// Several, answered together; never empty.
+    /// Several, with one response; never empty.
     Batch(Vec<Result<Call, Malformed>>),
-}
-
-/// Why a request got no result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
-pub struct RpcError {
-    /// Which kind.
-    pub code: i64,
-    /// What is wrong, in a sentence.
-    pub message: String,
-    /// What programs need to know about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Box<Value>>,
-}
-
-impl RpcError {
-    /// An error without data.
-    pub fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
-    }
-
-    /// The job refuses, with a word for programs and advice for people.
-    pub fn refused(message: impl Into<String>, reason: &str, fix: &str) -> Self {
-        Self { data: Some(Box::new(json!({ "reason": reason, "fix": fix }))), ..Self::new(REFUSED, message) }
-    }
-
-    /// A text in its data.
-    pub fn detail(&self, key: &str) -> Option<&str> {
-        self.data.as_ref()?.get(key)?.as_str()
-    }
 }
 
 /// Reads what an HTTP request brought.
 pub fn read(body: &[u8]) -> Calls {
     match serde_json::from_slice(body) {
-        Err(error) => Calls::One(Err(malformed(PARSE_ERROR, format!("not JSON: {error}")))),
+        Err(error) => Calls::One(Err(malformed(ErrorCode::ParseError, format!("not JSON: {error}")))),
         Ok(Value::Array(all)) if all.is_empty() => {
-            Calls::One(Err(malformed(INVALID_REQUEST, "an empty batch asks for nothing")))
+            Calls::One(Err(malformed(ErrorCode::InvalidRequest, "a batch has at least one request")))
         }
         Ok(Value::Array(all)) if all.len() > BATCH_MAX => {
             let message = format!("a batch has at most {BATCH_MAX} requests");
-            Calls::One(Err(malformed(INVALID_REQUEST, message)))
+            Calls::One(Err(malformed(ErrorCode::InvalidRequest, message)))
         }
         Ok(Value::Array(all)) => Calls::Batch(all.into_iter().map(read_call).collect()),
         Ok(one) => Calls::One(read_call(one)),
@@ -113,31 +70,31 @@ pub fn read(body: &[u8]) -> Calls {
 
 fn read_call(value: Value) -> Result<Call, Malformed> {
     let Value::Object(mut members) = value else {
-        return Err(malformed(INVALID_REQUEST, "a request is an object"));
+        return Err(malformed(ErrorCode::InvalidRequest, "a request is an object"));
     };
     let id = members.remove("id").map(serde_json::from_value::<Id>).transpose();
-    let id = id.map_err(|_| malformed(INVALID_REQUEST, "`id` is a text, a number or null"))?;
+    let id = id.map_err(|_| malformed(ErrorCode::InvalidRequest, "`id` is a text, a number or null"))?;
     let wrong = |code, message: &str| Malformed {
         id: id.clone().unwrap_or_default(),
         error: RpcError::new(code, message),
     };
     if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(wrong(INVALID_REQUEST, "`jsonrpc` must be \"2.0\""));
+        return Err(wrong(ErrorCode::InvalidRequest, "`jsonrpc` must be \"2.0\""));
     }
     let Some(Value::String(method)) = members.remove("method") else {
-        return Err(wrong(INVALID_REQUEST, "`method` must be a text"));
+        return Err(wrong(ErrorCode::InvalidRequest, "`method` must be a text"));
     };
     let params = match members.remove("params") {
         None => Map::new(),
         Some(Value::Object(params)) => params,
         Some(Value::Array(params)) if params.is_empty() => Map::new(),
-        Some(Value::Array(_)) => return Err(wrong(INVALID_PARAMS, "parameters are given by name")),
-        Some(_) => return Err(wrong(INVALID_REQUEST, "`params` must be an object")),
+        Some(Value::Array(_)) => return Err(wrong(ErrorCode::InvalidParams, "parameters are given by name")),
+        Some(_) => return Err(wrong(ErrorCode::InvalidRequest, "`params` must be an object")),
     };
     Ok(Call { id, method, params })
 }
 
-fn malformed(code: i64, message: impl Into<String>) -> Malformed {
+fn malformed(code: ErrorCode, message: impl Into<String>) -> Malformed {
     Malformed { id: Id::Null, error: RpcError::new(code, message) }
 }
 
@@ -150,16 +107,16 @@ pub fn write_call(call: &Call) -> Value {
     value
 }
 
-/// Writes an answer.
-pub fn write_answer(id: &Id, outcome: Result<Value, RpcError>) -> Value {
+/// Writes a response.
+pub fn write_response(id: &Id, outcome: Result<Value, RpcError>) -> Value {
     match outcome {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
     }
 }
 
-/// Reads the answer to one request; `None` if it is not one.
-pub fn read_answer(body: &[u8]) -> Option<Result<Value, RpcError>> {
+/// Reads the response to one request; `None` if it is not one.
+pub fn read_response(body: &[u8]) -> Option<Result<Value, RpcError>> {
     let Ok(Value::Object(mut members)) = serde_json::from_slice(body) else { return None };
     match (members.remove("result"), members.remove("error")) {
         (Some(result), None) => Some(Ok(result)),
@@ -172,9 +129,9 @@ pub fn read_answer(body: &[u8]) -> Option<Result<Value, RpcError>> {
 mod tests {
     use super::*;
 
-    fn code(body: &str) -> i64 {
+    fn code(body: &str) -> Option<ErrorCode> {
         match read(body.as_bytes()) {
-            Calls::One(Err(malformed)) => malformed.error.code,
+            Calls::One(Err(malformed)) => malformed.error.kind(),
             other => panic!("{other:?}"),
         }
     }
@@ -199,16 +156,16 @@ mod tests {
 
     #[test]
     fn what_is_no_request_says_why_by_its_code() {
-        assert_eq!(code("{"), PARSE_ERROR);
-        assert_eq!(code("7"), INVALID_REQUEST);
-        assert_eq!(code("[]"), INVALID_REQUEST);
-        assert_eq!(code(r#"{"method":"m"}"#), INVALID_REQUEST);
-        assert_eq!(code(r#"{"jsonrpc":"1.0","method":"m"}"#), INVALID_REQUEST);
-        assert_eq!(code(r#"{"jsonrpc":"2.0","method":1}"#), INVALID_REQUEST);
-        assert_eq!(code(r#"{"jsonrpc":"2.0","method":"m","id":{}}"#), INVALID_REQUEST);
-        assert_eq!(code(r#"{"jsonrpc":"2.0","method":"m","params":[1]}"#), INVALID_PARAMS);
+        assert_eq!(code("{"), Some(ErrorCode::ParseError));
+        assert_eq!(code("7"), Some(ErrorCode::InvalidRequest));
+        assert_eq!(code("[]"), Some(ErrorCode::InvalidRequest));
+        assert_eq!(code(r#"{"method":"m"}"#), Some(ErrorCode::InvalidRequest));
+        assert_eq!(code(r#"{"jsonrpc":"1.0","method":"m"}"#), Some(ErrorCode::InvalidRequest));
+        assert_eq!(code(r#"{"jsonrpc":"2.0","method":1}"#), Some(ErrorCode::InvalidRequest));
+        assert_eq!(code(r#"{"jsonrpc":"2.0","method":"m","id":{}}"#), Some(ErrorCode::InvalidRequest));
+        assert_eq!(code(r#"{"jsonrpc":"2.0","method":"m","params":[1]}"#), Some(ErrorCode::InvalidParams));
         let batch = format!("[{}]", vec!["1"; BATCH_MAX + 1].join(","));
-        assert_eq!(code(&batch), INVALID_REQUEST);
+        assert_eq!(code(&batch), Some(ErrorCode::InvalidRequest));
     }
 
     #[test]
@@ -221,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_as_they_were_written() {
+    fn responses_are_read_as_they_were_written() {
         let error = RpcError::refused("no", "busy", "wait");
         for outcome in [Ok(json!({"a": 1})), Err(error)] {
-            let body = write_answer(&Id::Null, outcome.clone()).to_string();
-            assert_eq!(read_answer(body.as_bytes()), Some(outcome));
+            let body = write_response(&Id::Null, outcome.clone()).to_string();
+            assert_eq!(read_response(body.as_bytes()), Some(outcome));
         }
-        assert_eq!(read_answer(b"{}"), None);
-        assert_eq!(read_answer(b"nothing"), None);
+        assert_eq!(read_response(b"{}"), None);
+        assert_eq!(read_response(b"nothing"), None);
     }
 }

@@ -1,5 +1,12 @@
-//! The server on a real socket, asked by our client and by bytes that no client of ours would send.
+//! Server and client on real sockets, and bytes that no client of ours would send.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
-mod server;
+mod access;
+mod calls;
+mod requests;
+mod streams;
+mod submit;
+mod support;
+mod tls;
+mod unix;

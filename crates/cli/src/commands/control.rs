@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use hyperscale_api::answer::{CancelAnswer, CancelStatus, Controlled};
+use hyperscale_api::method::{CancelJob, Control};
+use hyperscale_api::response::{CancelResponse, CancelStatus, Controlled};
 use hyperscale_api::{Method, Steer};
 use hyperscale_types::ExitCode;
 use serde::Serialize;
@@ -44,7 +45,7 @@ async fn change(
     settings: Settings,
     printer: Printer,
 ) -> Result<ExitCode, CommandError> {
-    let answer: Controlled = run.call(&Method::JobsControl { job: run.job.clone(), steer }).await?;
+    let answer: Controlled = run.call(&Method::JobsControl(Control::new(&run.job, steer))).await?;
     let mut text = format!("{}\n", answer.job);
     for change in &answer.changes {
         let _ = writeln!(text, "  {change}");
@@ -56,10 +57,10 @@ async fn change(
 }
 
 async fn cancel(run: &LocalRun, settings: Settings, printer: Printer) -> Result<ExitCode, CommandError> {
-    let answer: CancelAnswer = run.call(&Method::JobsCancel { job: run.job.clone() }).await?;
+    let answer: CancelResponse = run.call(&Method::JobsCancel(CancelJob::of(&run.job))).await?;
     let what = match answer.status {
         CancelStatus::Requested => "stopping: no new iterations, running ones may finish",
-        CancelStatus::InProgress => "nothing changed: it is stopping already",
+        _ => "nothing changed: it is stopping already",
     };
     show(&answer, &format!("{}\n  {what}\n", answer.job), settings, printer)
 }

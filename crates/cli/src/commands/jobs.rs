@@ -1,7 +1,8 @@
 //! `hyperscale jobs`: what runs on this machine.
 
 use hyperscale_api::Method;
-use hyperscale_api::answer::{JobList, JobSummary, WorkflowSummary};
+use hyperscale_api::method::Page;
+use hyperscale_api::response::{JobList, JobSummary, WorkflowSummary};
 use hyperscale_report::human;
 use hyperscale_stats::event::Target;
 use hyperscale_types::ExitCode;
@@ -17,7 +18,7 @@ const TITLES: [&str; 5] = ["job", "name", "status", "elapsed", "workflows"];
 pub(crate) async fn jobs(settings: Settings, printer: Printer) -> Result<ExitCode, CommandError> {
     let mut all = JobList::default();
     for run in runs::all().await? {
-        match run.call::<JobList>(&Method::JobsList).await {
+        match run.call::<JobList>(&Method::JobsList(Page::default())).await {
             Ok(list) => all.jobs.extend(list.jobs),
             // One that ends while it is asked is no run any more.
             Err(error) if error.is_over() => {}

@@ -12,7 +12,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hyperscale_api::answer::CancelStatus;
+use hyperscale_api::response::CancelStatus;
 use hyperscale_engine::{Command, Control, Event, Run, RunOptions, available_cores};
 use hyperscale_plan::model::Plan;
 use hyperscale_report::{Style, TextOptions, summary, to_json};

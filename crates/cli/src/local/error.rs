@@ -67,9 +67,8 @@ impl LocalError {
             Self::NoRun { .. } | Self::Unknown { .. } => ExitCode::Unreachable,
             _ if self.is_over() => ExitCode::Unreachable,
             Self::Call { source, .. } => match source {
-                CallError::Unreachable { .. } | CallError::Lost(_) => ExitCode::Unreachable,
-                CallError::Strange(_) => ExitCode::Error,
                 CallError::Refused(_) => ExitCode::Refused,
+                other => other.exit_code(),
             },
         }
     }
@@ -110,7 +109,8 @@ fn call_fix(error: &CallError) -> String {
     match error {
         CallError::Unreachable { .. } => "see what runs with `hyperscale jobs`".to_owned(),
         CallError::Lost(_) => "see with `hyperscale status` whether it was done".to_owned(),
-        CallError::Strange(_) => "use the version of hyperscale that the run was started with".to_owned(),
+        CallError::Malformed(_) => "use the version of hyperscale that the run was started with".to_owned(),
         CallError::Refused(error) => error.detail("fix").unwrap_or("see --help").to_owned(),
+        other => other.fix(),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) async fn all() -> Result<Vec<LocalRun>, LocalError> {
         opened => opened?,
     };
     let sockets = folder.sockets().await?;
-    Ok(sockets.into_iter().map(|(job, path)| LocalRun { job, client: Client::new(&path) }).collect())
+    Ok(sockets.into_iter().map(|(job, path)| LocalRun { job, client: Client::unix(&path) }).collect())
 }
 
 /// The run that is meant: by its id or the beginning of it, or the only one.

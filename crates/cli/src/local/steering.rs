@@ -1,22 +1,22 @@
 //! How a run can be reached while it runs: a socket named by its job, and somebody behind it who answers.
 //!
 //! ```text
-//! hyperscale control ──► socket ──► server ──► JobDesk ── commands, looks ──► engine
-//!                                                └── cancels ──► session, where Ctrl-C arrives too
+//! hyperscale control ──► socket ──► server ──► LocalBackend ── commands, looks ──► engine
+//!                                                     └── cancels ──► session, where Ctrl-C arrives too
 //! ```
 //! A run never fails for want of it: without a socket it cannot be steered from outside, and says so.
 
 use std::sync::Arc;
 
-use hyperscale_api::answer::{
-    CancelAnswer, CancelStatus, Controlled, JobList, JobSummary, MethodList, WorkflowSummary,
-};
 use hyperscale_api::folder::{self, Folder, Socket};
-use hyperscale_api::rpc::{INTERNAL_ERROR, UNKNOWN_JOB};
-use hyperscale_api::{Desk, Method, RpcError, Server};
+use hyperscale_api::method::Control as ControlRequest;
+use hyperscale_api::response::{
+    CancelResponse, CancelStatus, Controlled, JobList, JobSummary, WorkflowSummary,
+};
+use hyperscale_api::server::to_result;
+use hyperscale_api::{Backend, Caller, ErrorCode, Limits, Listener, Method, RpcError, Server, Steer};
 use hyperscale_engine::{Control, Refusal, View};
 use hyperscale_stats::result::ChangedBy;
-use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -65,9 +65,10 @@ impl Steering {
         };
         let (cancel, cancels) = mpsc::channel(CANCELS_MAX);
         let (stop, stopped) = watch::channel(false);
-        let desk = Arc::new(JobDesk { job: job.to_owned(), control, cancels: cancel });
+        let backend = Arc::new(LocalBackend { job: job.to_owned(), control, cancels: cancel });
+        let listener = Listener::unix(listener, folder::user());
         let mut server = JoinSet::new();
-        server.spawn(Server { listener, desk, user: folder::user() }.run(stopped));
+        server.spawn(Server { listener, backend, limits: Limits::LOCAL }.run(stopped));
         Some(Self { cancels, stop, server, socket })
     }
 
@@ -90,45 +91,54 @@ impl Steering {
     }
 }
 
-/// Answers for one run.
-struct JobDesk {
+/// Carries out requests about one run.
+struct LocalBackend {
     job: String,
     control: Control,
     cancels: mpsc::Sender<Cancel>,
 }
 
-impl Desk for JobDesk {
-    async fn answer(&self, method: Method) -> Result<Value, RpcError> {
+impl Backend for LocalBackend {
+    fn methods(&self) -> &'static [&'static str] {
+        &["jobs.cancel", "jobs.control", "jobs.get", "jobs.list"]
+    }
+
+    async fn call(&self, _: &Caller, method: Method) -> Result<Value, RpcError> {
         match method {
-            Method::JobsList => {
+            Method::JobsList(_) => {
                 let jobs = vec![summary(&self.control.look().await.map_err(|refusal| refused(&refusal))?)];
-                json(&JobList { jobs, next: None })
+                to_result(&JobList { jobs, next: None })
             }
             Method::JobsGet { job } => {
                 self.known(&job)?;
-                json(&self.control.look().await.map_err(|refusal| refused(&refusal))?.result)
+                to_result(&self.control.look().await.map_err(|refusal| refused(&refusal))?.result)
             }
-            Method::JobsControl { job, steer } => {
+            Method::JobsControl(ControlRequest { job, steer: Steer::Stop, .. }) => {
+                self.known(&job)?;
+                self.cancel().await.ok_or_else(|| refused(&Refusal::Over))?;
+                to_result(&Controlled { job, changes: Vec::new() })
+            }
+            Method::JobsControl(ControlRequest { job, steer, .. }) => {
                 self.known(&job)?;
                 let asked = self.control.ask(steer.into(), ChangedBy::Control).await;
-                json(&Controlled { job, changes: asked.map_err(|refusal| refused(&refusal))? })
+                to_result(&Controlled { job, changes: asked.map_err(|refusal| refused(&refusal))? })
             }
-            Method::JobsCancel { job } => {
-                self.known(&job)?;
+            Method::JobsCancel(cancel) => {
+                self.known(&cancel.job)?;
                 let status = self.cancel().await.ok_or_else(|| refused(&Refusal::Over))?;
-                json(&CancelAnswer { job, status })
+                to_result(&CancelResponse::new(cancel.job, status))
             }
-            Method::SystemMethods => json(&MethodList { methods: Method::NAMES.map(str::to_owned).to_vec() }),
+            other => Err(RpcError::unsupported(other.name())),
         }
     }
 }
 
-impl JobDesk {
+impl LocalBackend {
     fn known(&self, job: &str) -> Result<(), RpcError> {
         if job == self.job {
             return Ok(());
         }
-        Err(RpcError::new(UNKNOWN_JOB, format!("there is no job `{job}` here, only {}", self.job)))
+        Err(RpcError::new(ErrorCode::UnknownJob, format!("there is no job `{job}` here, only {}", self.job)))
     }
 
     async fn cancel(&self) -> Option<CancelStatus> {
@@ -146,20 +156,15 @@ fn summary(view: &View) -> JobSummary {
         target: *target,
     });
     JobSummary {
-        job: result.identity.job.clone(),
         name: result.identity.name.clone(),
-        status: result.status,
         paused: view.paused,
         started_at: result.started_at.clone(),
         elapsed_s: result.elapsed_s,
         workflows: workflows.collect(),
+        ..JobSummary::new(&result.identity.job, result.status)
     }
 }
 
 fn refused(refusal: &Refusal) -> RpcError {
     RpcError::refused(refusal.to_string(), refusal.reason(), &refusal.fix())
-}
-
-fn json(answer: &impl Serialize) -> Result<Value, RpcError> {
-    serde_json::to_value(answer).map_err(|error| RpcError::new(INTERNAL_ERROR, error.to_string()))
 }
