@@ -15,6 +15,8 @@ use crate::message::{
 };
 use crate::record::AttemptLeft;
 
+/// How an attempt is is told at least this often: what was said before may be lost, and silence is taken for its end.
+const ALIVE_EVERY: Duration = Duration::from_secs(1);
 /// What an attempt left is told again after this time.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
 /// Windows that wait to be sent, per attempt: two seconds of 16 cores. Beyond it the oldest are dropped and counted; what the
@@ -51,12 +53,15 @@ impl Running {
         matches!(self.end, Some(Ended::Confirmed { .. }))
     }
 
+    /// How long to wait after a message before the next one.
+    fn interval(&self, backpressure: Backpressure) -> Duration {
+        let has_something = self.has_news || !self.windows.is_empty();
+        if has_something { backpressure.interval() } else { backpressure.interval().max(ALIVE_EVERY) }
+    }
+
     pub(super) fn next_timer(&self, backpressure: Backpressure) -> Option<Now> {
         match &self.end {
-            None if self.has_news || !self.windows.is_empty() => {
-                Some(self.sent.plus(backpressure.interval()))
-            }
-            None => None,
+            None => Some(self.sent.plus(self.interval(backpressure))),
             Some(Ended::Kept { told, .. }) => Some(told.map_or(Now::ZERO, |told| told.plus(TELL_AGAIN))),
             Some(Ended::Confirmed { .. }) => None,
         }
@@ -246,10 +251,9 @@ impl Worker {
     }
 
     pub(super) fn send_progress(&mut self, now: Now, out: &mut Vec<Output>) {
-        let interval = self.backpressure.interval();
         for (it, running) in &mut self.attempts {
-            let has_something = running.has_news || !running.windows.is_empty();
-            let is_due = has_something && running.end.is_none() && now.since(running.sent) >= interval;
+            let interval = running.interval(self.backpressure);
+            let is_due = running.end.is_none() && now.since(running.sent) >= interval;
             let Some(to) = self.leaders.of(it.job).filter(|_| is_due) else { continue };
             (running.sent, running.has_news) = (now, false);
             let windows = std::mem::take(&mut running.windows);

@@ -10,7 +10,7 @@
 //! Registrations that fail are tried again after a back-off with full jitter; [`FAILURES_MAX`] of them within
 //! [`FAILURES_WITHIN`] open the circuit for [`HALF_OPEN_AFTER`]. Renewals are never held back: they are all that keeps load running.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -53,6 +53,8 @@ pub(super) struct Registration {
     rng: Rng,
     /// Managers that can be asked: the next one first, the one that was silent last at the end.
     managers: Vec<NodeId>,
+    /// Managers that are gone, as far as this worker knows: another manager that names them may know less.
+    gone: BTreeSet<NodeId>,
     calls: u64,
     /// The question that is waited for.
     asked: Option<Question>,
@@ -79,6 +81,7 @@ impl Registration {
         Self {
             rng: Rng::with_seed(seed),
             managers: Vec::new(),
+            gone: BTreeSet::new(),
             calls: 0,
             asked: None,
             open: VecDeque::new(),
@@ -94,13 +97,20 @@ impl Registration {
     }
 
     pub(super) fn seen(&mut self, manager: NodeId) {
-        if !self.managers.contains(&manager) {
+        self.gone.remove(&manager);
+        self.named(manager);
+    }
+
+    /// A manager says that there is this one too.
+    pub(super) fn named(&mut self, manager: NodeId) {
+        if !self.gone.contains(&manager) && !self.managers.contains(&manager) {
             let place = self.rng.usize(..=self.managers.len());
             self.managers.insert(place, manager);
         }
     }
 
     pub(super) fn gone(&mut self, manager: NodeId) {
+        self.gone.insert(manager);
         self.managers.retain(|known| *known != manager);
         self.asked.take_if(|asked| asked.to == manager);
     }

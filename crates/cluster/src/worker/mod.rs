@@ -116,7 +116,7 @@ impl Worker {
         match message {
             ToWorker::Registered { call, grant, lease, managers } => {
                 for manager in managers {
-                    self.registration.seen(manager);
+                    self.registration.named(manager);
                 }
                 if self.registration.registered(from, call, grant, lease) {
                     self.cut_off_other_grants(grant, out);

@@ -113,3 +113,20 @@ fn another_grant_cuts_off_what_ran_under_the_one_before() {
         ToWorker::Registered { call: *call, grant: Token(30), lease: Some(LEASE), managers: Vec::new() };
     assert_eq!(cut_off(&rig.from(*to, message)), [attempt(1, 0, 1)]);
 }
+
+#[test]
+fn manager_that_is_gone_is_not_asked_because_another_one_names_it() {
+    let (mut rig, owner) = Rig::registered(&[1, 2]);
+    let other = if owner == manager(1) { manager(2) } else { manager(1) };
+    let asked = sent(&rig.input(Input::ManagerGone(owner))).remove(0);
+    let (_, ToManager::Register { call, .. }) = asked else { panic!("{asked:?}") };
+    let managers = vec![owner, other];
+    rig.from(other, ToWorker::Registered { call, grant: GRANT, lease: None, managers });
+    let asked: BTreeSet<NodeId> =
+        renewals(&rig.advance(Duration::from_secs(12))).into_iter().map(|(to, _)| to).collect();
+    assert_eq!(asked, BTreeSet::from([other]));
+    rig.input(Input::ManagerSeen(owner));
+    let asked: BTreeSet<NodeId> =
+        renewals(&rig.advance(Duration::from_secs(5))).into_iter().map(|(to, _)| to).collect();
+    assert!(asked.contains(&owner), "it is back: {asked:?}");
+}

@@ -92,3 +92,20 @@ fn draining_worker_finishes_what_it_has_and_leaves() {
     assert!(!is_offline(&rig.advance_renewing(Duration::from_secs(3))), "its result is not committed");
     assert!(is_offline(&rig.from(owner, ToWorker::Confirmed { attempt: attempt(1, 0, 1) })));
 }
+
+#[test]
+fn attempt_without_news_is_told_every_second_as_a_message_may_be_lost() {
+    let (mut rig, owner) = Rig::registered(&[1]);
+    rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
+    let prepared = Input::Report { attempt: attempt(1, 0, 1), report: Report::Prepared };
+    rig.input(prepared);
+    let phases: Vec<AttemptPhase> = sent(&rig.advance_renewing(Duration::from_secs(5)))
+        .into_iter()
+        .filter_map(|(_, message)| match message {
+            ToManager::Progress { status, .. } => Some(status.phase),
+            _ => None,
+        })
+        .collect();
+    assert!((5..=6).contains(&phases.len()), "{phases:?}");
+    assert!(phases.iter().all(|phase| *phase == AttemptPhase::Prepared));
+}
