@@ -77,6 +77,8 @@ pub(crate) struct AttemptLive {
     pub(crate) reported_to: Duration,
     /// Its result, until the log has it.
     pub(crate) result: Option<Box<SegmentResult>>,
+    /// Why its worker did not take it.
+    pub(crate) refused: Option<String>,
     /// Its worker is gone.
     pub(crate) is_lost: bool,
     /// The entry that ends it is under way.
@@ -119,6 +121,12 @@ impl JobCore {
             is_deposed: false,
             illegal: 0,
         }
+    }
+
+    /// Takes all statistics of an attempt whose end the record has. To be called after [`JobCore::rebuild`] and before anything
+    /// else, for every such attempt: nothing is decided before all of them are known.
+    pub fn recall(&mut self, attempt: AttemptId, totals: &Totals) {
+        self.left(attempt, totals);
     }
 
     /// Tells whoever follows what will be run, and begins.
@@ -376,6 +384,12 @@ impl JobCore {
                     live.result.get_or_insert(result);
                 }
             }
+            Report::Refused { why } => {
+                // What was taken runs: a refusal of it is of another dispatch.
+                if live.state == AttemptState::Assigned {
+                    live.refused.get_or_insert(why);
+                }
+            }
             Report::Lost => live.is_lost = true,
         }
     }
@@ -446,7 +460,9 @@ impl WorkflowLive {
     /// Once all attempts are over, what they left takes the place of their windows.
     fn count_left(&mut self) {
         let Some((sum, counted)) = &self.left else { return };
-        let is_lost = |live: &AttemptLive| live.state == AttemptState::Ended(AttemptEnd::Lost);
+        let is_lost = |live: &AttemptLive| {
+            matches!(live.state, AttemptState::Ended(AttemptEnd::Lost | AttemptEnd::Refused))
+        };
         let is_known = |(id, live): (&AttemptId, &AttemptLive)| {
             live.state.is_over() && (counted.contains(id) || is_lost(live))
         };

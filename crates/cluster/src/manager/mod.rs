@@ -49,8 +49,8 @@ use workers::Told;
 
 /// How often a manager looks after what nothing but time brings about.
 const TICK: Duration = Duration::from_millis(100);
-/// How often a manager tells the cluster leader that it is there.
-const HERE_EVERY: Duration = Duration::from_secs(1);
+/// How often a manager tells the cluster leader that it is there. Several of them may be lost before its jobs are given to others.
+const HERE_EVERY: Duration = Duration::from_millis(500);
 
 /// A machine that holds the register: the register itself, or one that notes what it applies.
 pub trait JobMachine: Machine<Outcome = Outcome> {

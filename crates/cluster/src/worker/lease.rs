@@ -65,6 +65,8 @@ pub(super) struct Registration {
     /// Questions to it without an answer since its last one.
     silences: u32,
     lease: Option<Holder>,
+    /// The grant was in force before this worker knew of it: how long its lease is is known once it is renewed.
+    is_new_to_grant: bool,
     /// What the host was told last.
     until: Option<Now>,
     /// The lease was over at the last look.
@@ -88,6 +90,7 @@ impl Registration {
             owner: None,
             silences: 0,
             lease: None,
+            is_new_to_grant: false,
             until: None,
             lapsed: false,
             failures: VecDeque::new(),
@@ -127,6 +130,18 @@ impl Registration {
         self.lease.as_ref().is_some_and(|lease| lease.token() == grant)
     }
 
+    /// Whether it is not known yet how long the lease of the grant is.
+    pub(super) fn is_new_to_grant(&self) -> bool {
+        self.is_new_to_grant
+    }
+
+    /// A manager knows of a grant that this worker does not: the response to a registration was lost.
+    pub(super) fn ask_soon(&mut self, now: Now) {
+        if self.lease.is_none() {
+            self.register_at = self.register_at.min(now);
+        }
+    }
+
     /// Whom to tell something, if nobody in particular is to be told.
     pub(super) fn some_manager(&mut self) -> Option<NodeId> {
         let next = *self.managers.first()?;
@@ -160,6 +175,7 @@ impl Registration {
         // Without a lease the grant was in force before: how long is known once it is renewed.
         self.lease = Some(Holder::new(grant, lease.unwrap_or_default(), question.sent));
         (self.lapsed, self.renew_at) = (lease.is_none(), Now::ZERO);
+        self.is_new_to_grant = lease.is_none();
         true
     }
 
@@ -180,6 +196,7 @@ impl Registration {
         match answer {
             Ok(ttl) => {
                 lease.renewed(question.sent, ttl, now);
+                self.is_new_to_grant = false;
                 self.lapsed &= !lease.is_usable(now);
                 false
             }

@@ -14,7 +14,7 @@ use hyperscale_consensus::lease::LeaseError;
 use hyperscale_consensus::register::{JobId, OnIsolation};
 use hyperscale_job::entry::Assignment;
 use hyperscale_job::{
-    AttemptId, Directive, Failure, FailureKind, Report, SegmentId, SegmentKind, SegmentOrder,
+    AttemptId, Directive, Failure, FailureKind, Report, SegmentId, SegmentKind, SegmentOrder, StopPhase,
 };
 use hyperscale_plan::load::SegmentShare;
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};

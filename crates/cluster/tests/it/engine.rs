@@ -72,6 +72,10 @@ impl Attempt {
         self.directive = directive;
     }
 
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
     pub(crate) fn cut_off(&mut self) {
         self.is_cut_off = true;
     }

@@ -5,5 +5,7 @@
 mod engine;
 mod model;
 
+mod bad_network;
+mod dispatch;
 mod life;
 mod takeover;

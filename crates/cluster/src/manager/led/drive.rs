@@ -7,7 +7,8 @@ use std::time::Duration;
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{AttemptState, JobId, Register, Values};
 use hyperscale_job::{
-    Action, Answer, AttemptId, Directive, Entry, Input, JobCore, Pool, PoolWorker, StopPhase, WorkflowRecord,
+    Action, Answer, AttemptId, Directive, Entry, Input, JobCore, Pool, PoolWorker, SegmentKind, StopPhase,
+    WorkflowRecord,
 };
 use hyperscale_stats::result::ChangedBy;
 use hyperscale_stats::wire::Codec;
@@ -15,14 +16,17 @@ use hyperscale_types::{Command, NodeId, Now};
 
 use super::number_of;
 use super::open::decode_totals;
+use super::propose::leaves_something;
 use crate::manager::{JobMachine, Manager, Output, Rejection, RequestNumber, Response};
 use crate::message::{AttemptStatus, Dispatch, JobAttempt, ToWorker};
 use crate::record::{self, AttemptLeft, Stored};
 
 /// A dispatch or a directive that may be lost is sent again after this time.
 const SEND_AGAIN: Duration = Duration::from_millis(600);
-/// The newest directive is told again after this time, whatever became of it.
-const DIRECT_AGAIN: Duration = Duration::from_secs(2);
+/// The newest directive is told again after this time, doubled with every time up to [`DIRECT_AGAIN_MAX`]: nobody says that it
+/// arrived, and a load that hears of its beginning late is not the planned one.
+const DIRECT_AGAIN: Duration = Duration::from_millis(300);
+const DIRECT_AGAIN_MAX: Duration = Duration::from_secs(2);
 
 /// A job whose core runs here.
 #[derive(Debug)]
@@ -57,11 +61,20 @@ pub(super) struct Handling {
     may_dispatch: bool,
     /// When its worker was last told who leads the job.
     greeted: Option<Now>,
-    directive: Option<(Directive, Now)>,
+    directive: Option<Told>,
     pub(super) status: Option<AttemptStatus>,
     /// The next window of each core.
     pub(super) windows: BTreeMap<u32, u64>,
     is_lost: bool,
+}
+
+/// The newest directive of an attempt.
+#[derive(Debug)]
+struct Told {
+    directive: Directive,
+    /// When it is to be told, again or for the first time.
+    due: Now,
+    pause: Duration,
 }
 
 /// How the statistics of each workflow are written.
@@ -169,7 +182,7 @@ impl<M: JobMachine> Manager<M> {
                     if let Some(drive) = self.led.get_mut(&id).and_then(|led| led.driving())
                         && let Some(handling) = drive.attempts.get_mut(&attempt)
                     {
-                        handling.directive = Some((directive, Now::ZERO));
+                        handling.directive = Some(Told { directive, due: Now::ZERO, pause: DIRECT_AGAIN });
                     }
                 }
                 Action::Reply { request, answer } => self.reply(id, request, answer, out),
@@ -353,18 +366,21 @@ impl<M: JobMachine> Manager<M> {
                 handling.greeted = Some(now);
                 unheard.insert(handling.worker);
             }
+            let is_stopped = |it: &Told| it.directive.phase >= StopPhase::Cancelling;
+            // What its worker has not taken and is to stop is not dispatched any more: the worker confirms that it never runs.
+            let never_runs = !handling.is_taken && handling.directive.as_ref().is_some_and(is_stopped);
             let is_old = handling.dispatched.is_none_or(|at| now.since(at) >= SEND_AGAIN);
-            if !handling.is_taken && handling.may_dispatch && is_old {
+            if !handling.is_taken && handling.may_dispatch && is_old && !never_runs {
                 handling.dispatched = Some(now);
                 orders.push(*attempt);
             }
-            if let Some((directive, told)) = &mut handling.directive
-                && handling.is_taken
-                && (*told == Now::ZERO || now.since(*told) >= DIRECT_AGAIN)
+            if let Some(told) = &mut handling.directive
+                && (handling.is_taken || never_runs)
+                && now >= told.due
             {
-                *told = now;
+                (told.due, told.pause) = (now.plus(told.pause), (told.pause * 2).min(DIRECT_AGAIN_MAX));
                 let attempt = JobAttempt { job: id, attempt: *attempt };
-                let message = ToWorker::Direct { attempt, token, directive: *directive };
+                let message = ToWorker::Direct { attempt, token, directive: told.directive };
                 out.push(Output::SendWorker { to: handling.worker, message });
             }
         }
@@ -460,7 +476,7 @@ impl Drive {
     fn has_left(&self, stored: &Stored) -> bool {
         match stored {
             Stored::AttemptEnd { attempt, end, .. } => {
-                *end == hyperscale_job::state::AttemptEnd::Lost || self.lefts.contains_key(attempt)
+                !leaves_something(*end) || self.lefts.contains_key(attempt)
             }
             Stored::Whole(_) => true,
         }
@@ -480,7 +496,10 @@ fn dispatch(
     let workflow = drive.core.plan().workflows.get(attempt.segment.workflow)?;
     let segment = job.segment(workflow.name.as_str(), number_of(attempt.segment))?;
     let known = segment.attempts().iter().find(|known| known.number == attempt.number)?;
-    if known.state != AttemptState::Running {
+    // Nothing that was cancelled starts, also before the core has decided what follows from the cancel.
+    let is_cancelled =
+        job.is_cancelled(workflow.name.as_str()) && attempt.segment.kind != SegmentKind::Teardown;
+    if known.state != AttemptState::Running || is_cancelled {
         return None;
     }
     Some(Dispatch {

@@ -48,7 +48,7 @@ impl<M: JobMachine> Manager<M> {
                 let status = job_status(*end);
                 self.store(now, Purpose::StoreResult { job: id, token, entry, status }, bytes);
             }
-            Entry::AttemptEnd { attempt, end, result, .. } if *end != AttemptEnd::Lost => {
+            Entry::AttemptEnd { attempt, end, result, .. } if leaves_something(*end) => {
                 let left = drive.lefts.entry(*attempt).or_default();
                 // Of an attempt that was refused or gave no result in time the core alone knows what became of it.
                 left.result = (**result).clone();
@@ -144,6 +144,11 @@ impl<M: JobMachine> Manager<M> {
             _ => {}
         }
     }
+}
+
+/// Whether an attempt that ended like this leaves a result; else nothing of it ran, or nothing more is known.
+pub(super) fn leaves_something(end: AttemptEnd) -> bool {
+    !matches!(end, AttemptEnd::Lost | AttemptEnd::Refused)
 }
 
 /// Why the log refused a decision, in the words of the core.

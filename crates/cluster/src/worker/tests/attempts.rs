@@ -32,14 +32,14 @@ fn dispatch_that_cannot_run_is_refused_with_its_own_reason() {
     let large = dispatch(attempt(1, 1, 1), 2);
     assert_eq!(refused(&mut rig, large), Some(DispatchRefusal::CoresNotFree { free: 1 }));
     let capabilities = BTreeSet::from(["native:hash".to_owned(), "native:sign".to_owned()]);
-    let needs = Dispatch { capabilities, ..dispatch(attempt(1, 1, 1), 1) };
+    let needs = Dispatch { capabilities, ..dispatch(attempt(1, 2, 1), 1) };
     let missing = vec!["native:sign".to_owned()];
     assert_eq!(refused(&mut rig, needs), Some(DispatchRefusal::Capabilities { missing }));
     rig.seconds(14);
-    let late = dispatch(attempt(1, 1, 1), 1);
+    let late = dispatch(attempt(1, 3, 1), 1);
     assert_eq!(refused(&mut rig, late), Some(DispatchRefusal::NoLease));
     rig.input(Input::Drain);
-    let draining = dispatch(attempt(1, 1, 1), 1);
+    let draining = dispatch(attempt(1, 4, 1), 1);
     assert_eq!(refused(&mut rig, draining), Some(DispatchRefusal::Draining));
 }
 
@@ -126,4 +126,59 @@ fn attempt_that_was_confirmed_is_not_started_again_by_a_late_dispatch() {
     assert_eq!(sent(&out), [(owner, ToManager::StaleToken { job: job(1), current: Token(25) })]);
     let again = rig.dispatch(other, Dispatch { token: Token(25), ..dispatch(attempt(1, 0, 1), 1) });
     assert_eq!(starts(&again), 0);
+}
+
+#[test]
+fn what_was_refused_stays_refused() {
+    let (mut rig, owner) = Rig::registered(&[1]);
+    let (first, second) = (attempt(1, 0, 1), attempt(2, 0, 1));
+    rig.dispatch(owner, dispatch(first, 4));
+    let refusal = DispatchRefusal::CoresNotFree { free: 0 };
+    let out = rig.dispatch(owner, dispatch(second, 4));
+    assert_eq!(refusals(&out), vec![refusal.clone()]);
+    rig.input(Input::Ended { attempt: first, left: AttemptLeft::default() });
+    let again = rig.dispatch(owner, dispatch(second, 4));
+    assert_eq!(
+        (starts(&again), refusals(&again)),
+        (0, vec![refusal]),
+        "another worker may run the segment now"
+    );
+    let next = rig.dispatch(owner, dispatch(attempt(2, 0, 2), 4));
+    assert_eq!(starts(&next), 1);
+}
+
+#[test]
+fn attempt_that_was_cancelled_before_its_dispatch_came_never_starts() {
+    let (mut rig, owner) = Rig::registered(&[1]);
+    let directive = |phase| Directive { phase, ..Directive::default() };
+    let direct =
+        |phase| ToWorker::Direct { attempt: attempt(1, 0, 1), token: TOKEN, directive: directive(phase) };
+    assert_eq!(refusals(&rig.from(owner, direct(StopPhase::Running))), []);
+    let out = rig.from(owner, direct(StopPhase::Cancelling));
+    assert_eq!(refusals(&out), [DispatchRefusal::Cancelled], "it is confirmed");
+    let out = rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
+    assert_eq!((starts(&out), refusals(&out)), (0, vec![DispatchRefusal::Cancelled]));
+}
+
+#[test]
+fn dispatch_under_a_grant_whose_lease_is_not_known_yet_is_not_refused() {
+    let mut rig = Rig::new();
+    let mut asked = sent(&rig.input(Input::ManagerSeen(manager(1))));
+    let (to, ToManager::Register { call, .. }) = asked.remove(0) else { panic!("{asked:?}") };
+    let message = ToWorker::Registered { call, grant: GRANT, lease: None, managers: Vec::new() };
+    let out = rig.from(to, message);
+    assert_eq!(refusals(&rig.dispatch(to, dispatch(attempt(1, 0, 1), 1))), []);
+    let (_, call) = renewals(&out)[0];
+    rig.from(to, ToWorker::Renewed { call, grant: GRANT, answer: Ok(LEASE) });
+    assert_eq!(starts(&rig.dispatch(to, dispatch(attempt(1, 0, 1), 1))), 1);
+}
+
+#[test]
+fn worker_that_hears_of_a_grant_it_does_not_know_registers_at_once() {
+    let mut rig = Rig::new();
+    rig.input(Input::ManagerSeen(manager(1)));
+    rig.seconds(4);
+    assert_eq!(registrations(&rig.seconds(2)), [], "the circuit is open");
+    let out = rig.dispatch(manager(1), dispatch(attempt(1, 0, 1), 1));
+    assert_eq!(registrations(&out), [manager(1)]);
 }
