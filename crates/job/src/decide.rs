@@ -15,6 +15,7 @@ mod batch;
 mod overdue;
 mod retry;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hyperscale_stats::event::WorkflowState as ShownState;
@@ -77,6 +78,47 @@ pub(crate) fn stop_job(core: &mut JobCore, phase: StopPhase, reason: Reason, cau
             Pending::Stop,
             Entry::Stop(Stop { request: None, scope, phase, reason, cause, at }),
         );
+    }
+}
+
+/// The log will never take a decision: the workflows that it is about fail, whatever runs of them is stopped.
+pub(crate) fn too_large(core: &mut JobCore, entry: &Entry, what: &'static str) {
+    for at in workflows_of(entry) {
+        let Some(record) = core.record.workflows().get(at) else { continue };
+        if record.fatal().is_some() || record.ended().is_some() {
+            continue;
+        }
+        let failure = Failure::new(FailureKind::Limit, what);
+        if matches!(record.state(), WorkflowState::Pending | WorkflowState::Ready) {
+            fail(core, at, failure);
+        } else {
+            stop_failed(core, at, failure);
+        }
+    }
+}
+
+/// A workflow that has begun cannot go on: what runs of it is stopped, its tear-down runs, and it has failed.
+fn stop_failed(core: &mut JobCore, at: usize, failure: Failure) {
+    let (scope, phase, now) = (StopScope::Workflows(vec![at]), StopPhase::Cancelling, core.now);
+    let reason = Reason::Failed(failure.kind);
+    let cause = Some(StopCause::Check { workflow: at, failure });
+    let stop = Stop { request: None, scope, phase, reason, cause, at: now };
+    if !core.proposed.contains(&Pending::StopOf(at)) {
+        core.propose_once(Pending::StopOf(at), Entry::Stop(stop));
+    }
+}
+
+/// Workflows that cannot go on without a decision. One that ends something, or that somebody asked for, is not needed for that.
+fn workflows_of(entry: &Entry) -> BTreeSet<usize> {
+    match entry {
+        Entry::Ready { workflows, .. } => workflows.iter().copied().collect(),
+        Entry::Assign(batch) => batch.assignments.iter().map(|it| it.attempt.segment.workflow).collect(),
+        Entry::Context { workflow, .. } | Entry::Start { workflow, .. } => BTreeSet::from([*workflow]),
+        Entry::AttemptEnd { .. }
+        | Entry::WorkflowEnd { .. }
+        | Entry::Stop(_)
+        | Entry::Control { .. }
+        | Entry::JobEnd { .. } => BTreeSet::new(),
     }
 }
 
@@ -166,7 +208,11 @@ fn decide_pending(core: &mut JobCore, at: usize) {
             None => return,
         }
     }
-    if let Err(failure) = context::gather(core, at) {
+    let failure = match context::gather(core, at) {
+        Ok(used) => context::too_large(core, &used, &[]),
+        Err(failure) => Some(failure),
+    };
+    if let Some(failure) = failure {
         fail(core, at, failure);
     }
 }
@@ -212,6 +258,10 @@ fn after_setup(core: &mut JobCore, at: usize) {
     }
     if record.setup().is_some() {
         return batch::assign_load(core, at);
+    }
+    let used = context::gathered(core, at);
+    if let Some(failure) = context::too_large(core, &used, &result.values) {
+        return stop_failed(core, at, failure);
     }
     let values = ContextValues::Setup(result.values.clone().into());
     core.propose_for(at, Entry::Context { workflow: at, values });

@@ -274,6 +274,9 @@ impl JobCore {
             self.is_deposed = true;
             self.act(Action::Deposed);
         }
+        if let Refused::TooLarge { what } = refused {
+            decide::too_large(self, entry, what);
+        }
         let request = match entry {
             Entry::Control { request, .. } => Some(*request),
             Entry::Stop(stop) => stop.request,

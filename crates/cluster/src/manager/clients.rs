@@ -7,12 +7,12 @@
 //! Any manager takes a submission, and leads what it accepted. A cancel of a whole job may be committed through any manager; who
 //! does not lead a job says who does to everything else.
 
-use hyperscale_consensus::ProposeError;
 use hyperscale_consensus::register::{
     Accept, Body, CommandRefusal, Elapsed, Job, JobId, OnWorkerLoss, Outcome, RequestId,
 };
 use hyperscale_consensus::replica::Reply;
-use hyperscale_types::{Command, Now, Token};
+use hyperscale_consensus::{BLOB_BYTES_MAX, ProposeError};
+use hyperscale_types::{Command, Now, Token, limits};
 
 use super::calls::Purpose;
 use super::io::{JobLine, Output, Rejection, Request, RequestNumber, Response};
@@ -49,10 +49,24 @@ impl<M: JobMachine> Manager<M> {
         bundle: &Bundle,
         accept: impl FnOnce(hyperscale_consensus::BlobId) -> Accept,
     ) -> Option<Response> {
+        let refused = |message: String| Some(Response::Rejected(Rejection::Refused(message)));
+        let plan = bundle.text.len() as u64;
+        if plan > limits::PLAN_BYTES_MAX {
+            return refused(format!(
+                "the plan has {plan} bytes; at most {} are allowed",
+                limits::PLAN_BYTES_MAX
+            ));
+        }
         if let Err(problems) = bundle.load() {
             return Some(Response::Rejected(Rejection::Plan(problems)));
         }
         let bytes = bundle.encode();
+        if bytes.len() as u64 > BLOB_BYTES_MAX {
+            let all = bytes.len();
+            return refused(format!(
+                "the plan and the files it names have {all} bytes; at most {BLOB_BYTES_MAX} are allowed"
+            ));
+        }
         let accept = Box::new(accept(hyperscale_consensus::BlobId::of(&bytes)));
         self.store(now, Purpose::StorePlan { request, accept }, bytes);
         None

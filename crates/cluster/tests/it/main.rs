@@ -8,4 +8,5 @@ mod model;
 mod bad_network;
 mod dispatch;
 mod life;
+mod limits;
 mod takeover;

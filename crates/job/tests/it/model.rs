@@ -145,7 +145,7 @@ impl Model {
         let mut change = |worker: &Arc<str>, cores: i64| {
             // Cores of a worker that is gone are gone with it.
             let Some(of) = self.workers.iter_mut().find(|(id, ..)| id == worker) else { return };
-            of.2 = u32::try_from(i64::from(of.2) + cores).expect("never below zero");
+            of.2 = u32::try_from((i64::from(of.2) + cores).max(0)).expect("few cores");
             assert!(of.2 <= of.1, "more cores are promised than {worker} has");
         };
         match entry {

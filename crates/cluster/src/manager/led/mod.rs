@@ -8,6 +8,7 @@
 
 mod drive;
 mod open;
+mod oversize;
 mod propose;
 mod status;
 

@@ -29,6 +29,7 @@ use hyperscale_types::{NodeId, Now, Priority, Token};
 
 use super::drive::Drive;
 use super::number_of;
+use super::oversize::beyond;
 use crate::manager::calls::Purpose;
 use crate::manager::{JobMachine, Manager, Output};
 use crate::record;
@@ -120,6 +121,13 @@ impl<M: JobMachine> Manager<M> {
                 let body = Body::JobEnd { job, end: End::new(status, Some(blob)) };
                 self.propose(now, Purpose::End { job, token, entry }, token, body);
             }
+            // What is larger than a blob is left out: the job ends with what there is room for.
+            (Purpose::StoreResult { entry, status, .. }, Reply::Failed(ProposeError::Size)) => {
+                self.store_small_result(now, (job, token), entry, status);
+            }
+            (Purpose::StoreLeft { entry, .. }, Reply::Failed(ProposeError::Size)) => {
+                self.leave_out(now, job, &entry, out);
+            }
             (
                 Purpose::Decide { entry, .. } | Purpose::End { entry, .. },
                 Reply::Applied { outcome: Some(Outcome::Refused(refusal)), .. },
@@ -138,7 +146,9 @@ impl<M: JobMachine> Manager<M> {
                 reply,
             ) => {
                 let is_final = matches!(reply, Reply::Failed(ProposeError::Size));
-                let outcome = Err(if is_final { Refused::Decided } else { Refused::Unavailable });
+                let what =
+                    "a decision has at most 128 KiB in the log: too many segments would start together";
+                let outcome = Err(if is_final { Refused::TooLarge { what } } else { Refused::Unavailable });
                 self.with_core(now, job, Input::Applied { entry, outcome }, out);
             }
             _ => {}
@@ -161,7 +171,8 @@ fn refused(refusal: &CommandRefusal) -> Refused {
         | CommandRefusal::GroupCores { .. }
         | CommandRefusal::StaleGrant { .. } => Refused::CoresTaken,
         CommandRefusal::Overtakes { .. } => Refused::Overtakes,
-        CommandRefusal::Limit(_) | CommandRefusal::NotInForce { .. } => Refused::Unavailable,
+        CommandRefusal::Limit(limit) => beyond(*limit),
+        CommandRefusal::NotInForce { .. } => Refused::Unavailable,
         _ => Refused::Decided,
     }
 }
