@@ -6,11 +6,14 @@
 //! A core is built from what the log and its blobs say, and from nothing else; so it does not matter whether this manager accepted
 //! the job, took it over, or was restarted. While it drives, the core learns every decision from the log, its own included.
 
+mod dispatch;
 mod drive;
+mod feed;
 mod open;
 mod oversize;
 mod propose;
 mod status;
+mod steer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
