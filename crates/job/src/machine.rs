@@ -29,6 +29,8 @@ pub struct JobCore {
     pub(crate) live: Vec<WorkflowLive>,
     pub(crate) series: Series,
     pub(crate) pool: Pool,
+    /// When there was a worker for the last time, as far as this leader saw.
+    pub(crate) workers_seen: Duration,
     pub(crate) proposed: BTreeSet<Pending>,
     pub(crate) now: Duration,
     actions: Vec<Action>,
@@ -115,6 +117,7 @@ impl JobCore {
             live,
             series: Series::new(),
             pool: Pool::default(),
+            workers_seen: Duration::ZERO,
             proposed: BTreeSet::new(),
             now: Duration::ZERO,
             actions: Vec::new(),
@@ -144,7 +147,12 @@ impl JobCore {
         }
         let mut was_refused = false;
         match input {
-            Input::Pool(pool) => self.pool = pool,
+            Input::Pool(pool) => {
+                if !pool.workers.is_empty() || !self.pool.workers.is_empty() {
+                    self.workers_seen = self.now;
+                }
+                self.pool = pool;
+            }
             Input::Applied { entry, outcome: Ok(()) } => self.applied(&entry),
             Input::Applied { entry, outcome: Err(refused) } => {
                 self.refused(&entry, refused);

@@ -9,4 +9,5 @@ mod bad_network;
 mod dispatch;
 mod life;
 mod limits;
+mod queue;
 mod takeover;

@@ -15,7 +15,7 @@ use hyperscale_cluster::bundle::Bundle;
 use hyperscale_cluster::manager::{self, Manager, RequestNumber, Response};
 use hyperscale_cluster::message::JobAttempt;
 use hyperscale_cluster::worker::{self, Worker};
-use hyperscale_consensus::register::{JobId, Register};
+use hyperscale_consensus::register::{JobId, Register, Sizes};
 use hyperscale_consensus::storage::MemoryDisk;
 use hyperscale_consensus::{Addresses, BlobId, replica};
 use hyperscale_stats::event::Event;
@@ -55,6 +55,7 @@ pub(crate) struct Cluster {
     pub(crate) now: Now,
     queue: BTreeMap<(Now, u64), Happening>,
     network: Network,
+    sizes: Sizes,
     numbers: u64,
     managers: BTreeMap<NodeId, ManagerNode>,
     workers: BTreeMap<NodeId, WorkerNode>,
@@ -90,11 +91,12 @@ pub(crate) fn bundle(text: &str) -> Bundle {
 
 impl Cluster {
     /// Three managers and workers with these cores. Nobody has done anything yet.
-    pub(crate) fn new(cores: &[u32], network: Network) -> Self {
+    fn new(cores: &[u32], network: Network, chunk_bytes: Option<usize>) -> Self {
         let mut cluster = Self {
             now: Now::after_start(Duration::from_secs(1_000)),
             queue: BTreeMap::new(),
             network,
+            sizes: Sizes::default(),
             numbers: 0,
             managers: BTreeMap::new(),
             workers: BTreeMap::new(),
@@ -107,6 +109,9 @@ impl Cluster {
             cut: BTreeSet::new(),
             cut_links: BTreeSet::new(),
         };
+        if let Some(chunk_bytes) = chunk_bytes {
+            cluster.sizes.chunk_bytes = chunk_bytes;
+        }
         (1..=3).for_each(|number| cluster.start_manager(manager(number)));
         for (number, cores) in (1..).zip(cores) {
             cluster.start_worker(worker(number), *cores);
@@ -120,7 +125,16 @@ impl Cluster {
     }
 
     pub(crate) fn ready_on(cores: &[u32], network: Network) -> Self {
-        let mut cluster = Self::new(cores, network);
+        Self::new(cores, network, None).owned(cores)
+    }
+
+    /// The same where ended jobs are sealed in chunks of this size.
+    pub(crate) fn ready_with_chunks(cores: &[u32], chunk_bytes: usize) -> Self {
+        Self::new(cores, Network::steady(), Some(chunk_bytes)).owned(cores)
+    }
+
+    fn owned(self, cores: &[u32]) -> Self {
+        let mut cluster = self;
         let is_ready = |cluster: &Cluster| {
             let register = cluster.managers.values().next().and_then(|it| it.core.register());
             let are_usable = cluster.workers.values().all(|it| it.core.is_usable(cluster.now));

@@ -60,6 +60,12 @@ impl Led {
         }
     }
 
+    /// The name of its plan, once that is read.
+    pub(super) fn plan_name(&self) -> Option<String> {
+        let Stage::Driving(drive) = &self.stage else { return None };
+        Some(drive.core.plan().name.clone())
+    }
+
     /// These workflows with all that depend on them.
     pub(super) fn with_dependents(&self, workflows: &[String]) -> Result<Vec<String>, NotNamed> {
         let Stage::Driving(drive) = &self.stage else { return Err(NotNamed::Opening) };

@@ -5,6 +5,7 @@ use hyperscale_job::{Answer, Input};
 use hyperscale_stats::result::ChangedBy;
 use hyperscale_types::{Command, Now};
 
+use crate::manager::queue::position;
 use crate::manager::{JobMachine, Manager, Output, Rejection, RequestNumber, Response};
 
 impl<M: JobMachine> Manager<M> {
@@ -64,6 +65,7 @@ impl<M: JobMachine> Manager<M> {
         let actions = drive.feed(now, Input::Timer);
         let result = Box::new(drive.core.view().result);
         self.perform(now, id, actions, out);
-        Some(Response::Running { token, result })
+        let queue_position = self.register().and_then(|register| position(register, id));
+        Some(Response::Running { token, result, queue_position })
     }
 }

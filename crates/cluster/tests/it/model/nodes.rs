@@ -35,7 +35,7 @@ impl Cluster {
             config,
         };
         let (mut outputs, mut out) = (Vec::new(), Vec::new());
-        let register = Register::new(Group::Managers);
+        let register = Register::new(Group::Managers).with_sizes(self.sizes);
         let replica = Replica::start(self.now, options, loaded, register, &mut outputs);
         let options = manager::Options {
             node,
