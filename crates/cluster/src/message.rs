@@ -248,6 +248,9 @@ pub enum DispatchRefusal {
     /// It takes nothing new.
     #[error("the worker is draining")]
     Draining,
+    /// It was told to stop it before.
+    #[error("it was cancelled")]
+    Cancelled,
 }
 
 /// How often a worker sends progress.

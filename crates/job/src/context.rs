@@ -14,6 +14,22 @@ use crate::machine::JobCore;
 use crate::reason::{Failure, FailureKind};
 use crate::segment::{Provided, SegmentKind};
 
+/// Most bytes of values in one dispatch: with the rest of it they must fit a control message of 1 MiB.
+const DISPATCH_BYTES_MAX: usize = (1 << 20) - (64 << 10);
+
+/// Why the values that a workflow uses, with those of its set-up, cannot be dispatched.
+pub(crate) fn too_large(core: &JobCore, used: &[Json], setup: &[Json]) -> Option<Failure> {
+    let bytes: usize = used.iter().chain(setup).map(|value| value.to_string().len()).sum();
+    let is_too_large = core.facts.is_distributed && bytes > DISPATCH_BYTES_MAX;
+    is_too_large.then(|| {
+        let message = format!(
+            "the values that it uses and those of its set-up are {bytes} bytes of JSON; at most {DISPATCH_BYTES_MAX} can be \
+             sent to a worker"
+        );
+        Failure::new(FailureKind::ContextTooLarge, message)
+    })
+}
+
 /// The values that a workflow uses, or which one is missing.
 pub(crate) fn gather(core: &JobCore, at: usize) -> Result<Vec<Json>, Failure> {
     let find = |wanted: &Use| {

@@ -15,6 +15,7 @@ mod batch;
 mod overdue;
 mod retry;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hyperscale_stats::event::WorkflowState as ShownState;
@@ -23,10 +24,11 @@ use crate::context;
 use crate::entry::{ContextValues, Entry, Stop, StopCause, StopScope};
 use crate::machine::{JobCore, Pending};
 use crate::reason::{Failure, FailureKind, Reason};
-use crate::record::{AttemptRecord, WorkflowRecord};
+use crate::record::AttemptRecord;
 use crate::result;
 use crate::segment::{AttemptId, SegmentKind, SegmentResult, StopPhase, VuCounts};
 use crate::state::{AttemptEnd, WorkflowEnd, WorkflowState};
+use retry::GaveUp;
 
 /// Workflows that become ready within this time after each other are planned together, so that their cores do not
 /// depend on a race.
@@ -59,7 +61,7 @@ pub(crate) fn next_timer(core: &JobCore) -> Option<Duration> {
         return None;
     }
     let ready = (0..core.plan.workflows.len()).filter_map(|at| ready_at(core, at));
-    ready.chain(overdue::next(core)).filter(|due| *due > core.now).min()
+    ready.chain(overdue::next(core)).chain(retry::next(core)).filter(|due| *due > core.now).min()
 }
 
 /// A check with `stop: test` ends the whole job.
@@ -79,9 +81,51 @@ pub(crate) fn stop_job(core: &mut JobCore, phase: StopPhase, reason: Reason, cau
     }
 }
 
+/// The log will never take a decision: the workflows that it is about fail, whatever runs of them is stopped.
+pub(crate) fn too_large(core: &mut JobCore, entry: &Entry, what: &'static str) {
+    for at in workflows_of(entry) {
+        let Some(record) = core.record.workflows().get(at) else { continue };
+        if record.fatal().is_some() || record.ended().is_some() {
+            continue;
+        }
+        let failure = Failure::new(FailureKind::Limit, what);
+        if matches!(record.state(), WorkflowState::Pending | WorkflowState::Ready) {
+            fail(core, at, failure);
+        } else {
+            stop_failed(core, at, failure);
+        }
+    }
+}
+
+/// A workflow that has begun cannot go on: what runs of it is stopped, its tear-down runs, and it has failed.
+fn stop_failed(core: &mut JobCore, at: usize, failure: Failure) {
+    let (scope, phase, now) = (StopScope::Workflows(vec![at]), StopPhase::Cancelling, core.now);
+    let reason = Reason::Failed(failure.kind);
+    let cause = Some(StopCause::Check { workflow: at, failure });
+    let stop = Stop { request: None, scope, phase, reason, cause, at: now };
+    if !core.proposed.contains(&Pending::StopOf(at)) {
+        core.propose_once(Pending::StopOf(at), Entry::Stop(stop));
+    }
+}
+
+/// Workflows that cannot go on without a decision. One that ends something, or that somebody asked for, is not needed for that.
+fn workflows_of(entry: &Entry) -> BTreeSet<usize> {
+    match entry {
+        Entry::Ready { workflows, .. } => workflows.iter().copied().collect(),
+        Entry::Assign(batch) => batch.assignments.iter().map(|it| it.attempt.segment.workflow).collect(),
+        Entry::Context { workflow, .. } | Entry::Start { workflow, .. } => BTreeSet::from([*workflow]),
+        Entry::AttemptEnd { .. }
+        | Entry::WorkflowEnd { .. }
+        | Entry::Stop(_)
+        | Entry::Control { .. }
+        | Entry::JobEnd { .. } => BTreeSet::new(),
+    }
+}
+
 /// Attempts whose results have arrived.
 fn decide_attempts(core: &mut JobCore, at: usize) {
     let now = core.now;
+    let record = &core.record.workflows()[at];
     let mut entries = Vec::new();
     for (id, live) in &mut core.live[at].attempts {
         if live.proposed || live.state.is_over() {
@@ -91,12 +135,19 @@ fn decide_attempts(core: &mut JobCore, at: usize) {
             live.proposed = true;
             let result = Box::<SegmentResult>::default();
             entries.push(Entry::AttemptEnd { attempt: *id, end: AttemptEnd::Lost, result, at: now });
+        } else if let Some(why) = &live.refused {
+            live.proposed = true;
+            let is_stopped = record.stop_of().is_some() || record.fatal().is_some();
+            let end = if is_stopped { AttemptEnd::Cancelled } else { AttemptEnd::Refused };
+            let failure = (!is_stopped).then(|| Failure::new(FailureKind::Refused, why.clone()));
+            let result = Box::new(SegmentResult { failure, ..SegmentResult::default() });
+            entries.push(Entry::AttemptEnd { attempt: *id, end, result, at: now });
         } else if let Some(result) = &live.result {
             live.proposed = true;
             let end = match (&result.failure, live.overdue) {
                 (_, Some(_)) => AttemptEnd::TimedOut,
                 (Some(_), None) => AttemptEnd::Failed,
-                (None, None) if core.record.workflows()[at].stop_of().is_some() => AttemptEnd::Cancelled,
+                (None, None) if record.stop_of().is_some() => AttemptEnd::Cancelled,
                 (None, None) => AttemptEnd::Completed,
             };
             entries.push(Entry::AttemptEnd { attempt: *id, end, result: result.clone(), at: now });
@@ -121,14 +172,17 @@ fn decide_workflow(core: &mut JobCore, at: usize) {
                 end(core, at, cancelled_as(&reason), Some(reason), None);
             }
         }
+        WorkflowState::Setup | WorkflowState::Assigned | WorkflowState::Running if retry::waits(core, at) => {
+        }
         WorkflowState::Setup => after_setup(core, at),
-        WorkflowState::Assigned | WorkflowState::Running if retry::waits(core, at) => {}
         WorkflowState::Assigned if record.load_is_over() => after_load(core, at),
         WorkflowState::Assigned => begin_when_prepared(core, at),
         WorkflowState::Running if record.load_is_over() => after_load(core, at),
         WorkflowState::Running => {}
         WorkflowState::Teardown => {
-            if record.attempts_of(SegmentKind::Teardown).all(|(_, attempt)| attempt.end.is_some()) {
+            if record.attempts_of(SegmentKind::Teardown).all(|(_, attempt)| attempt.end.is_some())
+                && !retry::teardown(core, at)
+            {
                 conclude(core, at);
             }
         }
@@ -154,7 +208,11 @@ fn decide_pending(core: &mut JobCore, at: usize) {
             None => return,
         }
     }
-    if let Err(failure) = context::gather(core, at) {
+    let failure = match context::gather(core, at) {
+        Ok(used) => context::too_large(core, &used, &[]),
+        Err(failure) => Some(failure),
+    };
+    if let Some(failure) = failure {
         fail(core, at, failure);
     }
 }
@@ -195,11 +253,15 @@ fn after_setup(core: &mut JobCore, at: usize) {
     let record = &core.record.workflows()[at];
     let Some((_, last)) = record.attempts_of(SegmentKind::Setup).last() else { return };
     let Some((_, result)) = &last.end else { return };
-    if record.fatal().is_some() || record.stop_of().is_some() || is_lost_before_load(record) {
+    if record.fatal().is_some() || record.stop_of().is_some() || last.is_missed() {
         return after_load(core, at);
     }
     if record.setup().is_some() {
         return batch::assign_load(core, at);
+    }
+    let used = context::gathered(core, at);
+    if let Some(failure) = context::too_large(core, &used, &result.values) {
+        return stop_failed(core, at, failure);
     }
     let values = ContextValues::Setup(result.values.clone().into());
     core.propose_for(at, Entry::Context { workflow: at, values });
@@ -272,8 +334,10 @@ fn conclude(core: &mut JobCore, at: usize) {
     }
     let attempts = || record.attempts_of(SegmentKind::Load).filter_map(|(_, attempt)| attempt.end.as_ref());
     // A segment that was lost when there was nothing left to run costs what it had not reported, and not the workflow.
-    if retry::gave_up(core, at) || is_lost_before_load(record) {
-        return end(core, at, WorkflowEnd::Failed, Some(Reason::WorkerLost), None);
+    match retry::gave_up(core, at).filter(|_| stop.is_none()) {
+        Some(GaveUp::Lost) => return end(core, at, WorkflowEnd::Failed, Some(Reason::WorkerLost), None),
+        Some(GaveUp::Refused(failure)) => return fail(core, at, failure),
+        None => {}
     }
     let mut vus = VuCounts::default();
     attempts().for_each(|(_, result)| vus.merge(&result.vus));
@@ -293,11 +357,6 @@ fn conclude(core: &mut JobCore, at: usize) {
         };
     }
     end(core, at, WorkflowEnd::Completed, None, None);
-}
-
-/// Whether the set-up was lost with its worker: nothing of the load can be told what it produced.
-fn is_lost_before_load(record: &WorkflowRecord) -> bool {
-    record.last_attempts(SegmentKind::Setup).any(|(_, attempt)| attempt.is_lost())
 }
 
 /// What a workflow is that never began when its stop came.

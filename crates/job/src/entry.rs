@@ -268,6 +268,12 @@ pub enum Refused {
     /// It was decided otherwise before: cancelled, ended, superseded.
     #[error("it was decided otherwise before")]
     Decided,
+    /// The log will never take it.
+    #[error("{what}")]
+    TooLarge {
+        /// The limit it is beyond, for people.
+        what: &'static str,
+    },
     /// The log cannot take it now; it may be proposed again.
     #[error("the log is not available")]
     Unavailable,

@@ -40,6 +40,8 @@ pub struct JobFacts {
     pub timeout: Option<Span>,
     /// Whether it runs on workers that can be lost.
     pub is_distributed: bool,
+    /// How long it waits while there is no worker that it could get cores of, now or later; `None`: for ever.
+    pub queue_timeout: Option<Span>,
     /// What becomes of segments whose workers are lost.
     pub losses: LossPolicy,
     /// Facts about machine and program, for the result.

@@ -29,6 +29,8 @@ pub struct JobCore {
     pub(crate) live: Vec<WorkflowLive>,
     pub(crate) series: Series,
     pub(crate) pool: Pool,
+    /// When there was a worker for the last time, as far as this leader saw.
+    pub(crate) workers_seen: Duration,
     pub(crate) proposed: BTreeSet<Pending>,
     pub(crate) now: Duration,
     actions: Vec<Action>,
@@ -77,6 +79,8 @@ pub(crate) struct AttemptLive {
     pub(crate) reported_to: Duration,
     /// Its result, until the log has it.
     pub(crate) result: Option<Box<SegmentResult>>,
+    /// Why its worker did not take it.
+    pub(crate) refused: Option<String>,
     /// Its worker is gone.
     pub(crate) is_lost: bool,
     /// The entry that ends it is under way.
@@ -113,12 +117,19 @@ impl JobCore {
             live,
             series: Series::new(),
             pool: Pool::default(),
+            workers_seen: Duration::ZERO,
             proposed: BTreeSet::new(),
             now: Duration::ZERO,
             actions: Vec::new(),
             is_deposed: false,
             illegal: 0,
         }
+    }
+
+    /// Takes all statistics of an attempt whose end the record has. To be called after [`JobCore::rebuild`] and before anything
+    /// else, for every such attempt: nothing is decided before all of them are known.
+    pub fn recall(&mut self, attempt: AttemptId, totals: &Totals) {
+        self.left(attempt, totals);
     }
 
     /// Tells whoever follows what will be run, and begins.
@@ -136,7 +147,12 @@ impl JobCore {
         }
         let mut was_refused = false;
         match input {
-            Input::Pool(pool) => self.pool = pool,
+            Input::Pool(pool) => {
+                if !pool.workers.is_empty() || !self.pool.workers.is_empty() {
+                    self.workers_seen = self.now;
+                }
+                self.pool = pool;
+            }
             Input::Applied { entry, outcome: Ok(()) } => self.applied(&entry),
             Input::Applied { entry, outcome: Err(refused) } => {
                 self.refused(&entry, refused);
@@ -266,6 +282,9 @@ impl JobCore {
             self.is_deposed = true;
             self.act(Action::Deposed);
         }
+        if let Refused::TooLarge { what } = refused {
+            decide::too_large(self, entry, what);
+        }
         let request = match entry {
             Entry::Control { request, .. } => Some(*request),
             Entry::Stop(stop) => stop.request,
@@ -376,6 +395,12 @@ impl JobCore {
                     live.result.get_or_insert(result);
                 }
             }
+            Report::Refused { why } => {
+                // What was taken runs: a refusal of it is of another dispatch.
+                if live.state == AttemptState::Assigned {
+                    live.refused.get_or_insert(why);
+                }
+            }
             Report::Lost => live.is_lost = true,
         }
     }
@@ -446,7 +471,9 @@ impl WorkflowLive {
     /// Once all attempts are over, what they left takes the place of their windows.
     fn count_left(&mut self) {
         let Some((sum, counted)) = &self.left else { return };
-        let is_lost = |live: &AttemptLive| live.state == AttemptState::Ended(AttemptEnd::Lost);
+        let is_lost = |live: &AttemptLive| {
+            matches!(live.state, AttemptState::Ended(AttemptEnd::Lost | AttemptEnd::Refused))
+        };
         let is_known = |(id, live): (&AttemptId, &AttemptLive)| {
             live.state.is_over() && (counted.contains(id) || is_lost(live))
         };

@@ -34,6 +34,8 @@ pub enum Reason {
     Stuck,
     /// Its workers are gone for good.
     WorkerLost,
+    /// There was no worker at all for too long.
+    NoWorker,
     /// The counts of its statistics do not reconcile.
     Imbalance,
 }
@@ -59,6 +61,10 @@ pub enum FailureKind {
     ContextTooLarge,
     /// The engine could not go on.
     Engine,
+    /// No worker took a segment of it.
+    Refused,
+    /// It is larger than what a cluster can decide about.
+    Limit,
 }
 
 /// A failure with what people need to know of it.
@@ -92,6 +98,8 @@ impl FailureKind {
             FailureKind::ContextMissing => "context_missing",
             FailureKind::ContextTooLarge => "context_too_large",
             FailureKind::Engine => "engine",
+            FailureKind::Refused => "refused",
+            FailureKind::Limit => "limit",
         }
     }
 }
@@ -109,6 +117,7 @@ impl fmt::Display for Reason {
             Reason::Timeout => "timeout",
             Reason::Stuck => "stuck",
             Reason::WorkerLost => "worker_lost",
+            Reason::NoWorker => "no_worker",
             Reason::Imbalance => "books",
         })
     }

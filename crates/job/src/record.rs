@@ -158,8 +158,8 @@ impl Record {
         for group in &batch.groups {
             for member in &group.members {
                 let record = &mut self.workflows[member.workflow];
-                // A later group only takes the place of cores that were lost.
-                if record.group.is_none() {
+                // A later group only takes the place of cores that were lost, unless nothing of the load was assigned yet.
+                if record.group.is_none() || replaces(record, member.workflow, batch) {
                     (record.group, record.cores) = (Some(group.id), member.cores);
                 }
             }
@@ -205,7 +205,8 @@ impl Record {
         }
         (known.end, known.ended_at) = (Some((end, result.clone())), Some(at));
         let failure = result.stopped.as_ref().or(result.failure.as_ref());
-        if let Some(failure) = failure {
+        // Another worker may take what one refused.
+        if let Some(failure) = failure.filter(|_| end != AttemptEnd::Refused) {
             record.failure.get_or_insert_with(|| failure.clone());
         }
         if attempt.segment.kind == SegmentKind::Load && record.load_is_over() {
@@ -310,6 +311,13 @@ impl Record {
         self.state = next;
         Ok(())
     }
+}
+
+/// Whether a workflow that has run nothing but its set-up gets other cores for all of it.
+fn replaces(record: &WorkflowRecord, workflow: usize, batch: &Batch) -> bool {
+    let is_its = |it: &SegmentId| it.workflow == workflow && it.kind != SegmentKind::Teardown;
+    let mut segments = batch.assignments.iter().map(|assignment| assignment.attempt.segment);
+    record.state == WorkflowState::Setup && segments.any(|segment| is_its(&segment))
 }
 
 /// Whether an attempt takes the place of one that was lost, while the load of the workflow is prepared or runs.

@@ -115,6 +115,8 @@ pub(crate) fn so_far(core: &JobCore) -> RunResult {
     let mut result = common(core, core.now, true);
     let stop = core.record.stop();
     result.status = match stop.map(|stop| stop.phase) {
+        // A run on this machine has its cores from the beginning.
+        None | Some(StopPhase::Running) if core.facts.is_distributed => core.record.state().status(),
         None | Some(StopPhase::Running) => Status::Running,
         Some(StopPhase::Finishing) => Status::Completing,
         Some(StopPhase::Cancelling | StopPhase::Aborted) => Status::Cancelling,

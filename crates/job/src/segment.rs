@@ -141,6 +141,11 @@ pub enum Report {
     StopTest(Failure),
     /// It is over.
     Ended(Box<SegmentResult>),
+    /// Its worker does not take it, and never will: nothing of it has run.
+    Refused {
+        /// Why, for people.
+        why: String,
+    },
     /// Its worker is gone, and with it whatever it did not report. Said by the host, which knows that the worker's lease has ended.
     Lost,
 }

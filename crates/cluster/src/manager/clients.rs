@@ -7,16 +7,17 @@
 //! Any manager takes a submission, and leads what it accepted. A cancel of a whole job may be committed through any manager; who
 //! does not lead a job says who does to everything else.
 
-use hyperscale_consensus::ProposeError;
 use hyperscale_consensus::register::{
     Accept, Body, CommandRefusal, Elapsed, Job, JobId, OnWorkerLoss, Outcome, RequestId,
 };
 use hyperscale_consensus::replica::Reply;
-use hyperscale_types::{Command, Now, Token};
+use hyperscale_consensus::{BLOB_BYTES_MAX, ProposeError};
+use hyperscale_types::{Command, Now, Token, limits};
 
 use super::calls::Purpose;
-use super::io::{JobLine, Output, Rejection, Request, RequestNumber, Response};
+use super::io::{Output, Rejection, Request, RequestNumber, Response};
 use super::led::NotNamed;
+use super::queue::limited;
 use super::{JobMachine, Manager};
 use crate::bundle::Bundle;
 
@@ -27,6 +28,9 @@ impl<M: JobMachine> Manager<M> {
                 let message = "`on_worker_loss: restart` is not supported yet; use `resume` or `fail`";
                 Some(Response::Rejected(Rejection::Refused(message.to_owned())))
             }
+            Request::Submit { ref key, .. } if self.admits(key).is_some() => {
+                self.admits(key).map(Response::Rejected)
+            }
             Request::Submit { key, bundle, options, caller } => {
                 let job = JobId(std::array::from_fn(|_| self.rng.u8(..)));
                 let accept = |plan| Accept { job, key, plan, options: *options, origin: None, caller };
@@ -36,8 +40,8 @@ impl<M: JobMachine> Manager<M> {
                 self.cancel(now, request, (job, workflows, id), (reason, caller))
             }
             Request::Control { job, command } => self.control(now, request, job, command, out),
-            Request::Get { job } => Some(self.look(now, job, out)),
-            Request::List => Some(self.list()),
+            Request::Get { job } => self.look(now, request, job, out),
+            Request::List => Some(self.list(now)),
         };
         out.extend(answer.map(|response| Output::Respond { request, response }));
     }
@@ -49,10 +53,24 @@ impl<M: JobMachine> Manager<M> {
         bundle: &Bundle,
         accept: impl FnOnce(hyperscale_consensus::BlobId) -> Accept,
     ) -> Option<Response> {
+        let refused = |message: String| Some(Response::Rejected(Rejection::Refused(message)));
+        let plan = bundle.text.len() as u64;
+        if plan > limits::PLAN_BYTES_MAX {
+            return refused(format!(
+                "the plan has {plan} bytes; at most {} are allowed",
+                limits::PLAN_BYTES_MAX
+            ));
+        }
         if let Err(problems) = bundle.load() {
             return Some(Response::Rejected(Rejection::Plan(problems)));
         }
         let bytes = bundle.encode();
+        if bytes.len() as u64 > BLOB_BYTES_MAX {
+            let all = bytes.len();
+            return refused(format!(
+                "the plan and the files it names have {all} bytes; at most {BLOB_BYTES_MAX} are allowed"
+            ));
+        }
         let accept = Box::new(accept(hyperscale_consensus::BlobId::of(&bytes)));
         self.store(now, Purpose::StorePlan { request, accept }, bytes);
         None
@@ -112,31 +130,32 @@ impl<M: JobMachine> Manager<M> {
         if self.steer(now, job, request, command, out) { None } else { Some(Response::Starting) }
     }
 
-    fn look(&mut self, now: Now, job: JobId, out: &mut Vec<Output>) -> Response {
+    fn look(
+        &mut self,
+        now: Now,
+        request: RequestNumber,
+        job: JobId,
+        out: &mut Vec<Output>,
+    ) -> Option<Response> {
         let Some(known) = self.register().and_then(|register| register.job(job)) else {
-            return self.gone_or_unknown(job);
+            return self.look_up_sealed(request, job, out);
         };
         if let Some(end) = &known.end {
-            return Response::Ended(Box::new(end.clone()));
+            return Some(Response::Ended(Box::new(end.clone())));
         }
         if !self.led.contains_key(&job) {
-            return moved(known);
+            return Some(moved(known));
         }
-        self.view(now, job, out).unwrap_or(Response::Starting)
+        Some(self.view(now, job, out).unwrap_or(Response::Starting))
     }
 
     /// A job that is not open: sealed with its end, being sealed, or never known.
-    fn gone_or_unknown(&self, job: JobId) -> Response {
+    pub(super) fn gone_or_unknown(&self, job: JobId) -> Response {
         let being_sealed = self.register().and_then(|register| register.being_sealed(job));
         match being_sealed.and_then(|job| job.end) {
             Some(end) => Response::Ended(Box::new(end)),
             None => Response::Rejected(Rejection::UnknownJob),
         }
-    }
-
-    fn list(&self) -> Response {
-        let line = |(id, job): (&JobId, &Job)| JobLine { job: *id, leader: job.leader, end: job.end.clone() };
-        Response::Jobs(self.register().into_iter().flat_map(|register| register.jobs().map(line)).collect())
     }
 
     /// What became of a step of a client's request.
@@ -159,7 +178,7 @@ impl<M: JobMachine> Manager<M> {
                 if is_repeat {
                     let known = self.register().and_then(|register| register.job(job));
                     let leader = known.and_then(|known| known.leader);
-                    respond(request, Response::Accepted { job, leader, is_repeat });
+                    respond(request, self.accepted(job, leader, is_repeat));
                 } else {
                     let (leader, elapsed) = (self.options.node, Elapsed::default());
                     let lead = Body::JobLeader { job, leader, elapsed, reason: "accepted here".to_owned() };
@@ -174,7 +193,7 @@ impl<M: JobMachine> Manager<M> {
                     }
                     _ => None,
                 };
-                respond(request, Response::Accepted { job, leader, is_repeat: false });
+                respond(request, self.accepted(job, leader, false));
             }
             (
                 Purpose::Cancel { request },
@@ -205,6 +224,9 @@ fn rejection(reply: &Reply<Outcome>) -> Rejection {
         }
         Reply::Applied { outcome: Some(Outcome::Refused(CommandRefusal::UnknownJob)), .. } => {
             Rejection::UnknownJob
+        }
+        Reply::Applied { outcome: Some(Outcome::Refused(CommandRefusal::Limit(limit))), .. } => {
+            limited(*limit)
         }
         Reply::Applied { outcome: Some(Outcome::Refused(refusal)), .. } => {
             Rejection::Refused(refusal.to_string())

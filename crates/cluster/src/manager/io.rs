@@ -9,7 +9,7 @@ use hyperscale_consensus::register::{JobEnd, JobId, JobOptions, Outcome, Request
 use hyperscale_consensus::replica;
 use hyperscale_plan::Problem;
 use hyperscale_stats::event::Event;
-use hyperscale_stats::result::RunResult;
+use hyperscale_stats::result::{RunResult, Status};
 use hyperscale_types::{Command, NodeId, Now, Token};
 
 use crate::bundle::Bundle;
@@ -200,6 +200,10 @@ pub enum Response {
         leader: Option<(NodeId, Token)>,
         /// Whether it was accepted before.
         is_repeat: bool,
+        /// How it is.
+        status: Status,
+        /// Its place among the jobs that wait for cores, from 1; nothing if it does not wait.
+        queue_position: Option<u32>,
     },
     /// It is committed: nothing that was cancelled will start again.
     CancelCommitted,
@@ -211,6 +215,8 @@ pub enum Response {
         token: Token,
         /// The result so far.
         result: Box<RunResult>,
+        /// Its place among the jobs that wait for cores, from 1; nothing if it does not wait.
+        queue_position: Option<u32>,
     },
     /// A job has ended; its result is this blob.
     Ended(Box<JobEnd>),
@@ -223,7 +229,7 @@ pub enum Response {
         /// Its token.
         token: Token,
     },
-    /// All jobs that are not forgotten.
+    /// All jobs that have not ended, and the newest that have. Older ones are found by their id while they are retained.
     Jobs(Vec<JobLine>),
     /// Nothing was done.
     Rejected(Rejection),
@@ -238,6 +244,14 @@ pub struct JobLine {
     pub leader: Option<(NodeId, Token)>,
     /// How it ended.
     pub end: Option<JobEnd>,
+    /// The name of its plan; nothing if this manager has not read it.
+    pub name: Option<String>,
+    /// How it is.
+    pub status: Status,
+    /// Since its acceptance, until its end.
+    pub elapsed: Duration,
+    /// Its place among the jobs that wait for cores, from 1; nothing if it does not wait.
+    pub queue_position: Option<u32>,
 }
 
 /// Why a request was not carried out.
@@ -252,6 +266,18 @@ pub enum Rejection {
     /// The job has ended.
     #[error("the job has ended")]
     AlreadyEnded,
+    /// Too many jobs are open.
+    #[error("the queue of jobs is full; submit it again in {} s", .retry_after.as_secs())]
+    CapacityExceeded {
+        /// When it may be submitted again.
+        retry_after: Duration,
+    },
+    /// The cluster takes no new work now; what runs is finished.
+    #[error("the cluster is overloaded; submit it again in {} s", .retry_after.as_secs())]
+    Overloaded {
+        /// When it may be submitted again.
+        retry_after: Duration,
+    },
     /// The group refused it.
     #[error("{0}")]
     Refused(String),

@@ -28,6 +28,7 @@ mod duties;
 mod io;
 mod leases;
 mod led;
+mod queue;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,12 +46,13 @@ use duties::Duties;
 pub use io::{Input, JobLine, Output, ReadNumber, Rejection, Request, RequestNumber, Response, ToPeer};
 use leases::Leases;
 use led::Led;
+use queue::found;
 use workers::Told;
 
 /// How often a manager looks after what nothing but time brings about.
 const TICK: Duration = Duration::from_millis(100);
-/// How often a manager tells the cluster leader that it is there.
-const HERE_EVERY: Duration = Duration::from_secs(1);
+/// How often a manager tells the cluster leader that it is there. Several of them may be lost before its jobs are given to others.
+const HERE_EVERY: Duration = Duration::from_millis(500);
 
 /// A machine that holds the register: the register itself, or one that notes what it applies.
 pub trait JobMachine: Machine<Outcome = Outcome> {
@@ -96,6 +98,8 @@ pub struct Manager<M: JobMachine> {
     news: BTreeSet<JobId>,
     /// Blobs that are read for jobs led here.
     reads: BTreeMap<ReadNumber, (JobId, hyperscale_consensus::BlobId)>,
+    /// Chunks of ended jobs that are read for clients.
+    lookups: BTreeMap<ReadNumber, (RequestNumber, JobId)>,
     /// Whom membership takes for dead.
     dead: BTreeSet<NodeId>,
     here_at: Now,
@@ -122,6 +126,7 @@ impl<M: JobMachine> Manager<M> {
             led: BTreeMap::new(),
             news: BTreeSet::new(),
             reads: BTreeMap::new(),
+            lookups: BTreeMap::new(),
             dead: BTreeSet::new(),
             here_at: now,
             tick_at: now.plus(TICK),
@@ -152,7 +157,10 @@ impl<M: JobMachine> Manager<M> {
                 self.dead.remove(&node);
                 self.news.extend(self.led.keys());
             }
-            Input::BlobRead { read, bytes } => self.blob_read(read, bytes),
+            Input::BlobRead { read, bytes } => match self.lookups.remove(&read) {
+                Some((request, job)) => found(request, job, bytes.as_ref(), out),
+                None => self.blob_read(read, bytes),
+            },
             Input::Request { request, what } => self.request(now, request, what, out),
         }
         self.settle(now, out);

@@ -12,7 +12,7 @@ use super::calls::Purpose;
 use super::io::{Output, ToPeer};
 use super::led::{number_of, workflow_name};
 use super::{JobMachine, Manager};
-use crate::message::{CallNumber, HowEnded, JobAttempt, ToManager, ToWorker};
+use crate::message::{CallNumber, DispatchRefusal, HowEnded, JobAttempt, ToManager, ToWorker};
 use crate::record::AttemptLeft;
 
 /// How a manager heard of the end of an attempt.
@@ -35,12 +35,9 @@ impl<M: JobMachine> Manager<M> {
                 self.status(now, from, status, out);
             }
             ToManager::Refused { attempt, token, refusal } => {
-                let failure =
-                    Failure::new(FailureKind::Engine, format!("worker {from} refused it: {refusal}"));
                 let is_led = self.led.get(&attempt.job).is_some_and(|led| led.token() == token);
                 if is_led && self.has_attempt(from, attempt) {
-                    let result = SegmentResult { failure: Some(failure), ..SegmentResult::default() };
-                    self.report(now, attempt, Report::Ended(Box::new(result)), out);
+                    self.report(now, attempt, refused(from, &refusal), out);
                 }
             }
             ToManager::Progress { status, windows, .. } => {
@@ -153,4 +150,15 @@ impl<M: JobMachine> Manager<M> {
             None => {}
         }
     }
+}
+
+/// What the core is told of a refusal. One that another worker would not repeat is tried there.
+fn refused(worker: NodeId, refusal: &DispatchRefusal) -> Report {
+    let why = format!("worker {worker} refused it: {refusal}");
+    if *refusal == DispatchRefusal::OtherOrder {
+        // It runs there, and not as it was decided.
+        let failure = Some(Failure::new(FailureKind::Engine, why));
+        return Report::Ended(Box::new(SegmentResult { failure, ..SegmentResult::default() }));
+    }
+    Report::Refused { why }
 }

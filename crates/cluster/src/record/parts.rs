@@ -129,6 +129,7 @@ pub(crate) fn reason_out(reason: &Reason) -> wire::JobReason {
         Reason::Timeout => plain(Kind::Timeout),
         Reason::Stuck => plain(Kind::Stuck),
         Reason::WorkerLost => plain(Kind::WorkerLost),
+        Reason::NoWorker => plain(Kind::NoWorker),
         Reason::Imbalance => plain(Kind::Imbalance),
     }
 }
@@ -149,6 +150,7 @@ pub(crate) fn reason_in(reason: wire::JobReason) -> Read<Reason> {
         Kind::Timeout => Reason::Timeout,
         Kind::Stuck => Reason::Stuck,
         Kind::WorkerLost => Reason::WorkerLost,
+        Kind::NoWorker => Reason::NoWorker,
         Kind::Imbalance => Reason::Imbalance,
     })
 }
@@ -168,6 +170,8 @@ fn failure_kind_out(kind: FailureKind) -> wire::JobFailureKind {
         FailureKind::ContextMissing => wire::JobFailureKind::ContextMissing,
         FailureKind::ContextTooLarge => wire::JobFailureKind::ContextTooLarge,
         FailureKind::Engine => wire::JobFailureKind::Engine,
+        FailureKind::Refused => wire::JobFailureKind::Refused,
+        FailureKind::Limit => wire::JobFailureKind::Limit,
     }
 }
 
@@ -183,6 +187,8 @@ fn failure_kind_in(kind: wire::JobFailureKind) -> Read<FailureKind> {
         wire::JobFailureKind::ContextMissing => FailureKind::ContextMissing,
         wire::JobFailureKind::ContextTooLarge => FailureKind::ContextTooLarge,
         wire::JobFailureKind::Engine => FailureKind::Engine,
+        wire::JobFailureKind::Refused => FailureKind::Refused,
+        wire::JobFailureKind::Limit => FailureKind::Limit,
     })
 }
 

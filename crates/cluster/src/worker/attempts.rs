@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyperscale_consensus::register::{JobId, OnIsolation};
-use hyperscale_job::{Directive, Report, SegmentOrder};
+use hyperscale_job::{Directive, Report, SegmentOrder, StopPhase};
 use hyperscale_types::{NodeId, Now, Token};
 
 use super::leaders::REMEMBERED;
@@ -15,6 +15,8 @@ use crate::message::{
 };
 use crate::record::AttemptLeft;
 
+/// How an attempt is is told at least this often: what was said before may be lost, and silence is taken for its end.
+const ALIVE_EVERY: Duration = Duration::from_secs(1);
 /// What an attempt left is told again after this time.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
 /// Windows that wait to be sent, per attempt: two seconds of 16 cores. Beyond it the oldest are dropped and counted; what the
@@ -51,12 +53,15 @@ impl Running {
         matches!(self.end, Some(Ended::Confirmed { .. }))
     }
 
+    /// How long to wait after a message before the next one.
+    fn interval(&self, backpressure: Backpressure) -> Duration {
+        let has_something = self.has_news || !self.windows.is_empty();
+        if has_something { backpressure.interval() } else { backpressure.interval().max(ALIVE_EVERY) }
+    }
+
     pub(super) fn next_timer(&self, backpressure: Backpressure) -> Option<Now> {
         match &self.end {
-            None if self.has_news || !self.windows.is_empty() => {
-                Some(self.sent.plus(backpressure.interval()))
-            }
-            None => None,
+            None => Some(self.sent.plus(self.interval(backpressure))),
             Some(Ended::Kept { told, .. }) => Some(told.map_or(Now::ZERO, |told| told.plus(TELL_AGAIN))),
             Some(Ended::Confirmed { .. }) => None,
         }
@@ -75,24 +80,35 @@ impl Worker {
                 known.has_news = true;
                 ToManager::Taken { status: known.status.clone(), cores_free: self.cores.free() }
             } else {
-                refused(it, DispatchRefusal::OtherOrder)
+                let refusal = DispatchRefusal::OtherOrder;
+                ToManager::Refused { attempt: it.attempt, token: it.token, refusal }
             };
             self.tell_again(it.attempt.job);
             return out.push(Output::Send { to: from, message });
         }
-        if !self.registration.has_grant(it.grant) {
-            // Of a former process under this id, which may still run it, or of a grant that is on its way here: not this
-            // process' to refuse. What it does not take in time ends with its lease.
-            return;
+        if !self.registration.has_grant(it.grant) || self.registration.is_new_to_grant() {
+            // Of a former process under this id, which may still run it, or of a grant that is on its way here, or whose lease
+            // is: not to be refused. What it does not take in time ends with its lease.
+            return self.registration.ask_soon(now);
         }
-        let message = match self.take_up(now, from, it, out) {
+        let refusal = match self.refused.get(&it.attempt) {
+            Some((refusal, _)) => Err(refusal.clone()),
+            None => self.take_up(now, from, it, out),
+        };
+        let message = match refusal {
             Ok(()) => {
                 let status = self.attempts[&it.attempt].status.clone();
                 ToManager::Taken { status, cores_free: self.cores.free() }
             }
-            Err(refusal) => refused(it, refusal),
+            Err(refusal) => self.refuse(now, it.attempt, it.token, refusal),
         };
         out.push(Output::Send { to: from, message });
+    }
+
+    /// What was refused stays refused: another worker may have got the segment since.
+    fn refuse(&mut self, now: Now, attempt: JobAttempt, token: Token, refusal: DispatchRefusal) -> ToManager {
+        self.refused.entry(attempt).or_insert_with(|| (refusal.clone(), now));
+        ToManager::Refused { attempt, token, refusal }
     }
 
     fn take_up(
@@ -159,9 +175,22 @@ impl Worker {
         Ok(())
     }
 
-    pub(super) fn direct(&mut self, attempt: JobAttempt, directive: Directive, out: &mut Vec<Output>) {
-        if self.attempts.get(&attempt).is_some_and(|running| running.end.is_none()) {
-            out.push(Output::Direct { attempt, directive });
+    pub(super) fn direct(
+        &mut self,
+        now: Now,
+        (from, token): (NodeId, Token),
+        attempt: JobAttempt,
+        directive: Directive,
+        out: &mut Vec<Output>,
+    ) {
+        match self.attempts.get(&attempt) {
+            Some(running) if running.end.is_none() => out.push(Output::Direct { attempt, directive }),
+            // A dispatch of it may be on its way here, or lost: it will never run.
+            None if directive.phase >= StopPhase::Cancelling => {
+                let message = self.refuse(now, attempt, token, DispatchRefusal::Cancelled);
+                out.push(Output::Send { to: from, message });
+            }
+            Some(_) | None => {}
         }
     }
 
@@ -171,7 +200,7 @@ impl Worker {
         };
         let status = &mut running.status;
         match report {
-            Report::Accepted | Report::Alive | Report::Ended(_) | Report::Lost => {}
+            Report::Accepted | Report::Alive | Report::Ended(_) | Report::Refused { .. } | Report::Lost => {}
             Report::Prepared => status.phase = status.phase.max(AttemptPhase::Prepared),
             Report::Finishing => status.is_finishing = true,
             Report::CoreCompleted { core } => {
@@ -220,6 +249,7 @@ impl Worker {
     pub(super) fn forget_settled(&mut self, now: Now) {
         let is_old = |running: &Running| matches!(running.end, Some(Ended::Confirmed { at }) if now.since(at) >= REMEMBERED);
         self.attempts.retain(|_, running| !is_old(running));
+        self.refused.retain(|_, (_, since)| now.since(*since) < REMEMBERED);
         let attempts = &self.attempts;
         self.leaders.forget(now, |job| attempts.keys().any(|it| it.job == job));
     }
@@ -246,10 +276,9 @@ impl Worker {
     }
 
     pub(super) fn send_progress(&mut self, now: Now, out: &mut Vec<Output>) {
-        let interval = self.backpressure.interval();
         for (it, running) in &mut self.attempts {
-            let has_something = running.has_news || !running.windows.is_empty();
-            let is_due = has_something && running.end.is_none() && now.since(running.sent) >= interval;
+            let interval = running.interval(self.backpressure);
+            let is_due = running.end.is_none() && now.since(running.sent) >= interval;
             let Some(to) = self.leaders.of(it.job).filter(|_| is_due) else { continue };
             (running.sent, running.has_news) = (now, false);
             let windows = std::mem::take(&mut running.windows);
@@ -312,8 +341,4 @@ impl Worker {
             }
         }
     }
-}
-
-fn refused(it: &Dispatch, refusal: DispatchRefusal) -> ToManager {
-    ToManager::Refused { attempt: it.attempt, token: it.token, refusal }
 }

@@ -10,7 +10,7 @@
 //! Registrations that fail are tried again after a back-off with full jitter; [`FAILURES_MAX`] of them within
 //! [`FAILURES_WITHIN`] open the circuit for [`HALF_OPEN_AFTER`]. Renewals are never held back: they are all that keeps load running.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -53,6 +53,8 @@ pub(super) struct Registration {
     rng: Rng,
     /// Managers that can be asked: the next one first, the one that was silent last at the end.
     managers: Vec<NodeId>,
+    /// Managers that are gone, as far as this worker knows: another manager that names them may know less.
+    gone: BTreeSet<NodeId>,
     calls: u64,
     /// The question that is waited for.
     asked: Option<Question>,
@@ -63,6 +65,8 @@ pub(super) struct Registration {
     /// Questions to it without an answer since its last one.
     silences: u32,
     lease: Option<Holder>,
+    /// The grant was in force before this worker knew of it: how long its lease is is known once it is renewed.
+    is_new_to_grant: bool,
     /// What the host was told last.
     until: Option<Now>,
     /// The lease was over at the last look.
@@ -79,12 +83,14 @@ impl Registration {
         Self {
             rng: Rng::with_seed(seed),
             managers: Vec::new(),
+            gone: BTreeSet::new(),
             calls: 0,
             asked: None,
             open: VecDeque::new(),
             owner: None,
             silences: 0,
             lease: None,
+            is_new_to_grant: false,
             until: None,
             lapsed: false,
             failures: VecDeque::new(),
@@ -94,13 +100,20 @@ impl Registration {
     }
 
     pub(super) fn seen(&mut self, manager: NodeId) {
-        if !self.managers.contains(&manager) {
+        self.gone.remove(&manager);
+        self.named(manager);
+    }
+
+    /// A manager says that there is this one too.
+    pub(super) fn named(&mut self, manager: NodeId) {
+        if !self.gone.contains(&manager) && !self.managers.contains(&manager) {
             let place = self.rng.usize(..=self.managers.len());
             self.managers.insert(place, manager);
         }
     }
 
     pub(super) fn gone(&mut self, manager: NodeId) {
+        self.gone.insert(manager);
         self.managers.retain(|known| *known != manager);
         self.asked.take_if(|asked| asked.to == manager);
     }
@@ -115,6 +128,18 @@ impl Registration {
 
     pub(super) fn has_grant(&self, grant: Token) -> bool {
         self.lease.as_ref().is_some_and(|lease| lease.token() == grant)
+    }
+
+    /// Whether it is not known yet how long the lease of the grant is.
+    pub(super) fn is_new_to_grant(&self) -> bool {
+        self.is_new_to_grant
+    }
+
+    /// A manager knows of a grant that this worker does not: the response to a registration was lost.
+    pub(super) fn ask_soon(&mut self, now: Now) {
+        if self.lease.is_none() {
+            self.register_at = self.register_at.min(now);
+        }
     }
 
     /// Whom to tell something, if nobody in particular is to be told.
@@ -150,6 +175,7 @@ impl Registration {
         // Without a lease the grant was in force before: how long is known once it is renewed.
         self.lease = Some(Holder::new(grant, lease.unwrap_or_default(), question.sent));
         (self.lapsed, self.renew_at) = (lease.is_none(), Now::ZERO);
+        self.is_new_to_grant = lease.is_none();
         true
     }
 
@@ -170,6 +196,7 @@ impl Registration {
         match answer {
             Ok(ttl) => {
                 lease.renewed(question.sent, ttl, now);
+                self.is_new_to_grant = false;
                 self.lapsed &= !lease.is_usable(now);
                 false
             }

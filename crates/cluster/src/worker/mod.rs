@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use hyperscale_types::{BootEpoch, NodeId, Now};
 
-use crate::message::{Backpressure, JobAttempt, ToManager, ToWorker};
+use crate::message::{Backpressure, DispatchRefusal, JobAttempt, ToManager, ToWorker};
 use attempts::Running;
 use cores::CoreTable;
 pub use io::{Input, Output, Start};
@@ -58,6 +58,8 @@ pub struct Worker {
     leaders: Leaders,
     cores: CoreTable,
     attempts: BTreeMap<JobAttempt, Running>,
+    /// Attempts that were refused, why and when.
+    refused: BTreeMap<JobAttempt, (DispatchRefusal, Now)>,
     backpressure: Backpressure,
     is_draining: bool,
     is_offline: bool,
@@ -73,6 +75,7 @@ impl Worker {
             leaders: Leaders::default(),
             cores: CoreTable::new(options.cores),
             attempts: BTreeMap::new(),
+            refused: BTreeMap::new(),
             backpressure: Backpressure::None,
             is_draining: false,
             is_offline: false,
@@ -116,7 +119,7 @@ impl Worker {
         match message {
             ToWorker::Registered { call, grant, lease, managers } => {
                 for manager in managers {
-                    self.registration.seen(manager);
+                    self.registration.named(manager);
                 }
                 if self.registration.registered(from, call, grant, lease) {
                     self.cut_off_other_grants(grant, out);
@@ -130,7 +133,7 @@ impl Worker {
             ToWorker::Dispatch(dispatch) => self.dispatch(now, from, &dispatch, out),
             ToWorker::Direct { attempt, token, directive } => {
                 if self.obeys(now, (from, token), attempt.job, out) {
-                    self.direct(attempt, directive, out);
+                    self.direct(now, (from, token), attempt, directive, out);
                 }
             }
             ToWorker::LeaderChanged { job, token } => self.leader_changed(now, (from, token), job, out),

@@ -72,6 +72,10 @@ impl Attempt {
         self.directive = directive;
     }
 
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
     pub(crate) fn cut_off(&mut self) {
         self.is_cut_off = true;
     }
@@ -125,8 +129,11 @@ impl Attempt {
     }
 
     fn left(&self, values: usize) -> AttemptLeft {
-        let result =
-            SegmentResult { values: vec![serde_json::json!("set up"); values], ..SegmentResult::default() };
+        let name = &self.plan.workflows[self.start.attempt.attempt.segment.workflow].name;
+        // Nearly as large as a decision in the log may be.
+        let length = if name.as_str().starts_with("Big") { 60 << 10 } else { 10 };
+        let values = vec![serde_json::json!("x".repeat(length)); values];
+        let result = SegmentResult { values, ..SegmentResult::default() };
         AttemptLeft { result, totals: self.codec.encode_totals(&self.totals).into() }
     }
 }

@@ -5,5 +5,9 @@
 mod engine;
 mod model;
 
+mod bad_network;
+mod dispatch;
 mod life;
+mod limits;
+mod queue;
 mod takeover;

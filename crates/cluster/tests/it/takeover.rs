@@ -39,6 +39,21 @@ fn job_of_a_manager_that_died_is_taken_over_and_nothing_of_it_is_lost() {
 }
 
 #[test]
+fn job_whose_leader_dies_between_its_last_workflow_and_its_end_is_ended_with_all_counts() {
+    let mut cluster = Cluster::ready(&[2, 2]);
+    let (job, leader) = cluster.accepted(manager(1), "last word", &PLAN.replace("20s", "3s"));
+    let other = if leader == manager(2) { manager(3) } else { manager(2) };
+    cluster.wait("its workflow ends", Duration::from_secs(20), |cluster| {
+        cluster.register(other).job(job).is_some_and(|job| job.workflow_end("Browse").is_some())
+    });
+    cluster.kill_manager(leader);
+    assert!(cluster.register(other).job(job).unwrap().end.is_none());
+    let end = cluster.end_of(job, Duration::from_secs(20));
+    assert_eq!(end.how.status, EndStatus::Completed);
+    assert_eq!(cluster.result(&end).totals.requests, cluster.seen[&job]);
+}
+
+#[test]
 fn manager_that_restarts_leads_its_jobs_again() {
     let mut cluster = Cluster::ready(&[2]);
     let (job, leader) = cluster.accepted(manager(1), "restarted", PLAN);

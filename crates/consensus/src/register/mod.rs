@@ -173,6 +173,11 @@ impl Register {
         self.jobs.iter()
     }
 
+    /// How many jobs have not ended.
+    pub fn jobs_open(&self) -> usize {
+        self.account.open
+    }
+
     /// A job that is open, or has ended and is not sealed; see [`Register::sealed`].
     pub fn job(&self, job: JobId) -> Option<&Job> {
         self.jobs.get(&job)

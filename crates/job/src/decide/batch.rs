@@ -1,13 +1,16 @@
 //! Cores: which ready workflows start now, on which workers, and which wait.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_plan::cores::{self, Claim, Claimed, Placement, Release, segments, split_over_workers};
 use hyperscale_plan::load::SegmentShare;
 
+use super::retry::excluded;
 use super::tell_waiting;
 use crate::entry::{Assignment, Batch, Entry, Group, GroupMember, GroupPart};
+use crate::io::PoolWorker;
 use crate::machine::{JobCore, Pending};
 use crate::segment::{AttemptId, SegmentId, SegmentKind};
 use crate::state::WorkflowState;
@@ -107,9 +110,59 @@ fn first_assignments(core: &JobCore, group: &Group, member: &GroupMember) -> Vec
     }
 }
 
-/// Assigns the load of a workflow that has its cores.
+/// Assigns the load of a workflow that has its cores; on others if a worker of its group is gone.
 pub(super) fn assign_load(core: &mut JobCore, at: usize) {
-    assign_in_group(core, at, load);
+    let group = core.record.workflows()[at].group().and_then(|group| core.record.group(group));
+    let is_gone = |part: &GroupPart| !core.pool.workers.iter().any(|worker| worker.id == part.worker);
+    if !group.is_some_and(|group| group.parts.iter().any(is_gone)) {
+        return assign_in_group(core, at, load);
+    }
+    if core.proposed.contains(&Pending::Batch) {
+        return;
+    }
+    if let Some(batch) = place_anew(core, at, &BTreeSet::new(), Begins::WithLoad) {
+        core.propose_once(Pending::Batch, Entry::Assign(batch));
+    }
+}
+
+/// What the first segments of a core group are for.
+#[derive(Clone, Copy)]
+pub(super) enum Begins {
+    WithSetup,
+    WithLoad,
+}
+
+/// Other cores for a workflow that has run nothing but its set-up; on fewer if there are not as many any more.
+pub(super) fn place_anew(
+    core: &JobCore,
+    at: usize,
+    excluded: &BTreeSet<&str>,
+    begins: Begins,
+) -> Option<Batch> {
+    let record = &core.record.workflows()[at];
+    let before = core.record.group(record.group()?)?;
+    let workers = core.pool.workers.iter().filter(|worker| !excluded.contains(&*worker.id));
+    let usable: Vec<&PoolWorker> = workers.collect();
+    let cores = record.cores().min(usable.iter().map(|worker| worker.total).sum());
+    let free: Vec<u32> = usable.iter().map(|worker| worker.free).collect();
+    let parts = split_over_workers(cores, &free, Placement::Fewest).filter(|_| cores > 0)?;
+    let named = |part: &cores::WorkerCores| GroupPart {
+        worker: Arc::clone(&usable[part.worker].id),
+        first: part.first,
+        cores: part.cores,
+    };
+    let member = GroupMember { workflow: at, first: 0, cores };
+    let group = Group {
+        id: core.record.next_group(),
+        members: vec![member],
+        parts: parts.iter().map(named).collect(),
+        release: before.release,
+    };
+    let assignments = match begins {
+        Begins::WithSetup => vec![once(core, &group, &member, SegmentKind::Setup)],
+        Begins::WithLoad => load(core, &group, &member),
+    };
+    Some(Batch { groups: vec![group], assignments })
 }
 
 /// Assigns the tear-down of a workflow that has its cores: on a worker of its group, or on any other if all of those are gone.
@@ -119,12 +172,14 @@ pub(super) fn assign_teardown(core: &mut JobCore, at: usize) -> bool {
     let Some(group) = group else { return false };
     let Some(member) = group.members.iter().find(|member| member.workflow == at) else { return false };
     let teardown = once(core, group, member, SegmentKind::Teardown);
-    let is_there = |part: &&GroupPart| core.pool.workers.iter().any(|worker| worker.id == part.worker);
+    let excluded = excluded(&core.record.workflows()[at], teardown.attempt);
+    let usable = || core.pool.workers.iter().filter(|worker| !excluded.contains(&*worker.id));
+    let is_there = |part: &&GroupPart| usable().any(|worker| worker.id == part.worker);
     let batch = if let Some(part) = group.parts.iter().find(is_there) {
         let worker = Arc::clone(&part.worker);
         Batch { groups: Vec::new(), assignments: vec![Assignment { worker, ..teardown }] }
     } else {
-        let Some(other) = core.pool.workers.iter().find(|worker| worker.free > 0) else { return false };
+        let Some(other) = usable().find(|worker| worker.free > 0) else { return false };
         let (id, worker) = (core.record.next_group(), &other.id);
         let parts = vec![GroupPart { worker: Arc::clone(worker), first: 0, cores: 1 }];
         let members = vec![GroupMember { workflow: at, first: 0, cores: 1 }];

@@ -11,7 +11,7 @@ use crate::entry::{Entry, Stop, StopScope};
 use crate::machine::{JobCore, Pending};
 use crate::reason::Reason;
 use crate::segment::{SegmentKind, SegmentResult, StopPhase};
-use crate::state::{AttemptEnd, WorkflowState};
+use crate::state::{AttemptEnd, WorkflowEnd, WorkflowState};
 
 /// A workflow may last this much longer than its planned time and `graceful_stop`.
 const WORKFLOW_SLACK: Duration = Duration::from_mins(1);
@@ -41,7 +41,22 @@ pub(super) fn decide(core: &mut JobCore) {
             }
         }
         abandon(core, at);
+        let is_ready = core.record.workflows()[at].state() == WorkflowState::Ready;
+        if is_ready
+            && !core.live[at].proposed
+            && given_up_at(core, at).is_some_and(|due| core.pool.workers.is_empty() && core.now >= due)
+        {
+            super::end(core, at, WorkflowEnd::Failed, Some(Reason::NoWorker), None);
+        }
     }
+}
+
+/// When a workflow that waits for cores is given up if there is no worker at all until then. It is counted from when it became
+/// ready, which survives a change of the leader, or from when this leader last saw a worker.
+fn given_up_at(core: &JobCore, at: usize) -> Option<Duration> {
+    let record = &core.record.workflows()[at];
+    let timeout = core.facts.queue_timeout.filter(|_| record.state() == WorkflowState::Ready)?;
+    Some(record.since().max(core.workers_seen) + timeout.to_duration())
 }
 
 /// The next deadline of anything.
@@ -50,7 +65,9 @@ pub(super) fn next(core: &JobCore) -> impl Iterator<Item = Duration> {
     let workflows = (0..core.plan.workflows.len()).filter_map(|at| deadline(core, at));
     let last_words = core.live.iter().flat_map(|live| live.attempts.values());
     let last_words = last_words.filter(|live| !live.state.is_over()).filter_map(|live| live.overdue);
-    job.into_iter().chain(workflows).chain(last_words.map(|since| since + LAST_WORD))
+    let waiting = (0..core.plan.workflows.len()).filter_map(|at| given_up_at(core, at));
+    let waiting = waiting.filter(|_| core.pool.workers.is_empty());
+    job.into_iter().chain(workflows).chain(last_words.map(|since| since + LAST_WORD)).chain(waiting)
 }
 
 /// When the load of a workflow must have ended.

@@ -1,18 +1,41 @@
-//! Segments whose worker was lost: they get another attempt on another worker, as long as there is load left to run.
+//! Segments whose worker was lost or did not take them: they get another attempt on another worker, as long as there is something
+//! left to run.
 //!
-//! The workflow's clock does not stop. The next attempt joins the load where the workflow is and ends with the others; where
-//! iterations are counted it runs what is known to be left. Workers that lost an attempt of a segment get none of it again.
+//! The workflow's clock does not stop. The next attempt of a load joins it where the workflow is and ends with the others; where
+//! iterations are counted it runs what is known to be left. Workers that lost or refused an attempt of a segment get none of it
+//! again. A load that has not begun waits for a segment without a worker for [`JOIN_GRACE`] and then begins without it: it joins
+//! when there are cores.
+//!
+//! | an attempt is | counts against `max_retries` | counts against the retry budget | needs `resume` |
+//! | ------------- | ---------------------------- | ------------------------------- | -------------- |
+//! | lost          | yes                          | yes                             | yes            |
+//! | refused       | no                           | yes                             | no             |
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyperscale_types::Span;
+
+use super::batch;
 use crate::entry::{Assignment, Batch, Entry, Group, GroupMember, GroupPart};
 use crate::io::PoolWorker;
 use crate::machine::{JobCore, Pending};
+use crate::reason::{Failure, FailureKind};
 use crate::record::{AttemptRecord, WorkflowRecord};
 use crate::segment::{AttemptId, SegmentKind};
 use crate::state::WorkflowState;
+
+/// How long the prepared segments of a workflow wait for one that lost its worker before the load began.
+const JOIN_GRACE: Duration = Duration::from_secs(30);
+
+/// Why a segment gets no further attempt.
+pub(super) enum GaveUp {
+    /// Its workers were lost too often, or there is no other.
+    Lost,
+    /// Too many workers did not take it, or there is no other.
+    Refused(Failure),
+}
 
 /// Proposes another attempt of a segment that waits for one, if there are cores for it.
 pub(super) fn decide(core: &mut JobCore) {
@@ -21,46 +44,103 @@ pub(super) fn decide(core: &mut JobCore) {
     }
     for at in 0..core.plan.workflows.len() {
         let waiting: Vec<AttemptId> = waiting(core, at).collect();
-        if let Some(batch) = waiting.into_iter().find_map(|lost| place(core, at, lost)) {
+        if let Some(batch) = waiting.into_iter().find_map(|last| place(core, at, last)) {
             return core.propose_once(Pending::Batch, Entry::Assign(batch));
         }
     }
 }
 
-/// Whether a segment of the workflow waits for another attempt.
-pub(super) fn waits(core: &JobCore, at: usize) -> bool {
-    waiting(core, at).next().is_some()
+/// When something is decided because of the time that a segment has waited.
+pub(super) fn next(core: &JobCore) -> impl Iterator<Item = Duration> {
+    let all = (0..core.plan.workflows.len()).flat_map(|at| waiting(core, at).map(move |id| (at, id)));
+    all.flat_map(|(at, id)| {
+        let since = missed_at(&core.record.workflows()[at], id);
+        let given_up = core.facts.queue_timeout.map(|timeout| since + timeout.to_duration());
+        [Some(since + JOIN_GRACE), given_up]
+    })
+    .flatten()
 }
 
-/// Whether a segment was lost that may not be tried again.
-pub(super) fn gave_up(core: &JobCore, at: usize) -> bool {
+/// Whether the workflow waits for another attempt of one of its segments.
+pub(super) fn waits(core: &JobCore, at: usize) -> bool {
     let record = &core.record.workflows()[at];
-    record
-        .last_attempts(SegmentKind::Load)
-        .any(|(id, attempt)| attempt.is_lost() && !may_retry(core, record, *id))
+    let may_begin = record.state() == WorkflowState::Assigned && has_others(record);
+    let holds_up = |id: AttemptId| !may_begin || core.now < missed_at(record, id) + JOIN_GRACE;
+    waiting(core, at).any(holds_up)
+}
+
+/// Whether and why a segment of the set-up or the load will not be tried again.
+pub(super) fn gave_up(core: &JobCore, at: usize) -> Option<GaveUp> {
+    let record = &core.record.workflows()[at];
+    let last = record.last_attempts(SegmentKind::Setup).chain(record.last_attempts(SegmentKind::Load));
+    let mut missed = last.filter(|(_, attempt)| attempt.is_missed());
+    let (_, attempt) = missed.find(|(id, attempt)| !may_try(core, record, **id, attempt))?;
+    if attempt.is_lost() {
+        return Some(GaveUp::Lost);
+    }
+    let said = attempt.end.as_ref().and_then(|(_, result)| result.failure.as_ref());
+    let why = said.map_or("its workers refused it", |failure| &failure.message);
+    let message = format!("no worker took a segment of it: {why}");
+    Some(GaveUp::Refused(Failure::new(FailureKind::Refused, message)))
+}
+
+/// Tries a tear-down again whose worker was lost or did not take it. False: it is not.
+pub(super) fn teardown(core: &mut JobCore, at: usize) -> bool {
+    let record = &core.record.workflows()[at];
+    let may = |(id, it): (&AttemptId, &AttemptRecord)| it.is_missed() && may_try(core, record, *id, it);
+    let tries_again = record.last_attempts(SegmentKind::Teardown).any(may);
+    tries_again && batch::assign_teardown(core, at)
+}
+
+/// Workers that get no further attempt of a segment.
+pub(super) fn excluded(record: &WorkflowRecord, id: AttemptId) -> BTreeSet<&str> {
+    let missed =
+        record.attempts().filter(|(other, attempt)| other.segment == id.segment && attempt.is_missed());
+    missed.map(|(_, attempt)| &*attempt.assignment.worker).collect()
+}
+
+fn missed_at(record: &WorkflowRecord, id: AttemptId) -> Duration {
+    record.attempt(id).and_then(|attempt| attempt.ended_at).unwrap_or_default()
+}
+
+/// Whether another segment of the load is being prepared or is prepared.
+fn has_others(record: &WorkflowRecord) -> bool {
+    record.attempts_of(SegmentKind::Load).any(|(_, attempt)| attempt.end.is_none())
 }
 
 /// The last attempts of segments that wait for another one.
 fn waiting(core: &JobCore, at: usize) -> impl Iterator<Item = AttemptId> + '_ {
     let record = &core.record.workflows()[at];
-    let runs = matches!(record.state(), WorkflowState::Assigned | WorkflowState::Running)
-        && record.stop_of().is_none()
-        && record.fatal().is_none()
-        && !is_over(core, at);
-    let lost = record.last_attempts(SegmentKind::Load).filter(|(_, attempt)| attempt.is_lost());
-    lost.map(|(id, _)| *id).filter(move |id| runs && may_retry(core, record, *id))
+    let kind = match record.state() {
+        WorkflowState::Setup => Some(SegmentKind::Setup),
+        WorkflowState::Assigned | WorkflowState::Running if !is_over(core, at) => Some(SegmentKind::Load),
+        _ => None,
+    };
+    let kind = kind.filter(|_| record.stop_of().is_none() && record.fatal().is_none());
+    let last = kind.into_iter().flat_map(|kind| record.last_attempts(kind));
+    let missed = last.filter(|(_, attempt)| attempt.is_missed());
+    let may = move |(id, attempt): &(&AttemptId, &AttemptRecord)| may_try(core, record, **id, attempt);
+    missed.filter(may).map(|(id, _)| *id)
 }
 
-fn may_retry(core: &JobCore, record: &WorkflowRecord, last: AttemptId) -> bool {
+/// Whether a segment may be tried again, now or when there are cores.
+fn may_try(core: &JobCore, record: &WorkflowRecord, last: AttemptId, attempt: &AttemptRecord) -> bool {
     let policy = core.facts.losses;
-    let lost_of = |record: &WorkflowRecord| {
-        record.attempts_of(SegmentKind::Load).filter(|(_, attempt)| attempt.is_lost()).count() as u32
-    };
-    let of_segment = record.attempts_of(SegmentKind::Load);
-    let of_segment =
-        of_segment.filter(|(id, attempt)| id.segment == last.segment && attempt.is_lost()).count();
-    let of_job: u32 = core.record.workflows().iter().map(lost_of).sum();
-    policy.resumes && of_segment as u32 <= policy.max_retries && of_job <= policy.retry_budget
+    let of_segment = record.attempts().filter(|(id, it)| id.segment == last.segment && it.is_lost()).count();
+    let all = core.record.workflows().iter().flat_map(WorkflowRecord::attempts);
+    let of_job = all.filter(|(_, attempt)| attempt.is_missed()).count();
+    let is_allowed = attempt.is_refused() || policy.resumes && of_segment as u32 <= policy.max_retries;
+    is_allowed && of_job as u32 <= policy.retry_budget && !is_hopeless(core, record, last)
+}
+
+/// Whether there has been no worker for a segment for too long, busy or not. A load that has begun and ends by its plan waits until
+/// then.
+fn is_hopeless(core: &JobCore, record: &WorkflowRecord, last: AttemptId) -> bool {
+    let ends = record.load_clock().is_some() && core.workflow(last.segment.workflow).planned().is_some();
+    let timeout = core.facts.queue_timeout.map(Span::to_duration);
+    let is_late = timeout.is_some_and(|timeout| core.now >= missed_at(record, last) + timeout);
+    let excluded = excluded(record, last);
+    is_late && !ends && core.pool.workers.iter().all(|worker| excluded.contains(&*worker.id))
 }
 
 /// How far the load of a workflow is; zero before it began.
@@ -73,16 +153,20 @@ fn is_over(core: &JobCore, at: usize) -> bool {
     core.workflow(at).planned().is_some_and(|planned| load_time(core, at) >= planned.to_duration())
 }
 
-/// Another attempt on a worker that has the cores and has not lost this segment before.
-fn place(core: &JobCore, at: usize, lost: AttemptId) -> Option<Batch> {
+fn place(core: &JobCore, at: usize, last: AttemptId) -> Option<Batch> {
+    if last.segment.kind == SegmentKind::Setup {
+        let excluded = excluded(&core.record.workflows()[at], last);
+        return batch::place_anew(core, at, &excluded, batch::Begins::WithSetup);
+    }
+    place_load(core, at, last)
+}
+
+/// Another attempt on a worker that has the cores and has not lost or refused this segment before.
+fn place_load(core: &JobCore, at: usize, last: AttemptId) -> Option<Batch> {
     let record = &core.record.workflows()[at];
-    let known = record.attempt(lost)?;
+    let known = record.attempt(last)?;
     let share = known.assignment.share;
-    let excluded: BTreeSet<&str> = record
-        .attempts()
-        .filter(|(id, attempt)| id.segment == lost.segment && attempt.is_lost())
-        .map(|(_, attempt)| &*attempt.assignment.worker)
-        .collect();
+    let excluded = excluded(record, last);
     let fits = |worker: &&PoolWorker| worker.free >= share.cores && !excluded.contains(&*worker.id);
     let worker = core.pool.workers.iter().find(fits)?;
     let group = Group {
@@ -92,13 +176,13 @@ fn place(core: &JobCore, at: usize, lost: AttemptId) -> Option<Batch> {
         release: core.record.group(known.assignment.group)?.release,
     };
     let assignment = Assignment {
-        attempt: AttemptId { number: lost.number + 1, ..lost },
+        attempt: AttemptId { number: last.number + 1, ..last },
         worker: Arc::clone(&worker.id),
         group: group.id,
         offset: 0,
         share,
         joins_at: load_time(core, at),
-        iterations_done: iterations_done(core, at, lost, known),
+        iterations_done: iterations_done(core, at, last, known),
     };
     Some(Batch { groups: vec![group], assignments: vec![assignment] })
 }

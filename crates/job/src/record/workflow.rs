@@ -55,6 +55,16 @@ impl AttemptRecord {
     pub fn is_lost(&self) -> bool {
         matches!(self.end, Some((AttemptEnd::Lost, _)))
     }
+
+    /// Whether its worker did not take it.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.end, Some((AttemptEnd::Refused, _)))
+    }
+
+    /// Whether it says nothing about its segment, which may be tried again.
+    pub fn is_missed(&self) -> bool {
+        self.is_lost() || self.is_refused()
+    }
 }
 
 impl WorkflowRecord {

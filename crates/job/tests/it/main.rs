@@ -7,5 +7,6 @@ mod mixes;
 mod model;
 mod rebuild;
 mod refused;
+mod retries;
 mod steering;
 mod timeouts;

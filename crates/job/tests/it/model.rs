@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_job::entry::{Batch, Entry};
+use hyperscale_job::state::{AttemptEnd, WorkflowState};
 use hyperscale_job::{
     Action, Answer, AttemptId, Directive, Failure, FailureKind, Input, JobCore, JobFacts, Pool, PoolWorker,
     Refused, Report, SegmentKind, SegmentOrder, SegmentResult, StopPhase,
@@ -142,14 +143,30 @@ impl Model {
 
     fn move_cores(&mut self, entry: &Entry) {
         let mut change = |worker: &Arc<str>, cores: i64| {
-            let of = self.workers.iter_mut().find(|(id, ..)| id == worker).expect("the worker exists");
-            of.2 = u32::try_from(i64::from(of.2) + cores).expect("never below zero");
+            // Cores of a worker that is gone are gone with it.
+            let Some(of) = self.workers.iter_mut().find(|(id, ..)| id == worker) else { return };
+            of.2 = u32::try_from((i64::from(of.2) + cores).max(0)).expect("few cores");
             assert!(of.2 <= of.1, "more cores are promised than {worker} has");
         };
         match entry {
-            Entry::Assign(Batch { groups, .. }) => {
-                for part in groups.iter().flat_map(|group| &group.parts) {
+            Entry::Assign(Batch { groups, assignments }) => {
+                let record = self.core.record();
+                // The cores of a group are free between its set-up and its load.
+                let loads = assignments.iter().filter(|it| it.attempt.segment.kind == SegmentKind::Load);
+                let is_set_up = |at: usize| record.workflows()[at].state() == WorkflowState::Setup;
+                let mut again = loads.filter(|it| is_set_up(it.attempt.segment.workflow));
+                let again = again.next().and_then(|it| record.group(it.group));
+                for part in groups.iter().chain(again).flat_map(|group| &group.parts) {
                     change(&part.worker, i64::from(part.cores));
+                }
+            }
+            Entry::AttemptEnd { attempt, end, .. }
+                if attempt.segment.kind == SegmentKind::Setup && *end != AttemptEnd::Failed =>
+            {
+                let record = self.core.record();
+                let group = record.workflows()[attempt.segment.workflow].group();
+                for part in group.and_then(|group| record.group(group)).iter().flat_map(|it| &it.parts) {
+                    change(&part.worker, -i64::from(part.cores));
                 }
             }
             Entry::WorkflowEnd { workflow, .. } => {

@@ -76,3 +76,42 @@ fn what_the_tables_do_not_allow_changes_nothing_and_is_counted() {
     }
     assert_eq!(model.core.illegal_transitions(), 5);
 }
+
+#[test]
+fn a_decision_that_the_log_will_never_take_fails_its_workflow_and_no_other() {
+    let what = "a job has at most 4096 segments";
+    let mut model = Model::on(&workflows(&[("A", ""), ("B", "")]), &[]);
+    model.workers.push(("w0".into(), 2, 0));
+    model.refuse = Some(Refused::TooLarge { what });
+    model.input(Input::Pool(model.pool()));
+    assert_eq!(model.ended(0), ("failed", Some("limit".to_owned())));
+    assert_eq!(model.result.as_ref().unwrap().errors[0].message, what);
+
+    let mut model = Model::new(&workflows(&[("A", ""), ("B", "")]), 2);
+    model.refuse = Some(Refused::TooLarge { what });
+    model.prepare(0);
+    assert_eq!(model.phase(model.open(0)[0]), StopPhase::Cancelling, "what runs of it is stopped");
+    model.end(0, &hyperscale_job::SegmentResult::default());
+    model.run(1);
+    assert_eq!(model.ended(0), ("failed", Some("limit".to_owned())));
+    assert_eq!(model.ended(1), ("completed", None));
+}
+
+#[test]
+fn values_that_do_not_fit_a_dispatch_fail_the_workflow_that_needs_them() {
+    let facts = hyperscale_job::JobFacts { is_distributed: true, ..hyperscale_job::JobFacts::default() };
+    let graphs = ", setup: { s: { http: 'http://x/' } }, teardown: { t: { http: 'http://x/' } }";
+    for (bytes, is_failed) in [(900 << 10, false), (1 << 20, true)] {
+        let mut model = Model::with(&workflows(&[("A", graphs)]), &[1], facts.clone());
+        let values = vec![serde_json::json!("x".repeat(bytes))];
+        model.end(0, &hyperscale_job::SegmentResult { values, ..Default::default() });
+        if is_failed {
+            assert_eq!(model.words().last().unwrap(), "assign Teardown 0 on w0 x1");
+        } else {
+            model.run(0);
+        }
+        model.end(0, &hyperscale_job::SegmentResult::default());
+        let reason = is_failed.then(|| "context_too_large".to_owned());
+        assert_eq!(model.ended(0).1, reason);
+    }
+}

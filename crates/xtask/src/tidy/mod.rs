@@ -65,8 +65,8 @@ fn check(root: &Path) -> Result<Report> {
     report.errors.extend(documents::check_architecture(&graph, &read(root, "docs/ARCHITECTURE.md")?));
     report.errors.extend(check_pure_bans(root)?);
     let files = tracked_files(root)?;
-    for (document, folder) in rules::TABLES {
-        let sources = sources_in(root, &files, folder);
+    for (document, folders) in rules::TABLES {
+        let sources: String = folders.iter().map(|folder| sources_in(root, &files, folder)).collect();
         report.errors.extend(rules::check(document, &read(root, document)?, &sources));
     }
     for path in files {

@@ -6,10 +6,14 @@
 //! A core is built from what the log and its blobs say, and from nothing else; so it does not matter whether this manager accepted
 //! the job, took it over, or was restarted. While it drives, the core learns every decision from the log, its own included.
 
+mod dispatch;
 mod drive;
+mod feed;
 mod open;
+mod oversize;
 mod propose;
 mod status;
+mod steer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +58,12 @@ impl Led {
             Stage::Driving(drive) => drive.next_timer(),
             Stage::Opening(_) | Stage::Unreadable { .. } => None,
         }
+    }
+
+    /// The name of its plan, once that is read.
+    pub(super) fn plan_name(&self) -> Option<String> {
+        let Stage::Driving(drive) = &self.stage else { return None };
+        Some(drive.core.plan().name.clone())
     }
 
     /// These workflows with all that depend on them.

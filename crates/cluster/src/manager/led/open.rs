@@ -7,13 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{AttemptState, Body, Elapsed, Job, JobId, OnWorkerLoss, Values};
-use hyperscale_job::state::AttemptEnd;
 use hyperscale_job::{AttemptId, Entry, JobCore, JobFacts, LossPolicy, Record};
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::Totals;
 use hyperscale_types::{NodeId, Now, Span, Token};
 
 use super::drive::{Drive, codecs};
+use super::propose::leaves_something;
 use super::{Contents, Stage, number_of, text_of};
 use crate::bundle::Bundle;
 use crate::manager::calls::Purpose;
@@ -143,6 +143,7 @@ fn open(now: Now, id: JobId, job: &Job, contents: &Contents, elapsed: &Elapsed) 
         id: text_of(id),
         timeout: job.options.timeout_ms.map(Span::from_millis),
         is_distributed: true,
+        queue_timeout: Some(Span::from_millis(job.options.queue_timeout_ms)),
         losses: LossPolicy {
             resumes: job.options.on_worker_loss == OnWorkerLoss::Resume,
             max_retries: job.options.max_retries,
@@ -156,7 +157,7 @@ fn open(now: Now, id: JobId, job: &Job, contents: &Contents, elapsed: &Elapsed) 
     let job_time = Duration::from_millis(elapsed.job_ms).max(core.record().newest());
     for (attempt, left) in &lefts {
         if let Some(totals) = decode_totals(&core, &codecs, *attempt, &left.totals) {
-            core.handle(job_time, hyperscale_job::Input::Left { attempt: *attempt, totals: &totals });
+            core.recall(*attempt, &totals);
         }
     }
     Ok(Drive::new(now, job_time, core, codecs, seen))
@@ -202,7 +203,7 @@ fn lefts(
     let (mut lefts, mut missing) = (BTreeMap::new(), BTreeSet::new());
     for decision in stored {
         let Stored::AttemptEnd { attempt, end, .. } = decision else { continue };
-        if *end == AttemptEnd::Lost {
+        if !leaves_something(*end) {
             continue;
         }
         let workflow = plan.workflows.get(attempt.segment.workflow).ok_or(NotOpened::Unreadable)?;

@@ -29,6 +29,7 @@ use hyperscale_types::{NodeId, Now, Priority, Token};
 
 use super::drive::Drive;
 use super::number_of;
+use super::oversize::beyond;
 use crate::manager::calls::Purpose;
 use crate::manager::{JobMachine, Manager, Output};
 use crate::record;
@@ -48,7 +49,7 @@ impl<M: JobMachine> Manager<M> {
                 let status = job_status(*end);
                 self.store(now, Purpose::StoreResult { job: id, token, entry, status }, bytes);
             }
-            Entry::AttemptEnd { attempt, end, result, .. } if *end != AttemptEnd::Lost => {
+            Entry::AttemptEnd { attempt, end, result, .. } if leaves_something(*end) => {
                 let left = drive.lefts.entry(*attempt).or_default();
                 // Of an attempt that was refused or gave no result in time the core alone knows what became of it.
                 left.result = (**result).clone();
@@ -120,6 +121,13 @@ impl<M: JobMachine> Manager<M> {
                 let body = Body::JobEnd { job, end: End::new(status, Some(blob)) };
                 self.propose(now, Purpose::End { job, token, entry }, token, body);
             }
+            // What is larger than a blob is left out: the job ends with what there is room for.
+            (Purpose::StoreResult { entry, status, .. }, Reply::Failed(ProposeError::Size)) => {
+                self.store_small_result(now, (job, token), entry, status);
+            }
+            (Purpose::StoreLeft { entry, .. }, Reply::Failed(ProposeError::Size)) => {
+                self.leave_out(now, job, &entry, out);
+            }
             (
                 Purpose::Decide { entry, .. } | Purpose::End { entry, .. },
                 Reply::Applied { outcome: Some(Outcome::Refused(refusal)), .. },
@@ -138,12 +146,19 @@ impl<M: JobMachine> Manager<M> {
                 reply,
             ) => {
                 let is_final = matches!(reply, Reply::Failed(ProposeError::Size));
-                let outcome = Err(if is_final { Refused::Decided } else { Refused::Unavailable });
+                let what =
+                    "a decision has at most 128 KiB in the log: too many segments would start together";
+                let outcome = Err(if is_final { Refused::TooLarge { what } } else { Refused::Unavailable });
                 self.with_core(now, job, Input::Applied { entry, outcome }, out);
             }
             _ => {}
         }
     }
+}
+
+/// Whether an attempt that ended like this leaves a result; else nothing of it ran, or nothing more is known.
+pub(super) fn leaves_something(end: AttemptEnd) -> bool {
+    !matches!(end, AttemptEnd::Lost | AttemptEnd::Refused)
 }
 
 /// Why the log refused a decision, in the words of the core.
@@ -156,7 +171,8 @@ fn refused(refusal: &CommandRefusal) -> Refused {
         | CommandRefusal::GroupCores { .. }
         | CommandRefusal::StaleGrant { .. } => Refused::CoresTaken,
         CommandRefusal::Overtakes { .. } => Refused::Overtakes,
-        CommandRefusal::Limit(_) | CommandRefusal::NotInForce { .. } => Refused::Unavailable,
+        CommandRefusal::Limit(limit) => beyond(*limit),
+        CommandRefusal::NotInForce { .. } => Refused::Unavailable,
         _ => Refused::Decided,
     }
 }

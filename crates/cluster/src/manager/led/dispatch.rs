@@ -1,0 +1,107 @@
+//! What workers are told about attempts: dispatches and directives, again until they are heard.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use hyperscale_consensus::register::{AttemptState, JobId, Register};
+use hyperscale_job::{AttemptId, SegmentKind, StopPhase};
+use hyperscale_types::{NodeId, Now};
+
+use super::drive::{DIRECT_AGAIN_MAX, Drive, SEND_AGAIN, Told};
+use super::number_of;
+use crate::manager::{JobMachine, Manager, Output};
+use crate::message::{Dispatch, JobAttempt, ToWorker};
+
+impl<M: JobMachine> Manager<M> {
+    /// Dispatches and directives that were not sent yet, or may have been lost.
+    pub(super) fn send_pending(&mut self, now: Now, id: JobId, out: &mut Vec<Output>) {
+        let Some(register) = self.replica.group().map(|group| group.machine().register()) else { return };
+        let Some(led) = self.led.get_mut(&id) else { return };
+        let token = led.token();
+        let Some(drive) = led.driving() else { return };
+        let job_time = drive.job_time(now);
+        let (mut orders, mut unheard) = (Vec::new(), BTreeSet::new());
+        for (attempt, handling) in &mut drive.attempts {
+            // Its worker was asked what it knows, and has not said so.
+            let is_unheard = !handling.is_taken && !handling.may_dispatch;
+            if is_unheard && handling.greeted.is_none_or(|at| now.since(at) >= SEND_AGAIN) {
+                handling.greeted = Some(now);
+                unheard.insert(handling.worker);
+            }
+            let is_stopped = |it: &Told| it.directive.phase >= StopPhase::Cancelling;
+            // What its worker has not taken and is to stop is not dispatched any more: the worker confirms that it never runs.
+            let never_runs = !handling.is_taken && handling.directive.as_ref().is_some_and(is_stopped);
+            let is_old = handling.dispatched.is_none_or(|at| now.since(at) >= SEND_AGAIN);
+            if !handling.is_taken && handling.may_dispatch && is_old && !never_runs {
+                handling.dispatched = Some(now);
+                orders.push(*attempt);
+            }
+            if let Some(told) = &mut handling.directive
+                && (handling.is_taken || never_runs)
+                && now >= told.due
+            {
+                (told.due, told.pause) = (now.plus(told.pause), (told.pause * 2).min(DIRECT_AGAIN_MAX));
+                let attempt = JobAttempt { job: id, attempt: *attempt };
+                let message = ToWorker::Direct { attempt, token, directive: told.directive };
+                out.push(Output::SendWorker { to: handling.worker, message });
+            }
+        }
+        for to in unheard {
+            out.push(Output::SendWorker { to, message: ToWorker::LeaderChanged { job: id, token } });
+        }
+        for attempt in orders {
+            let Some(dispatch) = dispatch(register, id, drive, attempt, job_time) else { continue };
+            let worker = drive.attempts[&attempt].worker;
+            let message = ToWorker::Dispatch(Box::new(Dispatch { token, ..dispatch }));
+            out.push(Output::SendWorker { to: worker, message });
+        }
+    }
+
+    /// Attempts that a worker does not know are dispatched again.
+    pub(in crate::manager) fn dispatch_unknown(
+        &mut self,
+        id: JobId,
+        worker: NodeId,
+        known: &BTreeSet<JobAttempt>,
+    ) {
+        let Some(drive) = self.led.get_mut(&id).and_then(|led| led.driving()) else { return };
+        for (attempt, handling) in drive.attempts.iter_mut().filter(|(_, it)| it.worker == worker) {
+            if !known.contains(&JobAttempt { job: id, attempt: *attempt }) {
+                handling.may_dispatch = true;
+            }
+        }
+        self.news.insert(id);
+    }
+}
+
+/// What a worker is told to run: the same for every leader of the job, but for the token and the time.
+fn dispatch(
+    register: &Register,
+    id: JobId,
+    drive: &Drive,
+    attempt: AttemptId,
+    job_time: Duration,
+) -> Option<Dispatch> {
+    let job = register.job(id)?;
+    let order = drive.core.order_of(attempt)?;
+    let workflow = drive.core.plan().workflows.get(attempt.segment.workflow)?;
+    let segment = job.segment(workflow.name.as_str(), number_of(attempt.segment))?;
+    let known = segment.attempts().iter().find(|known| known.number == attempt.number)?;
+    // Nothing that was cancelled starts, also before the core has decided what follows from the cancel.
+    let is_cancelled =
+        job.is_cancelled(workflow.name.as_str()) && attempt.segment.kind != SegmentKind::Teardown;
+    if known.state != AttemptState::Running || is_cancelled {
+        return None;
+    }
+    Some(Dispatch {
+        attempt: JobAttempt { job: id, attempt },
+        token: job.token(),
+        grant: known.grant,
+        plan: job.plan,
+        cores: known.cores,
+        job_time,
+        order,
+        capabilities: BTreeSet::new(),
+        on_isolation: job.options.on_isolation,
+    })
+}
