@@ -131,7 +131,7 @@ mod tests {
         let start = Instant::now();
         let (now, after) = now_and_after();
         // Armed before an hour of sleep, of which the runtime's clock knows nothing.
-        let before = Now(now.0 - Duration::from_hours(1).as_nanos() as u64);
+        let before = Now(now.0.saturating_sub(Duration::from_hours(1).as_nanos() as u64));
         let mut deadline = Deadline::new(before, before.plus(Duration::from_secs(10)));
         deadline.set(now, after(10));
         over(&mut deadline).await;

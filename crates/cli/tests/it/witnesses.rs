@@ -179,6 +179,18 @@ fn requests_that_nginx_did_not_process_are_sent_again_and_none_twice() {
 }
 
 #[test]
+fn old_calls_are_not_refused_in_favour_of_new_ones() {
+    // Each connection takes the requests of half of the virtual users.
+    let nginx = Witness::nginx("LISTEN http2; keepalive_requests 10; location / { return 200 hello; }");
+    let plan = PlanFile::new(&SHARED.replace("RETRY", "retry: { on: [ goaway ], max: 10 }"));
+    let base = format!("http://{}", nginx.address);
+    let result = start_file(&plan, &base, &["--no-ui", "--cores", "1"]).wait().result(0);
+    assert_eq!((result.totals.ok, result.totals.failed), (1_000, 0), "{:?}", result.errors);
+    assert!(result.totals.retries > 0, "nginx goes away a hundred times, with streams that wait");
+    assert_eq!(nginx.seen(1_000), 1_000, "each call was processed once");
+}
+
+#[test]
 fn a_run_without_retries_repeats_nothing() {
     let nginx = Witness::nginx("LISTEN http2; keepalive_requests 100; location / { return 200 hello; }");
     let plan = PlanFile::new(&SHARED.replace("RETRY", "retry: false"));

@@ -20,7 +20,7 @@ use crate::http::request::prepare::Prepared;
 use crate::http::response::collect::Collector;
 use crate::http::retry;
 use crate::http::route::Route;
-use crate::http::route::connection::{self, Connection};
+use crate::http::route::connection::{self, Attempt, Connection, UnderWay};
 use crate::http::session::Session;
 use crate::known::Nothing;
 use crate::outcome::{CallError, Outcome, Progress};
@@ -84,7 +84,13 @@ pub(crate) enum Sent {
 pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<Sent, CallError> {
     let mut connection = match idle(flight.session, &dispatch.route) {
         Some(connection) => connection,
-        None => Box::pin(open(flight, dispatch)).await?,
+        None => match connection::attempt(flight.client, &dispatch.route, &mut flight.meter)? {
+            Attempt::Open(connection) => {
+                flight.opened = true;
+                connection
+            }
+            Attempt::NotOpen(under_way) => Box::pin(open(flight, dispatch, under_way)).await?,
+        },
     };
     match &mut connection {
         Connection::H1(io) => {
@@ -165,17 +171,23 @@ fn idle(session: &Session, route: &Route) -> Option<Connection> {
 
 /// A connection that is not at hand: one of those that all share, or a new one. A filled request is copied first,
 /// because others fill theirs meanwhile.
-async fn open(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<Connection, CallError> {
+async fn open(
+    flight: &mut Flight<'_>,
+    dispatch: &mut Dispatch<'_>,
+    under_way: Option<UnderWay>,
+) -> Result<Connection, CallError> {
     let Flight { client, session, prepared, meter, .. } = flight;
     if let (Request::Scratch, None) = (&dispatch.request, &dispatch.message) {
         dispatch.request = Request::Owned(client.scratch.borrow().request.clone());
     }
     let route = &dispatch.route;
-    let (limit, end) = (prepared.limits.connect_timeout, meter.deadline.instant(clock::now()));
-    let mut dial = async || connection::open(client, session, route, limit, end, &mut meter.phases).await;
+    let limit = prepared.limits.connect_timeout;
+    let Meter { deadline, phases, .. } = &mut *meter;
+    let dial = async || connection::open(client, session, route, under_way, limit, deadline, phases).await;
     let connection = match &route.shared {
         None => dial().await?,
         Some(pool) => {
+            let end = deadline.instant(clock::now());
             let shared = pool.connection(async || multiplex::only_h2(dial().await?));
             Connection::H2(Box::pin(timeout_at(end, shared)).await.map_err(|_| errors::timeout())??)
         }

@@ -7,18 +7,19 @@
 mod memory;
 mod observe;
 mod stream;
+mod tcp;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use socket2::{Domain, Protocol, Socket, Type};
-use tokio::io::Interest;
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::net::{UnixStream, lookup_host};
 
 pub use memory::{MemoryNetwork, MemoryStream};
 pub use observe::{Handshake, Observation, Observer};
 pub use stream::Stream;
+pub(crate) use tcp::Begun;
+pub use tcp::Tcp;
 
 /// Where a connection goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,12 @@ impl Network {
         }
     }
 
+    /// Begins to open a connection to an address, where that needs nobody but the kernel.
+    #[inline]
+    pub(crate) fn begin(&self, peer: SocketAddr, source: Option<IpAddr>) -> Option<Begun> {
+        matches!(self, Network::System).then(|| Tcp::begin(peer, source))
+    }
+
     /// All addresses of a host name.
     pub async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
         match self {
@@ -86,27 +93,7 @@ impl Network {
 async fn connect(to: Endpoint<'_>) -> io::Result<Stream> {
     match to {
         Endpoint::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path).await?)),
-        Endpoint::Tcp { peer, source } => Ok(Stream::Tcp(connect_tcp(peer, source).await?)),
-    }
-}
-
-/// Opens a TCP connection. tokio's own `connect` asks every socket for its error; here only one that was closed is asked.
-async fn connect_tcp(peer: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
-    let kind = Type::STREAM.nonblocking().cloexec();
-    let socket = Socket::new(Domain::for_address(peer), kind, Some(Protocol::TCP))?;
-    socket.set_tcp_nodelay(true)?;
-    if let Some(source) = source {
-        bind_source(&socket, source)?;
-    }
-    match socket.connect(&peer.into()) {
-        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    let stream = TcpStream::from_std(socket.into())?;
-    let ready = stream.ready(Interest::WRITABLE).await?;
-    match ready.is_write_closed().then(|| stream.take_error()).transpose()?.flatten() {
-        Some(error) => Err(error),
-        None => Ok(stream),
+        Endpoint::Tcp { peer, source } => Ok(Stream::Tcp(Tcp::begin(peer, source).open().await?)),
     }
 }
 
@@ -118,11 +105,4 @@ async fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
         }
     }
     Ok(addresses)
-}
-
-/// Binds the local address and leaves the port to `connect`, where one port can serve several peers.
-fn bind_source(socket: &Socket, source: IpAddr) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::IpBindAddressNoPort, &true)?;
-    socket.bind(&SocketAddr::new(source, 0).into())
 }

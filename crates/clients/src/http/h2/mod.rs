@@ -22,6 +22,7 @@ mod inbound;
 pub(crate) mod multiplex;
 mod pool;
 mod tap;
+mod turns;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -34,7 +35,7 @@ use http::{HeaderMap, Request, StatusCode};
 use hyperscale_types::Now;
 use hyperscale_types::limits::RESPONSE_HEAD_MAX;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 pub use error::H2Error;
 pub use head::HeadError;
@@ -45,6 +46,7 @@ pub use pool::H2Pool;
 use crate::lease::LeaseDeadline;
 use exchange::Exchange;
 use tap::{Ledger, Tap};
+use turns::Turns;
 
 /// Time in which a connection that nobody uses any more says goodbye.
 pub const CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
@@ -61,6 +63,9 @@ const STREAM_ID_LAST: u32 = (1 << 31) - (1 << 16);
 
 /// Who wants the parts of an answer.
 pub trait Answer {
+    /// When the call began that wants it: the oldest one gets the next stream.
+    fn since(&self) -> Now;
+
     /// The final head. `Stop` leaves the rest of the answer unread.
     fn head(&mut self, status: StatusCode, fields: &HeaderMap) -> Next;
 
@@ -112,12 +117,8 @@ pub struct H2Connection {
 struct State {
     ledger: Rc<RefCell<Ledger>>,
     lease: LeaseDeadline,
-    /// One permit per stream that the peer allows.
-    streams: Semaphore,
-    /// Permits that there should be.
-    allowed: Cell<usize>,
-    /// Permits that could not be taken back yet because streams hold them.
-    owed: Cell<usize>,
+    /// As many as streams that the peer allows.
+    turns: Turns,
     /// The connection's end, if it has ended.
     closed: RefCell<Option<H2Error>>,
     /// No stream identifiers are left.
@@ -148,9 +149,7 @@ impl H2Connection {
         let state = Rc::new(State {
             ledger,
             lease,
-            streams: Semaphore::new(STREAMS_INITIAL),
-            allowed: Cell::new(STREAMS_INITIAL),
-            owed: Cell::new(0),
+            turns: Turns::new(STREAMS_INITIAL),
             closed: RefCell::default(),
             used_up: Cell::new(false),
         });
@@ -180,7 +179,8 @@ impl H2Connection {
         answer: &mut A,
     ) -> Result<Traffic, H2Error> {
         let _load = Load::new(&self.load);
-        let _stream = self.state.streams.acquire().await.map_err(|_| self.unsent(self.state.end()))?;
+        let turn = self.state.turns.take(answer.since()).await;
+        let _turn = turn.ok_or_else(|| self.unsent(self.state.end()))?;
         self.state.lease.check_now()?;
         let (response, upload) = self.begin(request, body.is_empty()).map_err(|error| self.unsent(error))?;
         let exchange = Exchange::new(&self.state.ledger, response, upload, body, answer);
@@ -213,26 +213,9 @@ impl H2Connection {
 }
 
 impl State {
-    /// Follows what the peer allows. Permits in use are taken back when they are free.
-    fn allow(&self, streams: usize) {
-        let (streams, before) = (streams.min(STREAMS_MAX), self.allowed.get());
-        if streams > before {
-            let added = streams - before;
-            let settled = added.min(self.owed.get());
-            self.owed.set(self.owed.get() - settled);
-            self.streams.add_permits(added - settled);
-        } else {
-            self.owed.set(self.owed.get() + before - streams);
-        }
-        self.allowed.set(streams);
-        if self.owed.get() > 0 {
-            self.owed.set(self.owed.get() - self.streams.forget_permits(self.owed.get()));
-        }
-    }
-
     fn close(&self, error: H2Error) {
         self.closed.borrow_mut().get_or_insert(error);
-        self.streams.close();
+        self.turns.close();
     }
 
     fn end(&self) -> H2Error {
@@ -251,7 +234,7 @@ async fn drive<T>(
     let driven = std::future::poll_fn(|cx| {
         let result = std::pin::Pin::new(&mut connection).poll(cx);
         if result.is_pending() {
-            state.allow(connection.max_concurrent_send_streams());
+            state.turns.allow(connection.max_concurrent_send_streams().min(STREAMS_MAX));
         }
         result
     });

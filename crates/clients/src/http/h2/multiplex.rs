@@ -93,6 +93,11 @@ struct Adapter<'a, 'c> {
 }
 
 impl Answer for Adapter<'_, '_> {
+    #[inline]
+    fn since(&self) -> Now {
+        self.progress.started().unwrap_or(Now::NEVER)
+    }
+
     fn head(&mut self, status: StatusCode, fields: &HeaderMap) -> Next {
         self.status = status.as_u16();
         self.collector

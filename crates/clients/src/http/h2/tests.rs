@@ -5,7 +5,7 @@ use crate::lease::LeaseDeadline;
 use ::h2::server;
 use hyperscale_types::ErrorKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::{LocalSet, spawn_local, yield_now};
 
 use super::*;
@@ -22,6 +22,10 @@ struct Kept {
 }
 
 impl Answer for Kept {
+    fn since(&self) -> Now {
+        Now::NEVER
+    }
+
     fn head(&mut self, status: StatusCode, _: &HeaderMap) -> Next {
         self.status = status.as_u16();
         Next::Read
@@ -248,7 +252,7 @@ fn the_peers_stream_limit_is_waited_for() {
         })
         .await;
         let connection = Rc::new(connection);
-        until(|| connection.state.allowed.get() == 2).await;
+        until(|| connection.state.turns.limit() == 2).await;
         let tasks: Vec<_> = (0..7)
             .map(|_| {
                 let connection = Rc::clone(&connection);
@@ -398,23 +402,6 @@ fn the_driver_ends_with_its_last_handle_even_if_the_peer_is_stuck() {
         tokio::time::sleep(CLOSE_TIME_MAX * 2).await;
         assert_eq!(Rc::strong_count(&state), 1);
         drop(peer);
-    });
-}
-
-#[test]
-fn permits_follow_what_the_peer_allows() {
-    run(async {
-        let connection = connect(server::Builder::new(), echo).await;
-        let state = &connection.state;
-        state.allow(3);
-        let held = state.streams.acquire_many(3).await.expect("open");
-        state.allow(1);
-        assert_eq!((state.streams.available_permits(), state.owed.get()), (0, 2));
-        drop(held);
-        state.allow(1);
-        assert_eq!((state.streams.available_permits(), state.owed.get()), (1, 0));
-        state.allow(usize::MAX);
-        assert_eq!(state.streams.available_permits(), STREAMS_MAX);
     });
 }
 

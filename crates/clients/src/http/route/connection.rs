@@ -9,19 +9,20 @@ use std::time::Duration;
 
 use hyperscale_plan::model::http::HttpVersion;
 use hyperscale_types::rule::Phase;
-use hyperscale_types::{ErrorKind, Phases};
+use hyperscale_types::{ErrorKind, Now, Phases};
 use tokio::time::timeout_at;
 use tokio_rustls::TlsConnector;
 
 use crate::clock;
+use crate::deadline::Deadline;
 use crate::errors;
 use crate::http::client::HttpClient;
+use crate::http::h1::exchange::Meter;
 use crate::http::h2::H2Connection;
 use crate::http::h2::multiplex::h2_error;
-use crate::http::route::Route;
-use crate::http::route::proxy;
+use crate::http::route::{Peer, Route, proxy};
 use crate::http::session::Session;
-use crate::network::{Endpoint, Stream};
+use crate::network::{Begun, Endpoint, Stream};
 use crate::outcome::CallError;
 use crate::tls;
 use crate::tls::io::Io;
@@ -34,18 +35,58 @@ pub(crate) enum Connection {
     H2(Rc<H2Connection>),
 }
 
+/// How far a connection is before anything was waited for.
+pub(crate) enum Attempt {
+    /// It is open.
+    Open(Connection),
+    /// It is not; nothing was begun where opening it takes more than the kernel: names, proxies, handshakes.
+    NotOpen(Option<UnderWay>),
+}
+
+/// A connection that was begun.
+pub(crate) struct UnderWay {
+    begun: Begun,
+    since: Now,
+}
+
+/// Opens a plain connection to an address as far as that goes without waiting: peers on the same machine are reached
+/// without a future and without a timer.
+#[inline(never)]
+pub(crate) fn attempt(
+    client: &HttpClient,
+    route: &Route,
+    meter: &mut Meter<'_>,
+) -> Result<Attempt, CallError> {
+    let Peer::Address(peer) = route.peer else { return Ok(Attempt::NotOpen(None)) };
+    if !route.is_bare {
+        return Ok(Attempt::NotOpen(None));
+    }
+    client.shared.lease.check_now()?;
+    let since = clock::now();
+    Ok(match client.shared.network.begin(peer, route.link.source(peer.ip())) {
+        Some(Begun::Open(tcp)) => {
+            meter.since = clock::now();
+            meter.phases.add(Phase::Connect, meter.since.nanos_since(since));
+            Attempt::Open(Connection::H1(Io::Plain(Stream::Tcp(tcp))))
+        }
+        begun => Attempt::NotOpen(begun.map(|begun| UnderWay { begun, since })),
+    })
+}
+
 /// Opens a connection within `connect_timeout` and the call's own deadline.
 pub(crate) async fn open(
     client: &HttpClient,
     session: &Session,
     route: &Route,
+    under_way: Option<UnderWay>,
     connect_timeout: Duration,
-    deadline: tokio::time::Instant,
+    deadline: &Deadline,
     phases: &mut Phases,
 ) -> Result<Connection, CallError> {
     let limit = tokio::time::Instant::now() + connect_timeout;
+    let deadline = deadline.instant(clock::now());
     // Nothing of a handshake is sent either after the lease.
-    let dial = client.shared.lease.guard(dial(client, session, route, phases));
+    let dial = client.shared.lease.guard(dial(client, session, route, under_way, phases));
     match timeout_at(limit.min(deadline), dial).await {
         Ok(result) => result?,
         Err(_) if limit < deadline => Err(errors::connect_timeout(&route.origin.to_string())),
@@ -57,9 +98,13 @@ async fn dial(
     client: &HttpClient,
     session: &Session,
     route: &Route,
+    under_way: Option<UnderWay>,
     phases: &mut Phases,
 ) -> Result<Connection, CallError> {
-    let begin = clock::now();
+    let (begun, begin) = match under_way {
+        Some(UnderWay { begun, since }) => (Some(begun), since),
+        None => (None, clock::now()),
+    };
     let stream = match (&route.link.settings.unix, &route.link.proxy) {
         (Some(path), _) => client
             .shared
@@ -67,9 +112,9 @@ async fn dial(
             .connect(Endpoint::Unix(path))
             .await
             .map_err(|error| errors::connect(&error, &path.to_string_lossy()))?,
-        (None, None) => dial_host(client, route, &route.origin.host, route.origin.port).await?,
+        (None, None) => dial_peer(client, route, begun).await?,
         (None, Some(proxy)) => {
-            let mut stream = dial_host(client, route, &proxy.host, proxy.port).await?;
+            let mut stream = dial_peer(client, route, begun).await?;
             if route.is_tls() {
                 Box::pin(proxy::tunnel(&mut stream, proxy, &route.origin)).await?;
             }
@@ -116,19 +161,34 @@ async fn speak_h2(client: &HttpClient, io: Io) -> Result<Connection, CallError> 
     Ok(Connection::H2(Rc::new(connection)))
 }
 
-/// Tries the addresses of a host, beginning with the next one in turn, until one answers.
-async fn dial_host(client: &HttpClient, route: &Route, host: &str, port: u16) -> Result<Stream, CallError> {
-    let link = &route.link;
-    let addresses = client.shared.addresses(host, link.settings.dns).await?;
+/// Connects to the peer of a route; one that was begun is waited for.
+async fn dial_peer(client: &HttpClient, route: &Route, begun: Option<Begun>) -> Result<Stream, CallError> {
+    match (&route.peer, begun) {
+        (Peer::Address(peer), Some(begun)) => match begun.open().await {
+            Ok(tcp) => Ok(Stream::Tcp(tcp)),
+            Err(error) => Err(errors::connect(&error, &peer.to_string())),
+        },
+        (Peer::Address(peer), None) => dial_address(client, route, *peer).await,
+        (Peer::Name { host, port }, _) => Box::pin(dial_name(client, route, host, *port)).await,
+    }
+}
+
+/// Tries the addresses of a name, beginning with the next one in turn, until one answers.
+async fn dial_name(client: &HttpClient, route: &Route, host: &str, port: u16) -> Result<Stream, CallError> {
+    let addresses = client.shared.addresses(host, route.link.settings.dns).await?;
     let begin = route.next_address(addresses.len());
     let mut failed = None;
     for at in 0..addresses.len() {
         let address = addresses[(begin + at) % addresses.len()];
-        let peer = SocketAddr::new(address, port);
-        match client.shared.network.connect(Endpoint::Tcp { peer, source: link.source(address) }).await {
+        match dial_address(client, route, SocketAddr::new(address, port)).await {
             Ok(stream) => return Ok(stream),
-            Err(error) => failed = Some(errors::connect(&error, &peer.to_string())),
+            Err(error) => failed = Some(error),
         }
     }
     Err(failed.unwrap_or_else(|| errors::dns_empty(host)))
+}
+
+async fn dial_address(client: &HttpClient, route: &Route, peer: SocketAddr) -> Result<Stream, CallError> {
+    let to = Endpoint::Tcp { peer, source: route.link.source(peer.ip()) };
+    client.shared.network.connect(to).await.map_err(|error| errors::connect(&error, &peer.to_string()))
 }

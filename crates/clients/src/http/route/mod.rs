@@ -4,7 +4,7 @@ pub(crate) mod connection;
 pub(crate) mod proxy;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -48,10 +48,31 @@ pub(crate) struct Route {
     pub(crate) text: Box<str>,
     /// How.
     pub(crate) link: Rc<Link>,
+    /// Whom connections are opened to: the proxy, or the origin itself.
+    pub(crate) peer: Peer,
+    /// A connection is ready for HTTP/1.1 once the peer has accepted it.
+    pub(crate) is_bare: bool,
     /// HTTP/2 connections shared by the virtual users of the core, if the plan wants that.
     pub(crate) shared: Option<H2Pool>,
     next_address: Cell<usize>,
     speaks_h2: Cell<bool>,
+}
+
+/// A host to connect to. What is an address already is read once and not for every connection.
+pub(crate) enum Peer {
+    /// The host is an address.
+    Address(SocketAddr),
+    /// The host is a name, which has to be resolved.
+    Name { host: Box<str>, port: u16 },
+}
+
+impl Peer {
+    fn new(host: &str, port: u16) -> Self {
+        match host.parse() {
+            Ok(address) => Peer::Address(SocketAddr::new(address, port)),
+            Err(_) => Peer::Name { host: host.into(), port },
+        }
+    }
 }
 
 impl Routes {
@@ -98,8 +119,15 @@ impl Routes {
             HttpVersion::Http1 => false,
             HttpVersion::Http2 => true,
         };
+        let peer = match &link.proxy {
+            Some(proxy) => Peer::new(&proxy.host, proxy.port),
+            None => Peer::new(&origin.host, origin.port),
+        };
+        let is_plain = !origin.scheme.is_tls() && link.settings.version != HttpVersion::Http2;
         let route = Rc::new(Route {
             id,
+            peer,
+            is_bare: is_plain && link.settings.unix.is_none(),
             text: origin.to_string().into(),
             origin,
             link: Rc::clone(link),
