@@ -1,6 +1,7 @@
 //! What can be written on the command line. Types only; what they mean is decided in `settings` and `commands`.
 
 mod author;
+mod cluster;
 mod compare;
 mod export;
 mod jobs;
@@ -12,12 +13,16 @@ use std::path::PathBuf;
 
 pub(crate) use author::{CompletionsArgs, ConvertArgs, Cookies, ImportOrigin, ManArgs, NewArgs};
 use clap::{Args, Parser, Subcommand};
+pub(crate) use cluster::{
+    CancelArgs, ClusterArgs, ClusterCommand, LogFormat, ManagerArgs, NodeArgs, ResultArgs, ServerArgs,
+    SubmitArgs, WatchArgs, WorkerArgs,
+};
 pub(crate) use compare::CompareArgs;
 pub(crate) use export::ExportArgs;
 use hyperscale_target::{ErrorRate, Latency, Stall};
 use hyperscale_types::rate::RateError;
 use hyperscale_types::{ByteSize, ExitCode, Rate, Span};
-pub(crate) use jobs::{ChangeArgs, ControlArgs, StatusArgs};
+pub(crate) use jobs::{ChangeArgs, ControlArgs, JobsArgs, StatusArgs};
 pub(crate) use look::{DoctorArgs, PingArgs, PingHttpArgs, PingProtocol};
 pub(crate) use schema::SchemaArgs;
 
@@ -76,10 +81,26 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run a plan, or put load on a URL, from this machine
     Run(Box<RunArgs>),
-    /// List the runs of this user on this machine
-    Jobs,
-    /// Show the result so far of a run
+    /// Run a manager of a cluster
+    Manager(Box<ManagerArgs>),
+    /// Run a worker of a cluster
+    Worker(Box<WorkerArgs>),
+    /// Submit a plan to a cluster
+    Submit(Box<SubmitArgs>),
+    /// List the runs of this user on this machine, or the jobs of a cluster
+    Jobs(JobsArgs),
+    /// Show the result so far of a run or a job
     Status(StatusArgs),
+    /// Show a job of a cluster until it ends
+    Watch(WatchArgs),
+    /// Show the result of a job of a cluster
+    Result(ResultArgs),
+    /// Cancel a job of a cluster, or one of its workflows
+    Cancel(CancelArgs),
+    /// Show managers, workers and leaders of a cluster
+    Cluster(ClusterArgs),
+    /// Make a secret for the nodes of a cluster
+    Secret,
     /// Change a run while it runs: virtual users, rate, pause, resume, cancel
     Control(ControlArgs),
     /// Show a recorded run again, as it was or faster

@@ -14,6 +14,8 @@ use hyperscale_stats::result::VERSION;
 use hyperscale_target::BindError;
 use hyperscale_types::ExitCode;
 
+use crate::cluster::node::NodeError;
+use crate::cluster::remote::RemoteError;
 use crate::commands::new::NewError;
 use crate::local::LocalError;
 use crate::printer::Printer;
@@ -100,6 +102,12 @@ pub(crate) enum CommandError {
     /// A local run cannot be found, asked or changed.
     #[error(transparent)]
     Local(#[from] LocalError),
+    /// A node cannot be set up or has ended.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// A cluster cannot be asked, or refused.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// No starter plan was written.
     #[error(transparent)]
     New(#[from] NewError),
@@ -150,6 +158,9 @@ impl CommandError {
             | Self::ExportOpen(OpenError::Twice { .. })
             | Self::Address { .. } => ExitCode::Usage,
             Self::Local(error) => error.exit_code(),
+            Self::Node(error) if error.is_usage() => ExitCode::Usage,
+            Self::Node(_) => ExitCode::Error,
+            Self::Remote(error) => error.exit_code(),
             Self::New(error) => error.exit_code(),
             Self::Plan(_) | Self::Start(StartError::Data(_)) => ExitCode::PlanInvalid,
             Self::Convert { .. }
@@ -195,6 +206,8 @@ impl CommandError {
             Self::NotAResult { source, .. } => source.to_string(),
             Self::FailRule(_) => "only steps and quantities of both runs can be compared".to_owned(),
             Self::Local(error) => error.why(),
+            Self::Node(error) => error.why(),
+            Self::Remote(error) => error.why(),
             Self::Export(error) => error.to_string(),
             Self::ExportOpen(error) => open_why(error),
             Self::New(error) => error.why(),
@@ -229,6 +242,8 @@ impl CommandError {
             Self::Unwritable { .. } => "name a file in a folder that exists and may be written".to_owned(),
             Self::Address { .. } => "write it as host:port, for example 127.0.0.1:8080 or [::1]:0".to_owned(),
             Self::Local(error) => error.fix(),
+            Self::Node(error) => error.fix(),
+            Self::Remote(error) => error.fix(),
             Self::Export(error) => export_fix(error),
             Self::ExportOpen(error) => open_fix(error).to_owned(),
             Self::New(error) => error.fix(),

@@ -4,6 +4,7 @@
 //! the engine's.
 
 mod args;
+mod cluster;
 mod commands;
 mod errors;
 mod faces;

@@ -6,9 +6,11 @@ use std::io::{self, Read};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use hyperscale_api::method::Submit;
 use hyperscale_plan::{Environment, Loaded, Problem, Source, load};
 use hyperscale_types::limits::PLAN_BYTES_MAX;
 
+use crate::cluster::submission::Noting;
 use crate::errors::CommandError;
 
 /// What stands for stdin where something is read, and for stdout where something is written.
@@ -40,6 +42,26 @@ pub(crate) fn read(path: &str, vars: Vec<(String, String)>) -> Result<Loaded, Co
     }
     let bytes = limited(file, &path.to_string_lossy())?;
     load(&Source::file(&path, &bytes), &world).map_err(CommandError::Plan)
+}
+
+/// Reads and checks a plan file, or stdin, to be submitted with everything it names. Warnings are handed back.
+pub(crate) fn submission(
+    path: &str,
+    vars: Vec<(String, String)>,
+) -> Result<(Submit, Vec<Problem>), CommandError> {
+    let world = Here { overrides: vars };
+    let noting = Noting::new(&world);
+    let (name, bytes) = if path == STDIN_OR_STDOUT {
+        ("stdin.yaml", limited(io::stdin().lock(), "stdin")?)
+    } else {
+        let unreadable = |source| CommandError::Unreadable { what: "the plan", path: path.into(), source };
+        (path, limited(File::open(path).map_err(unreadable)?, path)?)
+    };
+    let loaded = load(&Source::file(Path::new(name), &bytes), &noting).map_err(CommandError::Plan)?;
+    let submit = noting
+        .into_submit(name, bytes.into())
+        .map_err(|(path, source)| CommandError::Unreadable { what: "a file of the plan", path, source })?;
+    Ok((submit, loaded.warnings))
 }
 
 /// Checks a plan that is part of this program.

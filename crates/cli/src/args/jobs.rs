@@ -3,11 +3,22 @@
 use clap::{Args, value_parser};
 use hyperscale_types::{Name, Rate, limits};
 
+use super::ServerArgs;
+
+/// `hyperscale jobs`.
+#[derive(Debug, Args)]
+pub(crate) struct JobsArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+}
+
 /// `hyperscale status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// The run: its job id, or the beginning of it (default: the only one)
+    /// The run: its job id, or the beginning of it (default: the only one); with --server: the id of the job
     pub(crate) job: Option<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 /// `hyperscale control`.
@@ -27,6 +38,8 @@ pub(crate) struct ControlArgs {
     pub(crate) workflow: Option<Name>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 /// What is to become of the run: exactly one of them.

@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use hyperscale_api::method::{CancelJob, Control};
 use hyperscale_api::response::{CancelResponse, CancelStatus, Controlled};
-use hyperscale_api::{Method, Steer};
+use hyperscale_api::{Client, Method, Steer};
 use hyperscale_types::ExitCode;
 use serde::Serialize;
 
 use crate::args::{ChangeArgs, ControlArgs};
+use crate::cluster::remote::{self, RemoteError};
 use crate::errors::CommandError;
 use crate::local::runs::{self, LocalRun};
 use crate::printer::Printer;
@@ -20,11 +21,30 @@ pub(crate) async fn control(
     settings: Settings,
     printer: Printer,
 ) -> Result<ExitCode, CommandError> {
+    if let Some(client) = remote::client_if_named(&args.server)? {
+        return of_cluster(&client, args, settings, printer).await;
+    }
     let run = runs::find(args.job.as_deref()).await?;
     match steer(args) {
         Some(steer) => change(&run, steer, settings, printer).await,
         None => cancel(&run, settings, printer).await,
     }
+}
+
+/// The same for a job of a cluster, which has to be named.
+async fn of_cluster(
+    client: &Client,
+    args: ControlArgs,
+    settings: Settings,
+    printer: Printer,
+) -> Result<ExitCode, CommandError> {
+    let job = args.job.clone().ok_or(CommandError::Misplaced {
+        flag: "--server",
+        belongs: "needs the id of a job; see `hyperscale jobs --server …`",
+    })?;
+    let steer = steer(args).unwrap_or(Steer::Stop);
+    let answer = client.control(Control::new(&job, steer)).await.map_err(RemoteError::from)?;
+    show(&answer, &format!("{job}\n  done\n"), settings, printer)
 }
 
 /// What is to be changed; `None`: the run is to stop.

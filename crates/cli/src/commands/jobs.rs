@@ -1,4 +1,4 @@
-//! `hyperscale jobs`: what runs on this machine.
+//! `hyperscale jobs`: what runs on this machine, or in a cluster.
 
 use hyperscale_api::Method;
 use hyperscale_api::method::Page;
@@ -7,15 +7,45 @@ use hyperscale_report::human;
 use hyperscale_stats::event::Target;
 use hyperscale_types::ExitCode;
 
+use crate::args::JobsArgs;
+use crate::cluster::remote::{self, RemoteError};
 use crate::errors::CommandError;
 use crate::local::runs;
 use crate::printer::Printer;
 use crate::settings::Settings;
 
+/// Jobs shown at once.
+const PAGE: u32 = 200;
 const TITLES: [&str; 5] = ["job", "name", "status", "elapsed", "workflows"];
 
-/// Lists the runs of this user.
-pub(crate) async fn jobs(settings: Settings, printer: Printer) -> Result<ExitCode, CommandError> {
+/// Lists the runs of this user, or the jobs of the cluster that is named.
+pub(crate) async fn jobs(
+    args: JobsArgs,
+    settings: Settings,
+    printer: Printer,
+) -> Result<ExitCode, CommandError> {
+    let (all, none) = match remote::client_if_named(&args.server)? {
+        Some(client) => {
+            let page = Page { limit: PAGE, after: None };
+            (client.jobs(page).await.map_err(RemoteError::from)?, "the cluster keeps no jobs")
+        }
+        None => (local(printer).await?, "nothing runs here"),
+    };
+    if settings.output.json {
+        printer.json(&all).map_err(CommandError::Output)?;
+    } else if all.jobs.is_empty() {
+        printer.note(none);
+    } else {
+        printer.data(&table(&all.jobs)).map_err(CommandError::Output)?;
+        if all.next.is_some() {
+            printer.note(format_args!("only the first {PAGE} jobs are shown"));
+        }
+    }
+    Ok(ExitCode::Ok)
+}
+
+/// The runs of this user on this machine.
+async fn local(printer: Printer) -> Result<JobList, CommandError> {
     let mut all = JobList::default();
     for run in runs::all().await? {
         match run.call::<JobList>(&Method::JobsList(Page::default())).await {
@@ -25,14 +55,7 @@ pub(crate) async fn jobs(settings: Settings, printer: Printer) -> Result<ExitCod
             Err(error) => printer.warning(format_args!("{} is left out: {}", run.job, error.why())),
         }
     }
-    if settings.output.json {
-        printer.json(&all).map_err(CommandError::Output)?;
-    } else if all.jobs.is_empty() {
-        printer.note("nothing runs here");
-    } else {
-        printer.data(&table(&all.jobs)).map_err(CommandError::Output)?;
-    }
-    Ok(ExitCode::Ok)
+    Ok(all)
 }
 
 fn table(jobs: &[JobSummary]) -> String {

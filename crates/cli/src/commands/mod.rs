@@ -1,6 +1,8 @@
 //! One file per command, one `async fn` each. Commands return what the caller is told; they never exit or print past
 //! the printer.
 
+mod cancel;
+mod cluster;
 mod compare;
 mod completions;
 mod control;
@@ -10,16 +12,23 @@ mod doctor;
 mod interrupts;
 mod jobs;
 mod man;
+mod manager;
 pub(crate) mod new;
+mod nodes;
 mod ping;
 mod replay;
+mod result;
 mod run;
 mod said;
 mod schema;
+mod secret;
 mod session;
 mod status;
+mod submit;
 mod target;
 mod validate;
+mod watch;
+mod worker;
 
 use hyperscale_types::ExitCode;
 
@@ -34,6 +43,8 @@ pub(crate) fn execute(mut cli: Cli) -> ExitCode {
         Command::Run(args) => args.engine,
         Command::Demo(args) => args.engine,
         Command::Replay(args) => EngineArgs { no_ui: args.no_ui, ..EngineArgs::default() },
+        Command::Submit(args) => EngineArgs { no_ui: args.no_ui, ..EngineArgs::default() },
+        Command::Watch(args) => EngineArgs { no_ui: args.no_ui, ..EngineArgs::default() },
         _ => EngineArgs::default(),
     };
     let (settings, exports) = match Settings::resolve(&cli.global, engine) {
@@ -56,8 +67,16 @@ async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Res
     match command {
         Command::Demo(args) => demo::demo(args, settings, printer).await,
         Command::Run(args) => run::run(*args, settings, printer).await,
-        Command::Jobs => jobs::jobs(settings, printer).await,
+        Command::Manager(args) => manager::manager(*args, printer).await,
+        Command::Worker(args) => worker::worker(*args, printer).await,
+        Command::Submit(args) => submit::submit(*args, settings, printer).await,
+        Command::Jobs(args) => jobs::jobs(args, settings, printer).await,
         Command::Status(args) => status::status(args, settings, printer).await,
+        Command::Watch(args) => watch::watch(args, settings, printer).await,
+        Command::Result(args) => result::result(args, settings, printer).await,
+        Command::Cancel(args) => cancel::cancel(args, settings, printer).await,
+        Command::Cluster(args) => cluster::cluster(args, settings, printer).await,
+        Command::Secret => secret::secret(printer),
         Command::Control(args) => control::control(args, settings, printer).await,
         Command::Replay(args) => replay::replay(args, settings, printer).await,
         Command::Validate(args) => validate::validate(args, settings, printer).await,

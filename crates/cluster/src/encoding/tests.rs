@@ -167,6 +167,7 @@ fn to_manager() -> Vec<ToManager> {
         DispatchRefusal::CoresNotFree { free: 3 },
         DispatchRefusal::Capabilities { missing: vec!["a".to_owned(), "b, c".to_owned()] },
         DispatchRefusal::Draining,
+        DispatchRefusal::Cancelled,
     ];
     let register = |grant| ToManager::Register {
         call,

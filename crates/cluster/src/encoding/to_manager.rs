@@ -170,6 +170,7 @@ fn refusal_out(refusal: DispatchRefusal) -> wire::DispatchAnswer {
             wire::ErrorCode::CapabilityMissing
         }
         DispatchRefusal::Draining => wire::ErrorCode::Draining,
+        DispatchRefusal::Cancelled => wire::ErrorCode::Cancelled,
     };
     answer.refusal = Some(wire::Error { code: code.into(), message, ..wire::Error::default() });
     answer
@@ -186,6 +187,7 @@ fn refusal_in(answer: &wire::DispatchAnswer) -> Read<DispatchRefusal> {
             DispatchRefusal::Capabilities { missing: answer.capabilities_missing.clone() }
         }
         wire::ErrorCode::Draining => DispatchRefusal::Draining,
+        wire::ErrorCode::Cancelled => DispatchRefusal::Cancelled,
         _ => return Err(RecordError::Unknown("refusal")),
     })
 }

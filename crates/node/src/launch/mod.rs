@@ -30,7 +30,7 @@ pub use timers::{Timers, TimersError};
 
 use crate::directory::{Directory, DirectoryError, Ownership};
 use crate::entropy;
-use crate::manager::{self, Hands, ManagerError, ManagerHandle, ManagerLoop, Sources};
+use crate::manager::{self, Hands, JobNews, ManagerError, ManagerHandle, ManagerLoop, Sources};
 use crate::membership::{self, Membership, MembershipHandle};
 use crate::shutdown::{Shutdown, Stopper, shutdown};
 use crate::transport::{self, Certificates, Transport, TransportHandle};
@@ -95,6 +95,8 @@ pub struct Manager {
     pub boot: BootEpoch,
     /// Asks it for something.
     pub handle: ManagerHandle,
+    /// Events of jobs that it leads.
+    pub news: mpsc::Receiver<JobNews>,
     /// Connections to other nodes.
     pub transport: TransportHandle,
     /// The failure detector.
@@ -192,7 +194,7 @@ impl Manager {
             peers: founders,
         };
         let hands = parts.hands.clone();
-        let (run, handle) = ManagerLoop::start(options, parts.hands, parts.sources)?;
+        let (run, handle, news) = ManagerLoop::start(options, parts.hands, parts.sources)?;
         let mut tasks = JoinSet::new();
         let (transport, stop) = (parts.transport, parts.shutdown.clone());
         tasks.spawn(async move {
@@ -206,7 +208,15 @@ impl Manager {
             _membership: parts.membership,
             _directory: parts.directory,
         };
-        Ok(Self { node, boot, handle, transport: hands.transport, membership: hands.membership, running })
+        Ok(Self {
+            node,
+            boot,
+            handle,
+            news,
+            transport: hands.transport,
+            membership: hands.membership,
+            running,
+        })
     }
 
     /// Tells it to stop, without a word to the others.

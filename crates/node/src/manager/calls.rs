@@ -6,12 +6,10 @@ use std::fmt;
 use bytes::Bytes;
 use hyperscale_cluster::manager::{Manager, Request, Response};
 use hyperscale_consensus::BlobId;
-use hyperscale_consensus::register::{JobId, Outcome, Register};
+use hyperscale_consensus::register::{Outcome, Register};
 use hyperscale_consensus::replica::{self, CallId, Reply};
 use hyperscale_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
-
-use super::streams::{Followed, Position};
 
 /// Calls that the loop has not taken yet; a caller waits beyond.
 pub const CALLS_MAX: usize = 1_024;
@@ -55,8 +53,6 @@ pub(crate) enum Call {
     Look(Look),
     /// A blob of this disk.
     Read(BlobId, oneshot::Sender<Option<Bytes>>),
-    /// The events of a job that is led here.
-    Follow(JobId, Option<Position>, oneshot::Sender<Option<Followed>>),
 }
 
 impl fmt::Debug for Call {
@@ -66,7 +62,6 @@ impl fmt::Debug for Call {
             Self::Client(request, _) => write!(f, "{request:?}"),
             Self::Look(_) => f.write_str("Look"),
             Self::Read(blob, _) => write!(f, "Read({blob:?})"),
-            Self::Follow(job, after, _) => write!(f, "Follow({job:?}, {after:?})"),
         }
     }
 }
@@ -95,11 +90,6 @@ impl ManagerHandle {
     /// Reads a blob of this disk; nothing if it is not there.
     pub async fn read(&self, blob: BlobId) -> Result<Option<Bytes>, Stopped> {
         self.ask(|sender| Call::Read(blob, sender)).await
-    }
-
-    /// Follows the events of a job after a position; nothing if the job is not led here.
-    pub async fn follow(&self, job: JobId, after: Option<Position>) -> Result<Option<Followed>, Stopped> {
-        self.ask(|sender| Call::Follow(job, after, sender)).await
     }
 
     /// Looks at the manager. Whoever decides something by it asks for a read first.

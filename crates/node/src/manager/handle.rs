@@ -68,11 +68,6 @@ impl ManagerLoop {
             Call::Read(blob, caller) => {
                 self.blobs.order(BlobWork::Read { blob, reader: BlobReader::Caller(caller) })?;
             }
-            Call::Follow(job, after, caller) => {
-                let followed = self.streams.follow(job, after, self.core.leads(job));
-                // Nobody may wait for it any more.
-                let _ = caller.send(followed);
-            }
         }
         Ok(())
     }

@@ -9,8 +9,8 @@
 
 mod calls;
 mod handle;
+mod news;
 mod perform;
-mod streams;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -29,10 +29,10 @@ use crate::membership::{self, MembershipHandle};
 use crate::shutdown::Shutdown;
 use crate::transport::{self, TransportHandle};
 use calls::{Call, Calls};
-use streams::Streams;
+use news::Outlet;
 
 pub use calls::{CALLS_MAX, Counts, ManagerHandle, Seen, Stopped};
-pub use streams::{FOLLOWER_MAX, Followed, Missed, Position, StreamEvent};
+pub use news::{JobNews, NEWS_MAX};
 
 /// Batches of the log that are not durable yet, beyond which nothing new is taken in.
 const LOG_BACKLOG_MAX: usize = 1_024;
@@ -124,7 +124,7 @@ pub struct ManagerLoop {
     /// Clients that wait for a response of the core.
     requests: BTreeMap<RequestNumber, oneshot::Sender<Response>>,
     last_request: u64,
-    streams: Streams,
+    outlet: Outlet,
     /// What nodes call themselves, as their hello said.
     names: BTreeMap<NodeId, String>,
     counts: Counts,
@@ -141,12 +141,12 @@ pub struct ManagerLoop {
 }
 
 impl ManagerLoop {
-    /// Opens the disks and starts the core on what they hold.
+    /// Opens the disks and starts the core on what they hold. The events of jobs that are led here come with the receiver.
     pub fn start(
         options: Options,
         hands: Hands,
         sources: Sources,
-    ) -> Result<(Self, ManagerHandle), ManagerError> {
+    ) -> Result<(Self, ManagerHandle, mpsc::Receiver<JobNews>), ManagerError> {
         let Options { mut replica, manager, group, peers, mut log, mut blobs } = options;
         replica.directory = log.directory();
         replica.blobs = blobs.list()?;
@@ -160,6 +160,7 @@ impl ManagerLoop {
         let (mut begun, mut outputs) = (Vec::new(), Vec::new());
         let replica = Replica::start(now, replica, loaded, machine, &mut begun);
         let core = Manager::start(now, manager, replica, begun, &mut outputs);
+        let (outlet, news) = Outlet::new();
         let this = Self {
             core,
             group,
@@ -167,7 +168,7 @@ impl ManagerLoop {
             calls: Calls::default(),
             requests: BTreeMap::new(),
             last_request: 0,
-            streams: Streams::default(),
+            outlet,
             names: BTreeMap::new(),
             counts: Counts::default(),
             hands,
@@ -179,7 +180,7 @@ impl ManagerLoop {
             timer: None,
             outputs,
         };
-        Ok((this, ManagerHandle::new(calls)))
+        Ok((this, ManagerHandle::new(calls), news))
     }
 
     /// Runs until it is told to stop, or cannot continue.

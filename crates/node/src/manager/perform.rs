@@ -11,7 +11,7 @@ use hyperscale_types::NodeId;
 use hyperscale_wire::class::Lane;
 use hyperscale_wire::connection::Outgoing;
 
-use super::{ManagerError, ManagerLoop};
+use super::{JobNews, ManagerError, ManagerLoop};
 use crate::disk::{BlobReader, BlobWork};
 
 impl ManagerLoop {
@@ -39,11 +39,7 @@ impl ManagerLoop {
                     let _ = client.send(response);
                 }
             }
-            Output::Emit { job, token, event } => {
-                self.streams.show(job, token, *event);
-                let core = &self.core;
-                self.streams.settle(|job| core.leads(job));
-            }
+            Output::Emit { job, token, event } => self.outlet.tell(JobNews { job, token, event }),
             Output::Timer(at) => self.timer = Some(at),
         }
         Ok(())

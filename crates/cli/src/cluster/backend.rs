@@ -1,0 +1,487 @@
+//! A manager behind the API: methods become requests of its core, and what the core says becomes responses.
+//!
+//! Nothing is decided here. What concerns a job that another manager leads is refused with where that one is.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyperscale_api::error::{Leader, PlanProblem};
+use hyperscale_api::method::{BlobHash, CancelJob, CancelWorkflow, Control, Page, Submit};
+use hyperscale_api::response::{
+    CancelResponse, CancelStatus, Controlled, JobList, JobSummary, JobView, MemberState, NodeSummary,
+    StoredBlob, Submitted,
+};
+use hyperscale_api::server::to_result;
+use hyperscale_api::{
+    Backend, Caller, ErrorCode, EventFrame, EventId, JobEvent, Method, Readiness, RpcError,
+};
+use hyperscale_cluster::manager::{JobLine, Rejection, Request, Response};
+use hyperscale_consensus::BlobId;
+use hyperscale_consensus::register::{JobEnd, JobId, RequestId};
+use hyperscale_node::manager::{JobNews, ManagerHandle, Seen, Stopped};
+use hyperscale_node::membership::MembershipHandle;
+use hyperscale_plan::Problem;
+use hyperscale_stats::event::Event;
+use hyperscale_stats::result::{RunResult, Status};
+use hyperscale_types::{NodeId, Role, Token};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::feeds::Feeds;
+use super::{options, submission, view};
+
+/// How often a job that is being opened is looked at again, and for how long; a server gives up after ten seconds.
+const OPENING: (Duration, u32) = (Duration::from_millis(50), 100);
+/// Bytes of uploaded files that wait for their submission; the oldest make room.
+const UPLOADS_BYTES_MAX: usize = 256 << 20;
+
+const METHODS: &[&str] = &[
+    "cluster.leaders",
+    "cluster.members",
+    "cluster.status",
+    "jobs.cancel",
+    "jobs.control",
+    "jobs.get",
+    "jobs.list",
+    "jobs.result",
+    "jobs.submit",
+    "system.methods",
+    "workflows.cancel",
+];
+
+/// Who a manager is, as people see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// What it is called.
+    pub(crate) name: String,
+    /// Its node.
+    pub(crate) node: NodeId,
+    /// Its life.
+    pub(crate) boot: u64,
+    /// Its datacenter.
+    pub(crate) datacenter: String,
+    /// Where other nodes reach it.
+    pub(crate) listen: SocketAddr,
+    /// Where its API listens.
+    pub(crate) http: SocketAddr,
+}
+
+/// A manager behind the API.
+#[derive(Debug)]
+pub(crate) struct ManagerBackend {
+    identity: Identity,
+    manager: ManagerHandle,
+    membership: MembershipHandle,
+    feeds: Feeds,
+    uploads: Mutex<Uploads>,
+}
+
+#[derive(Debug, Default)]
+struct Uploads {
+    blobs: Vec<(BlobHash, Bytes)>,
+    bytes: usize,
+}
+
+impl ManagerBackend {
+    /// The backend of a manager, and what carries its events to followers, to be run beside it.
+    pub(crate) fn new(
+        identity: Identity,
+        manager: ManagerHandle,
+        membership: MembershipHandle,
+        news: mpsc::Receiver<JobNews>,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let feeds = Feeds::default();
+        let carrying = feeds.clone().run(news);
+        (Self { identity, manager, membership, feeds, uploads: Mutex::default() }, carrying)
+    }
+
+    async fn submit(&self, caller: &Caller, submit: Submit) -> Result<Value, RpcError> {
+        let options = Box::new(options::read(&submit.options)?);
+        let bundle = {
+            let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+            let find = |hash: &BlobHash| {
+                uploads.blobs.iter().find(|(known, _)| known == hash).map(|(_, bytes)| bytes.clone())
+            };
+            Box::new(submission::to_bundle(&submit, find)?)
+        };
+        let key = match &submit.idempotency_key {
+            Some(key) => key.as_str().to_owned(),
+            None => hyperscale_api::method::RequestId::random().as_str().to_owned(),
+        };
+        let request = Request::Submit { key, bundle, options, caller: caller.source.to_string() };
+        match self.ask(request).await? {
+            Response::Accepted { job, leader, status, queue_position, .. } => {
+                let submitted = Submitted {
+                    job: job.to_string(),
+                    status,
+                    token: leader.map(|(_, token)| token),
+                    job_leader: self.name(leader.map(|(node, _)| node)).await?,
+                    queue_position: queue_position.map(u64::from),
+                    datacenters: Vec::new(),
+                    warnings: Vec::new(),
+                };
+                to_result(&submitted)
+            }
+            other => Err(self.refusal(other).await),
+        }
+    }
+
+    async fn get(&self, job: JobId) -> Result<JobView, RpcError> {
+        match self.look(job).await? {
+            Response::Running { token, result, queue_position } => Ok(JobView {
+                result: *result,
+                token: Some(token),
+                job_leader: Some(self.identity.name.clone()),
+                queue_position: queue_position.map(u64::from),
+                segments: Vec::new(),
+            }),
+            Response::Ended(end) => Ok(JobView {
+                result: self.result(&end).await?,
+                token: None,
+                job_leader: None,
+                queue_position: None,
+                segments: Vec::new(),
+            }),
+            other => Err(self.refusal(other).await),
+        }
+    }
+
+    /// How a job is; one that is being opened is waited for.
+    async fn look(&self, job: JobId) -> Result<Response, RpcError> {
+        for _ in 0..OPENING.1 {
+            match self.ask(Request::Get { job }).await? {
+                Response::Starting => tokio::time::sleep(OPENING.0).await,
+                response => return Ok(response),
+            }
+        }
+        Ok(Response::Starting)
+    }
+
+    /// The result of a job that has ended; it is on the disk of this manager, or soon will be.
+    async fn result(&self, end: &JobEnd) -> Result<RunResult, RpcError> {
+        let missing = || {
+            RpcError::new(ErrorCode::Overloaded, "the result is not on the disk of this manager yet")
+                .retry_after(Duration::from_secs(1))
+                .fix("ask again, or ask another manager")
+        };
+        let blob = end.how.result.ok_or_else(missing)?;
+        for _ in 0..OPENING.1 {
+            if let Some(bytes) = self.manager.read(blob).await.map_err(stopped)? {
+                return serde_json::from_slice(&bytes)
+                    .map_err(|error| RpcError::new(ErrorCode::InternalError, error.to_string()));
+            }
+            tokio::time::sleep(OPENING.0).await;
+        }
+        Err(missing())
+    }
+
+    async fn list(&self, page: &Page) -> Result<Value, RpcError> {
+        let Response::Jobs(lines) = self.ask(Request::List).await? else {
+            return Err(RpcError::new(ErrorCode::InternalError, "the manager did not list its jobs"));
+        };
+        let after = |line: &JobLine| page.after.as_ref().is_none_or(|after| line.job.to_string() > *after);
+        let limit = page.limit as usize;
+        let mut lines: Vec<JobLine> = lines.into_iter().filter(after).collect();
+        lines.sort_by_key(|line| line.job);
+        let next = (lines.len() > limit).then(|| lines[limit - 1].job.to_string());
+        lines.truncate(limit);
+        let mut jobs = Vec::new();
+        for line in lines {
+            let leader = self.name(line.leader.map(|(node, _)| node)).await?;
+            jobs.push(JobSummary {
+                name: line.name.unwrap_or_default(),
+                elapsed_s: line.elapsed.as_secs_f64(),
+                job_leader: leader,
+                token: line.leader.map(|(_, token)| token),
+                queue_position: line.queue_position.map(u64::from),
+                ..JobSummary::new(line.job.to_string(), line.status)
+            });
+        }
+        to_result(&JobList { jobs, next })
+    }
+
+    async fn cancel(&self, caller: &Caller, cancel: Cancel) -> Result<Value, RpcError> {
+        let Cancel { job, workflows, request, reason } = cancel;
+        let request = Request::Cancel {
+            job: job_id(&job)?,
+            workflows,
+            request: RequestId(request.digest()),
+            reason,
+            caller: caller.source.to_string(),
+        };
+        match self.ask(request).await? {
+            Response::CancelCommitted => to_result(&CancelResponse::new(job, CancelStatus::Requested)),
+            Response::Rejected(Rejection::AlreadyEnded) | Response::Ended(_) => {
+                to_result(&CancelResponse::new(job, CancelStatus::AlreadyEnded))
+            }
+            other => Err(self.refusal(other).await),
+        }
+    }
+
+    async fn control(&self, control: Control) -> Result<Value, RpcError> {
+        let request = Request::Control { job: job_id(&control.job)?, command: control.steer.into() };
+        match self.ask(request).await? {
+            Response::Controlled => to_result(&Controlled { job: control.job, changes: Vec::new() }),
+            other => Err(self.refusal(other).await),
+        }
+    }
+
+    async fn ask(&self, request: Request) -> Result<Response, RpcError> {
+        self.manager.request(request).await.map_err(stopped)
+    }
+
+    async fn name(&self, node: Option<NodeId>) -> Result<Option<String>, RpcError> {
+        let Some(node) = node else { return Ok(None) };
+        if node == self.identity.node {
+            return Ok(Some(self.identity.name.clone()));
+        }
+        self.manager.look(move |seen| Some(view::name_of(seen.names, node))).await.map_err(stopped)
+    }
+
+    /// The error for a response that is none of those that were hoped for.
+    async fn refusal(&self, response: Response) -> RpcError {
+        match response {
+            Response::Moved { leader, token } => self.moved(leader, token).await,
+            Response::Rejected(rejection) => self.rejected(rejection).await,
+            Response::Starting => {
+                RpcError::new(ErrorCode::Overloaded, "the job has no leader yet, or is being opened")
+                    .retry_after(Duration::from_millis(500))
+            }
+            Response::Ended(_) => RpcError::new(ErrorCode::AlreadyEnded, "the job has ended"),
+            other => RpcError::new(ErrorCode::InternalError, format!("the manager answered {other:?}")),
+        }
+    }
+
+    async fn moved(&self, leader: NodeId, token: Token) -> RpcError {
+        let known =
+            self.manager.look(move |seen| (view::name_of(seen.names, leader), view::api_of(&seen, leader)));
+        let (node, http) = known.await.unwrap_or_else(|_| (leader.to_string(), None));
+        RpcError::new(ErrorCode::Moved, format!("{node} leads the job")).leader(&Leader { node, http, token })
+    }
+
+    async fn rejected(&self, rejection: Rejection) -> RpcError {
+        let message = rejection.to_string();
+        match rejection {
+            Rejection::Plan(problems) => {
+                let problems: Vec<PlanProblem> = problems.iter().map(plan_problem).collect();
+                RpcError::new(ErrorCode::PlanInvalid, message).problems(&problems)
+            }
+            Rejection::UnknownJob => RpcError::new(ErrorCode::UnknownJob, message)
+                .fix("see the jobs that are kept with `hyperscale jobs`"),
+            Rejection::AlreadyEnded => RpcError::new(ErrorCode::AlreadyEnded, message),
+            Rejection::CapacityExceeded { retry_after } => {
+                RpcError::new(ErrorCode::CapacityExceeded, message).retry_after(retry_after)
+            }
+            Rejection::Overloaded { retry_after } => {
+                RpcError::new(ErrorCode::Overloaded, message).retry_after(retry_after)
+            }
+            Rejection::Refused(_) => RpcError::new(ErrorCode::Refused, message),
+            Rejection::Unavailable(_) => {
+                let error = RpcError::new(ErrorCode::QuorumUnavailable, message);
+                match self.status().await {
+                    Ok(status) => error.reach(status.quorum.reachable, status.quorum.needed),
+                    Err(_) => error,
+                }
+            }
+        }
+    }
+
+    async fn status(&self) -> Result<hyperscale_api::response::ClusterStatus, RpcError> {
+        let (view, identity) = (self.membership.view(), self.identity.clone());
+        let looked = self.manager.look(move |seen| {
+            let names = with_own(seen.names, &identity);
+            let seen = Seen { names: &names, ..seen };
+            view::status(&seen, &view, &identity.datacenter, identity.node)
+        });
+        looked.await.map_err(stopped)
+    }
+
+    async fn members(&self) -> Result<Value, RpcError> {
+        let (view, identity) = (self.membership.view(), self.identity.clone());
+        let me = NodeSummary {
+            id: identity.name.clone(),
+            role: Role::Manager,
+            state: MemberState::Alive,
+            address: Some(identity.listen.to_string()),
+            http: Some(identity.http.to_string()),
+            boot: identity.boot,
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        };
+        let looked = self.manager.look(move |seen| view::members(&seen, &view, me)).await;
+        to_result(&looked.map_err(stopped)?)
+    }
+
+    async fn leaders(&self) -> Result<Value, RpcError> {
+        let identity = self.identity.clone();
+        let looked = self.manager.look(move |seen| {
+            let names = with_own(seen.names, &identity);
+            let seen = Seen { names: &names, ..seen };
+            view::leaders(&seen, &identity.datacenter)
+        });
+        to_result(&looked.await.map_err(stopped)?)
+    }
+
+    /// The stream of a job that has ended and whose events are not kept: its result.
+    async fn ended_stream(&self, job: JobId) -> Result<mpsc::Receiver<EventFrame>, RpcError> {
+        match self.look(job).await? {
+            Response::Ended(end) => {
+                let result = self.result(&end).await?;
+                // Above every event of its leaders, none of which is told any more.
+                let id = EventId { token: Token(u64::MAX), sequence: 1 };
+                let event = Event::Finished(Box::new(result));
+                let last = JobEvent::of(&job.to_string(), id, Status::Completed, event);
+                let (sender, events) = mpsc::channel(1);
+                // There is room for one.
+                let _ = sender.try_send(EventFrame::from(&last));
+                Ok(events)
+            }
+            Response::Running { .. } => Err(RpcError::new(ErrorCode::Overloaded, "the job is being opened")
+                .retry_after(Duration::from_millis(200))),
+            other => Err(self.refusal(other).await),
+        }
+    }
+}
+
+/// A cancel of a job or of some workflows.
+struct Cancel {
+    job: String,
+    workflows: Vec<String>,
+    request: hyperscale_api::method::RequestId,
+    reason: String,
+}
+
+impl Backend for ManagerBackend {
+    fn methods(&self) -> &'static [&'static str] {
+        METHODS
+    }
+
+    async fn call(&self, caller: &Caller, method: Method) -> Result<Value, RpcError> {
+        match method {
+            Method::JobsSubmit(submit) => self.submit(caller, *submit).await,
+            Method::JobsGet { job } => to_result(&self.get(job_id(&job)?).await?),
+            Method::JobsList(page) => self.list(&page).await,
+            Method::JobsResult { job } => {
+                let view = self.get(job_id(&job)?).await?;
+                if view.result.is_final {
+                    return to_result(&view.result);
+                }
+                Err(RpcError::new(ErrorCode::NotEnded, "the job has not ended")
+                    .fix("follow it with `hyperscale watch`, or see how it is with `hyperscale status`"))
+            }
+            Method::JobsCancel(CancelJob { job, reason, request_id, .. }) => {
+                let request = request_id.unwrap_or_else(hyperscale_api::method::RequestId::random);
+                self.cancel(caller, Cancel { job, workflows: Vec::new(), request, reason }).await
+            }
+            Method::WorkflowsCancel(CancelWorkflow {
+                job, workflow, dependents, reason, request_id, ..
+            }) => {
+                if !dependents {
+                    let message = "workflows are cancelled with all that depend on them";
+                    return Err(RpcError::new(ErrorCode::Refused, message)
+                        .fix("leave `dependents: false` (--no-dependents) out"));
+                }
+                let request = request_id.unwrap_or_else(hyperscale_api::method::RequestId::random);
+                let workflows = vec![workflow.to_string()];
+                self.cancel(caller, Cancel { job, workflows, request, reason }).await
+            }
+            Method::JobsControl(control) => self.control(control).await,
+            Method::ClusterStatus => to_result(&self.status().await?),
+            Method::ClusterMembers(_) => self.members().await,
+            Method::ClusterLeaders => self.leaders().await,
+            other => Err(RpcError::unsupported(other.name())),
+        }
+    }
+
+    async fn events(
+        &self,
+        _caller: &Caller,
+        job: String,
+        after: Option<EventId>,
+    ) -> Result<mpsc::Receiver<EventFrame>, RpcError> {
+        let job = job_id(&job)?;
+        let led = self.manager.look(move |seen| seen.manager.leads(job)).await.map_err(stopped)?;
+        match self.feeds.follow(job, after, led) {
+            Some(Ok(events)) => Ok(events),
+            Some(Err(error)) => Err(RpcError::new(ErrorCode::StaleToken, error.to_string())),
+            None => self.ended_stream(job).await,
+        }
+    }
+
+    async fn blob(&self, _caller: &Caller, bytes: Bytes) -> Result<StoredBlob, RpcError> {
+        let blob = BlobHash(BlobId::of(&bytes).hash);
+        let mut uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        let stored = StoredBlob { blob, bytes: bytes.len() as u64 };
+        if uploads.blobs.iter().all(|(known, _)| *known != blob) {
+            uploads.bytes += bytes.len();
+            uploads.blobs.push((blob, bytes));
+        }
+        while uploads.bytes > UPLOADS_BYTES_MAX && uploads.blobs.len() > 1 {
+            let (_, oldest) = uploads.blobs.remove(0);
+            uploads.bytes -= oldest.len();
+        }
+        Ok(stored)
+    }
+
+    async fn readiness(&self) -> Readiness {
+        match self.status().await {
+            Ok(status) if status.leader.is_some() => Readiness::Ready,
+            Ok(_) => Readiness::NotReady("the group has no leader, or is not founded yet".to_owned()),
+            Err(error) => Readiness::NotReady(error.message),
+        }
+    }
+
+    async fn metrics(&self) -> String {
+        let mut text = super::probes::membership_metrics(&self.membership.view());
+        let looked = self.manager.look(|seen| {
+            let register = seen.manager.register();
+            let open = register.map_or(0, |it| it.jobs().filter(|(_, job)| job.end.is_none()).count());
+            let workers = register.map_or(0, |it| it.workers().len());
+            (open, workers, seen.counts, seen.manager.replica().leader_node().is_some())
+        });
+        if let Ok((open, workers, counts, has_leader)) = looked.await {
+            // Writing to a string does not fail.
+            let _ = write!(
+                text,
+                "# TYPE hyperscale_jobs_open gauge\nhyperscale_jobs_open {open}\n\
+                 # TYPE hyperscale_workers_granted gauge\nhyperscale_workers_granted {workers}\n\
+                 # TYPE hyperscale_log_leader_changes_total counter\n\
+                 hyperscale_log_leader_changes_total {}\n\
+                 # TYPE hyperscale_log_snapshots_restored_total counter\n\
+                 hyperscale_log_snapshots_restored_total {}\n\
+                 # TYPE hyperscale_log_has_leader gauge\nhyperscale_log_has_leader {}\n",
+                counts.leader_changes,
+                counts.snapshots_restored,
+                u8::from(has_leader),
+            );
+        }
+        text
+    }
+}
+
+fn with_own(names: &BTreeMap<NodeId, String>, identity: &Identity) -> BTreeMap<NodeId, String> {
+    let mut names = names.clone();
+    names.insert(identity.node, identity.name.clone());
+    names
+}
+
+fn job_id(text: &str) -> Result<JobId, RpcError> {
+    text.parse().map_err(|error: hyperscale_consensus::register::JobIdError| {
+        RpcError::new(ErrorCode::UnknownJob, format!("there is no job `{text}`: {error}"))
+            .fix("see the jobs that are kept with `hyperscale jobs`")
+    })
+}
+
+fn stopped(error: Stopped) -> RpcError {
+    RpcError::new(ErrorCode::Overloaded, error.to_string()).retry_after(Duration::from_secs(1))
+}
+
+fn plan_problem(problem: &Problem) -> PlanProblem {
+    // The type that travels has the same fields.
+    serde_json::to_value(problem)
+        .and_then(serde_json::from_value)
+        .unwrap_or_else(|_| PlanProblem { message: problem.message.clone(), ..PlanProblem::default() })
+}

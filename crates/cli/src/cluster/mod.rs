@@ -1,0 +1,21 @@
+//! Nodes of a cluster as processes, and the way to them: what `manager` and `worker` serve, and what commands with `--server` ask.
+//!
+//! | module    | what it owns                                                                   |
+//! | --------- | ------------------------------------------------------------------------------ |
+//! | `backend` | a manager behind the API                                                       |
+//! | `feeds`   | events of the jobs that a manager leads, for those that follow them            |
+//! | `view`    | what a manager knows about its cluster, as responses                           |
+//! | `options` | options of a job, from the words of the command line                           |
+//! | `submission` | a plan with everything it names, on its way to a manager                    |
+//! | `node`    | settings of a node from arguments and environment                              |
+//! | `probes`  | what every node serves: health, readiness, metrics                             |
+//! | `remote`  | the client of a cluster from arguments and environment                         |
+
+pub(crate) mod backend;
+mod feeds;
+pub(crate) mod node;
+mod options;
+pub(crate) mod probes;
+pub(crate) mod remote;
+pub(crate) mod submission;
+mod view;

@@ -1,0 +1,164 @@
+//! `hyperscale cluster`: what a cluster is doing.
+
+use std::fmt::Write as _;
+
+use hyperscale_api::method::Page;
+use hyperscale_api::response::{ClusterStatus, LeaderList, NodeList};
+use hyperscale_types::ExitCode;
+use serde::Serialize;
+
+use crate::args::{ClusterArgs, ClusterCommand};
+use crate::cluster::remote::{self, RemoteError};
+use crate::errors::CommandError;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// Asks a cluster and shows what it says.
+pub(crate) async fn cluster(
+    args: ClusterArgs,
+    settings: Settings,
+    printer: Printer,
+) -> Result<ExitCode, CommandError> {
+    let client = remote::client(&args.server)?;
+    match args.what {
+        ClusterCommand::Status => {
+            let status = client.cluster_status().await.map_err(RemoteError::from)?;
+            show(&status, &status_text(&status), settings, printer)?;
+        }
+        ClusterCommand::Members => {
+            let members = client.cluster_members(Page::default()).await.map_err(RemoteError::from)?;
+            show(&members, &members_text(&members), settings, printer)?;
+        }
+        ClusterCommand::Leaders => {
+            let leaders = client.cluster_leaders().await.map_err(RemoteError::from)?;
+            show(&leaders, &leaders_text(&leaders), settings, printer)?;
+        }
+    }
+    Ok(ExitCode::Ok)
+}
+
+fn show(
+    response: &impl Serialize,
+    text: &str,
+    settings: Settings,
+    printer: Printer,
+) -> Result<(), CommandError> {
+    if settings.output.json {
+        return printer.json(response).map_err(CommandError::Output);
+    }
+    printer.data(text).map_err(CommandError::Output)
+}
+
+/// The word of a state, as it stands in JSON.
+fn word(state: &impl Serialize) -> String {
+    serde_json::to_value(state).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn status_text(status: &ClusterStatus) -> String {
+    let quorum = status.quorum;
+    let verdict = if quorum.reachable >= quorum.needed { "has a quorum" } else { "has NO quorum" };
+    let leader = status.leader.as_deref().unwrap_or("nobody");
+    let mut text = format!(
+        "{} {verdict}: {} voters reachable, {} needed; {leader} leads term {}\n\nmanagers\n",
+        status.group, quorum.reachable, quorum.needed, status.term
+    );
+    for member in &status.members {
+        let kind = if member.voter { "voter" } else { "learner" };
+        let leads = if member.leader { "  leader" } else { "" };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {:<12} {:<8} {kind}{leads}", member.id, word(&member.state));
+    }
+    let (cores, free) =
+        status.workers.iter().fold((0, 0), |(cores, free), it| (cores + it.cores, free + it.free));
+    let _ = writeln!(text, "\nworkers: {}, {free} of {cores} cores free", status.workers.len());
+    for worker in &status.workers {
+        let owner = worker.owner.as_deref().unwrap_or("nobody");
+        let _ = writeln!(
+            text,
+            "  {:<12} {:<11} {} of {} cores free, registered with {owner}",
+            worker.id,
+            word(&worker.state),
+            worker.free,
+            worker.cores
+        );
+    }
+    text
+}
+
+fn members_text(members: &NodeList) -> String {
+    let mut text = String::new();
+    for node in &members.nodes {
+        let at = node.address.as_deref().unwrap_or("-");
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "{:<12} {:<8} {:<8} {at}  boot {}",
+            node.id,
+            node.role.to_string(),
+            word(&node.state),
+            node.boot
+        );
+    }
+    text
+}
+
+fn leaders_text(leaders: &LeaderList) -> String {
+    let leader = leaders.leader.as_deref().unwrap_or("nobody");
+    let mut text = format!("{}: {leader} leads term {}\n", leaders.group, leaders.term);
+    for job in &leaders.jobs {
+        let leader = job.leader.as_deref().unwrap_or("nobody yet");
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{}  {leader}", job.job);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use hyperscale_api::response::{Circuit, MemberState, MemberStatus, Quorum, WorkerState, WorkerStatus};
+    use hyperscale_types::Role;
+
+    use super::*;
+
+    #[test]
+    fn status_says_in_words_whether_there_is_a_quorum() {
+        let member = |id: &str, state, leader| MemberStatus {
+            id: id.to_owned(),
+            role: Role::Manager,
+            state,
+            leader,
+            term: 3,
+            voter: true,
+        };
+        let status = ClusterStatus {
+            group: "eu-1".to_owned(),
+            term: 3,
+            leader: Some("m1".to_owned()),
+            quorum: Quorum { reachable: 2, needed: 2, circuit: Circuit::Closed },
+            members: vec![
+                member("m1", MemberState::Alive, true),
+                member("m2", MemberState::Alive, false),
+                member("m3", MemberState::Dead, false),
+            ],
+            workers: vec![WorkerStatus {
+                id: "w1".to_owned(),
+                state: WorkerState::Healthy,
+                owner: Some("m2".to_owned()),
+                cores: 8,
+                free: 6,
+            }],
+            datacenters: Vec::new(),
+        };
+        insta::assert_snapshot!(status_text(&status), @r"
+        eu-1 has a quorum: 2 voters reachable, 2 needed; m1 leads term 3
+
+        managers
+          m1           alive    voter  leader
+          m2           alive    voter
+          m3           dead     voter
+
+        workers: 1, 6 of 8 cores free
+          w1           healthy     6 of 8 cores free, registered with m2
+        ");
+    }
+}
