@@ -116,6 +116,7 @@ fn cancelled_job_ends_with_what_was_measured_on_a_bad_network() {
         let cancel = Request::Cancel {
             job,
             workflows: Vec::new(),
+            dependents: true,
             request: RequestId([7; 16]),
             reason: "wrong target".to_owned(),
             caller: "ada".to_owned(),

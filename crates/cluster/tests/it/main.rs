@@ -6,6 +6,7 @@ mod engine;
 mod model;
 
 mod bad_network;
+mod cancel;
 mod dispatch;
 mod life;
 mod limits;
