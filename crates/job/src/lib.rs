@@ -27,6 +27,7 @@ mod directive;
 pub mod entry;
 mod io;
 pub mod layout;
+mod live;
 mod machine;
 mod notes;
 pub mod reason;
