@@ -135,6 +135,11 @@ impl JobCore {
         decide::next_timer(self)
     }
 
+    /// Whether something of the job may begin when there are other cores.
+    pub fn waits_for_cores(&self) -> bool {
+        decide::waits_for_cores(self)
+    }
+
     /// What was decided so far.
     pub fn record(&self) -> &Record {
         &self.record

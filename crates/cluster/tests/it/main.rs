@@ -7,6 +7,7 @@ mod model;
 
 mod bad_network;
 mod cancel;
+mod cost;
 mod dispatch;
 mod life;
 mod limits;

@@ -23,6 +23,7 @@ use hyperscale_consensus::register::JobId;
 use hyperscale_job::{AttemptId, SegmentId, SegmentKind};
 use hyperscale_types::{Now, Token};
 
+pub(super) use drive::CachedPool;
 use drive::Drive;
 use open::Opening;
 
@@ -53,11 +54,18 @@ impl Led {
         self.token
     }
 
-    pub(super) fn next_timer(&self) -> Option<Now> {
+    /// When it has to be looked after at the latest, if nothing else happens.
+    pub(super) fn next_due(&self) -> Option<Now> {
         match &self.stage {
-            Stage::Driving(drive) => drive.next_timer(),
-            Stage::Opening(_) | Stage::Unreadable { .. } => None,
+            Stage::Driving(drive) => drive.next_due(),
+            Stage::Opening(opening) => Some(opening.next_due()),
+            Stage::Unreadable { since } => Some(since.plus(open::PASS_ON_AFTER)),
         }
+    }
+
+    /// Whether something of it may begin when there are other cores.
+    pub(super) fn waits_for_cores(&self) -> bool {
+        matches!(&self.stage, Stage::Driving(drive) if drive.core.waits_for_cores())
     }
 
     /// The name of its plan, once that is read.
