@@ -64,6 +64,15 @@ pub(crate) fn next_timer(core: &JobCore) -> Option<Duration> {
     ready.chain(overdue::next(core)).chain(retry::next(core)).filter(|due| *due > core.now).min()
 }
 
+/// Whether other cores could change what is decided.
+pub(crate) fn waits_for_cores(core: &JobCore) -> bool {
+    let is_ready = |at: usize| {
+        let state = core.record.workflows()[at].state();
+        matches!(state, WorkflowState::Ready | WorkflowState::Setup) || retry::has_waiting(core, at)
+    };
+    (0..core.plan.workflows.len()).any(is_ready)
+}
+
 /// A check with `stop: test` ends the whole job.
 pub(crate) fn stop_test(core: &mut JobCore, workflow: usize, failure: Failure) {
     let cause = StopCause::Check { workflow, failure };

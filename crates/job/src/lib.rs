@@ -18,6 +18,7 @@
 //! What a job may do in which state stands in [`state`], as tables. What it must never do: read a clock, wait, decide by a
 //! text, or keep a decision that is not in the record.
 
+mod cancellation;
 mod clock;
 mod command;
 mod context;
@@ -26,6 +27,7 @@ mod directive;
 pub mod entry;
 mod io;
 pub mod layout;
+mod live;
 mod machine;
 mod notes;
 pub mod reason;
@@ -37,6 +39,7 @@ pub mod segment;
 mod started;
 pub mod state;
 
+pub use cancellation::{CancelStatus, WorkflowCancel};
 pub use clock::LoadClock;
 pub use command::with_dependents;
 pub use decide::SETTLE;

@@ -1,23 +1,23 @@
 //! The core: inputs in, actions out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::event::{Event, WorkflowState as ShownState};
-use hyperscale_stats::{Layout, Pulse, Series, Totals, Window};
+use hyperscale_stats::{Layout, Series, Totals, Window};
 
 use crate::command;
 use crate::directive;
 use crate::entry::{Assignment, Batch, Entry, Refused, RequestId, Stop, StopCause, StopScope};
 use crate::io::{Action, Input, JobFacts, Pool};
-use crate::layout::layout;
+use crate::live::{AttemptLive, WorkflowLive};
 use crate::record::Record;
 use crate::result;
-use crate::segment::{AttemptId, Directive, Report, SegmentKind, SegmentOrder, SegmentResult};
+use crate::segment::{AttemptId, Report, SegmentKind, SegmentOrder};
 use crate::started::started;
-use crate::state::{AttemptEnd, AttemptState, IllegalTransition, WorkflowState};
+use crate::state::{AttemptState, IllegalTransition, WorkflowState};
 use crate::{context, decide, second};
 
 /// Drives one job. See the crate's documentation for the contract.
@@ -47,49 +47,6 @@ pub(crate) enum Pending {
     /// Of this workflow, because of its time.
     StopOf(usize),
     End,
-}
-
-/// What was reported about a workflow. Nothing here decides but what a worker can report again.
-#[derive(Debug)]
-pub(crate) struct WorkflowLive {
-    pub(crate) totals: Totals,
-    /// What attempts that are over left, and which: where windows may be lost, the result is made of these.
-    left: Option<(Totals, BTreeSet<AttemptId>)>,
-    /// What only live views need.
-    pub(crate) pulse: Pulse,
-    pub(crate) attempts: BTreeMap<AttemptId, AttemptLive>,
-    /// An entry about it is under way.
-    pub(crate) proposed: bool,
-    /// People were told that it waits for cores.
-    pub(crate) told_waiting: bool,
-    /// No iteration of it starts any more.
-    pub(crate) finishing: bool,
-}
-
-/// What was reported about an attempt.
-#[derive(Debug, Default)]
-pub(crate) struct AttemptLive {
-    pub(crate) state: AttemptState,
-    pub(crate) prepared: bool,
-    /// Cores that have nothing more to do.
-    pub(crate) cores_completed: u32,
-    /// What its windows say, in case it is lost. Only while nothing says that windows cannot be lost.
-    pub(crate) windows: Option<Box<Totals>>,
-    /// Up to when its windows reach, on the job clock.
-    pub(crate) reported_to: Duration,
-    /// Its result, until the log has it.
-    pub(crate) result: Option<Box<SegmentResult>>,
-    /// Why its worker did not take it.
-    pub(crate) refused: Option<String>,
-    /// Its worker is gone.
-    pub(crate) is_lost: bool,
-    /// The entry that ends it is under way.
-    pub(crate) proposed: bool,
-    pub(crate) sent: Option<Directive>,
-    /// Seconds without a sign of life.
-    pub(crate) silent_s: u32,
-    /// Since when it was told to stop because its time is over.
-    pub(crate) overdue: Option<Duration>,
 }
 
 impl JobCore {
@@ -176,6 +133,11 @@ impl JobCore {
     /// When [`Input::Timer`] is due at the latest, on the job clock.
     pub fn next_timer(&self) -> Option<Duration> {
         decide::next_timer(self)
+    }
+
+    /// Whether something of the job may begin when there are other cores.
+    pub fn waits_for_cores(&self) -> bool {
+        decide::waits_for_cores(self)
     }
 
     /// What was decided so far.
@@ -464,44 +426,5 @@ impl JobCore {
 
     fn count_illegal(&mut self, _refused: IllegalTransition) {
         self.illegal += 1;
-    }
-}
-
-impl WorkflowLive {
-    /// Once all attempts are over, what they left takes the place of their windows.
-    fn count_left(&mut self) {
-        let Some((sum, counted)) = &self.left else { return };
-        let is_lost = |live: &AttemptLive| {
-            matches!(live.state, AttemptState::Ended(AttemptEnd::Lost | AttemptEnd::Refused))
-        };
-        let is_known = |(id, live): (&AttemptId, &AttemptLive)| {
-            live.state.is_over() && (counted.contains(id) || is_lost(live))
-        };
-        if !self.attempts.iter().all(is_known) {
-            return;
-        }
-        let mut totals = sum.clone();
-        // Of an attempt that was lost nothing is known but what it reported before.
-        for windows in
-            self.attempts.values().filter(|live| is_lost(live)).filter_map(|it| it.windows.as_ref())
-        {
-            let mut windows = (**windows).clone();
-            windows.close();
-            totals.merge(&windows);
-        }
-        self.totals = totals;
-    }
-
-    fn new(workflow: &Workflow) -> Self {
-        let (layout, _) = layout(workflow);
-        WorkflowLive {
-            totals: Totals::new(&Arc::new(layout)),
-            left: None,
-            pulse: Pulse::default(),
-            attempts: BTreeMap::new(),
-            proposed: false,
-            told_waiting: false,
-            finishing: false,
-        }
     }
 }

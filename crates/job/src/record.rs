@@ -233,7 +233,7 @@ impl Record {
             }
         }
         for at in all {
-            self.workflows[at].stop(stop.phase, &stop.reason);
+            self.workflows[at].stop(stop.phase, &stop.reason, stop.at);
         }
         if let Some(StopCause::Check { workflow, failure }) = &stop.cause {
             self.workflow_mut(*workflow)?.failure.get_or_insert_with(|| failure.clone());

@@ -16,7 +16,7 @@ use hyperscale_types::{Command, Now, Token, limits};
 
 use super::calls::Purpose;
 use super::io::{Output, Rejection, Request, RequestNumber, Response};
-use super::led::NotNamed;
+use super::led::{Named, NotNamed};
 use super::queue::limited;
 use super::{JobMachine, Manager};
 use crate::bundle::Bundle;
@@ -36,9 +36,15 @@ impl<M: JobMachine> Manager<M> {
                 let accept = |plan| Accept { job, key, plan, options: *options, origin: None, caller };
                 self.submit(now, request, &bundle, accept)
             }
-            Request::Cancel { job, workflows, request: id, reason, caller } => {
-                self.cancel(now, request, (job, workflows, id), (reason, caller))
+            Request::Cancel { job, workflows, dependents, request: id, reason, caller } => {
+                let named = if workflows.is_empty() || dependents {
+                    Named::WithDependents(workflows)
+                } else {
+                    Named::Alone(workflows)
+                };
+                self.cancel(now, request, (job, named, id), (reason, caller))
             }
+            Request::CancelStatus { job, workflows } => Some(self.cancel_status(now, job, &workflows, out)),
             Request::Control { job, command } => self.control(now, request, job, command, out),
             Request::Get { job } => self.look(now, request, job, out),
             Request::List => Some(self.list(now)),
@@ -80,7 +86,7 @@ impl<M: JobMachine> Manager<M> {
         &mut self,
         now: Now,
         request: RequestNumber,
-        (job, workflows, id): (JobId, Vec<String>, RequestId),
+        (job, named, id): (JobId, Named, RequestId),
         (reason, caller): (String, String),
     ) -> Option<Response> {
         let known = self.register().and_then(|register| register.job(job));
@@ -88,14 +94,14 @@ impl<M: JobMachine> Manager<M> {
             Some(known) if known.end.is_some() => {
                 return Some(Response::Rejected(Rejection::AlreadyEnded));
             }
-            Some(known) if !workflows.is_empty() && !self.led.contains_key(&job) => {
+            Some(known) if !named.is_whole_job() && !self.led.contains_key(&job) => {
                 return Some(moved(known));
             }
             Some(_) => {}
             None => return Some(self.gone_or_unknown(job)),
         }
         let workflows = match self.led.get(&job) {
-            Some(led) if !workflows.is_empty() => match led.with_dependents(&workflows) {
+            Some(led) if !named.is_whole_job() => match led.named(&named) {
                 Ok(workflows) => workflows,
                 Err(NotNamed::Opening) => return Some(Response::Starting),
                 Err(NotNamed::Unknown(name)) => {
@@ -103,11 +109,30 @@ impl<M: JobMachine> Manager<M> {
                     return Some(Response::Rejected(Rejection::Refused(message)));
                 }
             },
-            _ => workflows,
+            _ => Vec::new(),
         };
         let body = Body::Cancel { job, workflows, request: id, reason, caller };
         self.propose(now, Purpose::Cancel { request }, Token(0), body);
         None
+    }
+
+    fn cancel_status(
+        &mut self,
+        now: Now,
+        job: JobId,
+        workflows: &[String],
+        out: &mut Vec<Output>,
+    ) -> Response {
+        let Some(known) = self.register().and_then(|register| register.job(job)) else {
+            return self.gone_or_unknown(job);
+        };
+        if let Some(end) = &known.end {
+            return Response::Ended(Box::new(end.clone()));
+        }
+        if !self.led.contains_key(&job) {
+            return moved(known);
+        }
+        self.cancellation(now, job, workflows, out).unwrap_or(Response::Starting)
     }
 
     fn control(

@@ -7,6 +7,7 @@ use hyperscale_consensus::BlobId;
 use hyperscale_consensus::lease::{Claim, LeaseError};
 use hyperscale_consensus::register::{JobEnd, JobId, JobOptions, Outcome, RequestId};
 use hyperscale_consensus::replica;
+use hyperscale_job::WorkflowCancel;
 use hyperscale_plan::Problem;
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::{RunResult, Status};
@@ -160,18 +161,27 @@ pub enum Request {
         /// Who submits it, as far as that is known.
         caller: String,
     },
-    /// That a job, or some of its workflows with all that depend on them, never runs again.
+    /// That a job, or some of its workflows, never runs again.
     Cancel {
         /// The job.
         job: JobId,
         /// The workflows; none: the whole job.
         workflows: Vec<String>,
+        /// Whether all that depend on them are cancelled too; else those are skipped.
+        dependents: bool,
         /// So that repeating it is harmless.
         request: RequestId,
         /// Shown to people.
         reason: String,
         /// Who asks, as far as that is known.
         caller: String,
+    },
+    /// How far a cancel is.
+    CancelStatus {
+        /// The job.
+        job: JobId,
+        /// The workflows that were to be cancelled; none: the whole job.
+        workflows: Vec<String>,
     },
     /// That the load of a job is changed.
     Control {
@@ -207,6 +217,13 @@ pub enum Response {
     },
     /// It is committed: nothing that was cancelled will start again.
     CancelCommitted,
+    /// How far a cancel is. Once the job has ended its result says it.
+    Cancellation {
+        /// Workflow by workflow.
+        workflows: Vec<WorkflowCancel>,
+        /// All workers have answered, or did not in time.
+        is_complete: bool,
+    },
     /// The load was changed.
     Controlled,
     /// How a job that is led here is.

@@ -29,6 +29,7 @@ mod io;
 mod leases;
 mod led;
 mod queue;
+mod wakeups;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,8 +46,9 @@ use calls::{Calls, Purpose};
 use duties::Duties;
 pub use io::{Input, JobLine, Output, ReadNumber, Rejection, Request, RequestNumber, Response, ToPeer};
 use leases::Leases;
-use led::Led;
+use led::{CachedPool, Led};
 use queue::found;
+use wakeups::Wakeups;
 use workers::Told;
 
 /// How often a manager looks after what nothing but time brings about.
@@ -96,6 +98,14 @@ pub struct Manager<M: JobMachine> {
     led: BTreeMap<JobId, Led>,
     /// Jobs led here about which something was applied or reported.
     news: BTreeSet<JobId>,
+    /// Jobs led here whose core was told something: when they are due next is to be found out.
+    touched: BTreeSet<JobId>,
+    wakeups: Wakeups,
+    /// Jobs led here that wait for cores.
+    waiting: BTreeSet<JobId>,
+    pool: CachedPool,
+    /// How often a job was looked after, for tests.
+    drives: u64,
     /// Blobs that are read for jobs led here.
     reads: BTreeMap<ReadNumber, (JobId, hyperscale_consensus::BlobId)>,
     /// Chunks of ended jobs that are read for clients.
@@ -125,6 +135,11 @@ impl<M: JobMachine> Manager<M> {
             clocks: Clocks::default(),
             led: BTreeMap::new(),
             news: BTreeSet::new(),
+            touched: BTreeSet::new(),
+            wakeups: Wakeups::default(),
+            waiting: BTreeSet::new(),
+            pool: CachedPool::default(),
+            drives: 0,
             reads: BTreeMap::new(),
             lookups: BTreeMap::new(),
             dead: BTreeSet::new(),
@@ -151,11 +166,11 @@ impl<M: JobMachine> Manager<M> {
                 self.dead.insert(node);
                 self.duties.declare_dead(node);
                 self.replica.handle(now, replica::Input::PeerGone(node), &mut self.outputs);
-                self.news.extend(self.led.keys());
+                self.pool.change();
             }
             Input::Alive(node) => {
                 self.dead.remove(&node);
-                self.news.extend(self.led.keys());
+                self.pool.change();
             }
             Input::BlobRead { read, bytes } => match self.lookups.remove(&read) {
                 Some((request, job)) => found(request, job, bytes.as_ref(), out),
@@ -181,6 +196,11 @@ impl<M: JobMachine> Manager<M> {
         self.led.get(&job).map(Led::token)
     }
 
+    /// How often it looked after a job in this life.
+    pub fn drives(&self) -> u64 {
+        self.drives
+    }
+
     fn is_dead(&self, node: NodeId) -> bool {
         self.dead.contains(&node)
     }
@@ -195,17 +215,40 @@ impl<M: JobMachine> Manager<M> {
             self.tick_at = now.plus(TICK);
             self.tick(now, out);
         }
-        let is_due = |led: &Led| led.next_timer().is_some_and(|at| now >= at);
-        self.news.extend(self.led.iter().filter(|(_, led)| is_due(led)).map(|(job, _)| *job));
+        let mut driven = BTreeSet::new();
+        self.news.extend(self.wakeups.take_due(now));
         while !self.outputs.is_empty() || !self.news.is_empty() {
             for output in std::mem::take(&mut self.outputs) {
                 self.output(now, output, out);
             }
             for job in std::mem::take(&mut self.news) {
+                self.drives += 1;
+                driven.insert(job);
+                self.touched.insert(job);
                 self.drive(now, job, out);
             }
+            self.plan_wakeups(now, &driven);
+            self.news.extend(self.wakeups.take_due(now));
         }
+        self.plan_wakeups(now, &driven);
         self.set_timer(now, out);
+    }
+
+    /// Finds out when the jobs that were told something are due. What is due and was not done waits for the next tick.
+    fn plan_wakeups(&mut self, now: Now, driven: &BTreeSet<JobId>) {
+        for job in std::mem::take(&mut self.touched) {
+            let led = self.led.get(&job);
+            let due = led.map(Led::next_due).and_then(|due| {
+                let is_done = driven.contains(&job) && due.is_some_and(|due| due <= now);
+                if is_done { Some(now.plus(TICK)) } else { due }
+            });
+            self.wakeups.set(job, due);
+            if led.is_some_and(Led::waits_for_cores) {
+                self.waiting.insert(job);
+            } else {
+                self.waiting.remove(&job);
+            }
+        }
     }
 
     fn tick(&mut self, now: Now, out: &mut Vec<Output>) {
@@ -220,13 +263,15 @@ impl<M: JobMachine> Manager<M> {
         self.forward_renewals(now, out);
         self.claim_workers(now);
         self.lead(now);
-        self.news.extend(self.led.keys());
+        // Cores were taken or are free.
+        if self.pool.take_news() {
+            self.news.extend(self.waiting.iter().copied());
+        }
     }
 
     fn set_timer(&mut self, now: Now, out: &mut Vec<Output>) {
-        // What is due and was not done waits for the next tick.
-        let jobs = self.led.values().filter_map(Led::next_timer).filter(|at| *at > now);
-        let next = jobs.chain(self.replica_timer).fold(self.tick_at, Now::min);
+        let jobs = self.wakeups.next().map(|at| at.max(now));
+        let next = jobs.into_iter().chain(self.replica_timer).fold(self.tick_at, Now::min);
         if self.timer != Some(next) {
             self.timer = Some(next);
             out.push(Output::Timer(next));
@@ -289,6 +334,7 @@ impl<M: JobMachine> Manager<M> {
             let job = self.replica.group().and_then(|group| group.machine().register().job(id));
             self.clocks.observe(now, id, job);
         }
+        self.pool.change();
         let others: Vec<JobId> = self
             .led
             .iter()
@@ -307,8 +353,14 @@ impl<M: JobMachine> Manager<M> {
     /// An entry was applied.
     fn applied(&mut self, now: Now, index: u64, command: &Command, outcome: &Outcome, out: &mut Vec<Output>) {
         self.leases.applied(now, index, command, outcome);
-        if let Body::WorkerGrant { .. } | Body::WorkerGone { .. } | Body::WorkerOwner { .. } = &command.body {
-            self.news.extend(self.led.keys());
+        match &command.body {
+            // Attempts were lost.
+            Body::WorkerGone { .. } => {
+                self.pool.change();
+                self.news.extend(self.led.keys());
+            }
+            Body::WorkerGrant { .. } | Body::WorkerOwner { .. } => self.pool.change(),
+            _ => {}
         }
         let Some(id) = job_of(&command.body) else { return };
         let register = self.replica.group().map(|group| group.machine().register());
@@ -319,8 +371,11 @@ impl<M: JobMachine> Manager<M> {
                 self.led.insert(id, Led::new(*token));
             }
         }
-        // Cores were taken or are free: others may wait for them.
-        self.news.extend(self.led.keys());
+        // Cores may have been taken, or are free.
+        self.pool.change();
+        if self.led.contains_key(&id) {
+            self.news.insert(id);
+        }
     }
 
     fn propose(&mut self, now: Now, purpose: Purpose, token: Token, body: Body) {

@@ -95,12 +95,13 @@ fn all_managers_restart_on_a_bad_network() {
 #[test]
 fn worker_that_died_is_replaced_on_a_bad_network() {
     on_bad_networks(&[2, 2], |cluster| {
-        let (job, _) = cluster.accepted(manager(1), "lost", &PLAN.replace("10s", "60s"));
+        let (job, _) = cluster.accepted(manager(1), "lost", &PLAN.replace("10s", "120s"));
         cluster.wait("load runs", Duration::from_secs(30), |it| it.running().len() == 2);
         cluster.run(Duration::from_secs(3));
         cluster.kill_worker(worker(1));
         cluster.start_worker(worker(3), 2);
-        cluster.wait("it runs again", WORKER_LEASE + Duration::from_secs(15), |it| it.started.len() == 3);
+        // A proposal whose message is lost takes 6 s to be made again.
+        cluster.wait("it runs again", WORKER_LEASE + Duration::from_mins(1), |it| it.started.len() == 3);
         let end = cluster.end_of(job, Duration::from_mins(3));
         assert_eq!(end.how.status, EndStatus::Completed);
         let (reported, seen) = (cluster.result(&end).totals.requests, cluster.seen[&job]);
@@ -116,6 +117,7 @@ fn cancelled_job_ends_with_what_was_measured_on_a_bad_network() {
         let cancel = Request::Cancel {
             job,
             workflows: Vec::new(),
+            dependents: true,
             request: RequestId([7; 16]),
             reason: "wrong target".to_owned(),
             caller: "ada".to_owned(),

@@ -11,7 +11,14 @@ const PLAN: &str = "workflows:\n  Browse: { vus: 1, duration: 5s, steps: { home:
 
 fn cancel(job: JobId) -> Request {
     let (workflows, request) = (Vec::new(), RequestId([7; 16]));
-    Request::Cancel { job, workflows, request, reason: "enough".to_owned(), caller: "ada".to_owned() }
+    Request::Cancel {
+        job,
+        workflows,
+        dependents: true,
+        request,
+        reason: "enough".to_owned(),
+        caller: "ada".to_owned(),
+    }
 }
 
 #[test]

@@ -98,6 +98,7 @@ fn cancelled_job_stops_and_keeps_what_was_measured() {
     let cancel = Request::Cancel {
         job,
         workflows: Vec::new(),
+        dependents: true,
         request: RequestId([7; 16]),
         reason: "wrong target".to_owned(),
         caller: "ada".to_owned(),

@@ -6,6 +6,8 @@ mod engine;
 mod model;
 
 mod bad_network;
+mod cancel;
+mod cost;
 mod dispatch;
 mod life;
 mod limits;

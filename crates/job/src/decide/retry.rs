@@ -69,6 +69,11 @@ pub(super) fn waits(core: &JobCore, at: usize) -> bool {
     waiting(core, at).any(holds_up)
 }
 
+/// Whether a segment of the workflow waits for another attempt, whether or not the workflow waits for it.
+pub(super) fn has_waiting(core: &JobCore, at: usize) -> bool {
+    waiting(core, at).next().is_some()
+}
+
 /// Whether and why a segment of the set-up or the load will not be tried again.
 pub(super) fn gave_up(core: &JobCore, at: usize) -> Option<GaveUp> {
     let record = &core.record.workflows()[at];

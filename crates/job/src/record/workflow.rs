@@ -34,6 +34,8 @@ pub struct WorkflowRecord {
     rate: Option<RateChange>,
     /// The stop that reached it while it was active.
     stop: Option<(StopPhase, Reason)>,
+    /// When it was first told to stop without finishing.
+    stopped_at: Option<Duration>,
     /// The first failure of it, tear-down included.
     pub(super) failure: Option<Failure>,
     reason: Option<Reason>,
@@ -154,6 +156,11 @@ impl WorkflowRecord {
         self.stop.as_ref()
     }
 
+    /// When it was first told to stop without finishing.
+    pub fn stopped_at(&self) -> Option<Duration> {
+        self.stopped_at
+    }
+
     /// The first failure of it, the tear-down's included.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
@@ -218,7 +225,7 @@ impl WorkflowRecord {
         Ok(())
     }
 
-    pub(super) fn stop(&mut self, phase: StopPhase, reason: &Reason) {
+    pub(super) fn stop(&mut self, phase: StopPhase, reason: &Reason, at: Duration) {
         // A tear-down also runs after a stop, unless everything is cut off.
         let reaches = match self.state {
             WorkflowState::Setup | WorkflowState::Assigned | WorkflowState::Running => true,
@@ -226,6 +233,9 @@ impl WorkflowRecord {
             WorkflowState::Pending | WorkflowState::Ready => true,
             WorkflowState::Ended(_) => false,
         };
+        if reaches && phase >= StopPhase::Cancelling {
+            self.stopped_at.get_or_insert(at);
+        }
         match &mut self.stop {
             _ if !reaches => {}
             Some((before, _)) => *before = (*before).max(phase),

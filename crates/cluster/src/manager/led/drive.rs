@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::JobId;
-use hyperscale_job::{Action, AttemptId, Directive, Entry, Input, JobCore, Pool, PoolWorker, WorkflowRecord};
+use hyperscale_job::state::JobState;
+use hyperscale_job::{
+    Action, AttemptId, Directive, Entry, Input, JobCore, Pool, PoolWorker, StopPhase, WorkflowRecord,
+};
 use hyperscale_stats::wire::Codec;
 use hyperscale_types::{NodeId, Now};
 
-use crate::manager::{JobMachine, Manager, Output, RequestNumber};
+use crate::manager::{JobMachine, Manager, Output, RequestNumber, TICK};
 use crate::message::AttemptStatus;
 use crate::record::AttemptLeft;
 
@@ -34,6 +37,10 @@ pub(super) struct Drive {
     pub(super) lefts: BTreeMap<AttemptId, AttemptLeft>,
     pub(super) attempts: BTreeMap<AttemptId, Handling>,
     pub(super) second_at: Duration,
+    /// The pool that the core knows.
+    pool_version: u64,
+    /// What was refused is proposed again at this time.
+    retry_at: Option<Now>,
     pub(super) next_request: u64,
     /// Clients that wait for what their commands change.
     pub(super) requests: BTreeMap<u64, RequestNumber>,
@@ -86,6 +93,8 @@ impl Drive {
             lefts: BTreeMap::new(),
             attempts: BTreeMap::new(),
             second_at: job_time + Duration::from_secs(1),
+            pool_version: 0,
+            retry_at: None,
             next_request: 0,
             requests: BTreeMap::new(),
             cancel_told: None,
@@ -110,9 +119,15 @@ impl Drive {
         self.clock.0 + now.since(self.clock.1)
     }
 
-    pub(super) fn next_timer(&self) -> Option<Now> {
-        let due = self.core.next_timer()?;
-        Some(self.clock.1.plus(due.saturating_sub(self.clock.0)))
+    /// When it has to be looked after at the latest, if nothing else happens.
+    pub(super) fn next_due(&self) -> Option<Now> {
+        let at = |due: Duration| self.clock.1.plus(due.saturating_sub(self.clock.0));
+        let timer = self.core.next_timer().map(at);
+        // A job that only waits has nothing to tell every second.
+        let second = (self.core.record().state() > JobState::Queued).then(|| at(self.second_at));
+        let cancel = self.cancel_told.map(|told| told.plus(SEND_AGAIN));
+        let sends = self.attempts.values().filter_map(Handling::next_due);
+        timer.into_iter().chain(second).chain(self.retry_at).chain(cancel).chain(sends).min()
     }
 
     pub(super) fn feed(&mut self, now: Now, input: Input<'_>) -> Vec<Action> {
@@ -120,7 +135,46 @@ impl Drive {
     }
 }
 
+/// The cores of the workers that may be given something, as they are known to the jobs led here.
+#[derive(Debug)]
+pub(in crate::manager) struct CachedPool {
+    version: u64,
+    /// Nothing: it has changed since.
+    pool: Option<Pool>,
+    has_news: bool,
+}
+
+impl Default for CachedPool {
+    fn default() -> Self {
+        Self { version: 1, pool: None, has_news: false }
+    }
+}
+
+impl CachedPool {
+    pub(in crate::manager) fn change(&mut self) {
+        (self.version, self.pool, self.has_news) = (self.version + 1, None, true);
+    }
+
+    /// Whether it has changed since it was last asked.
+    pub(in crate::manager) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_news)
+    }
+}
+
 impl Handling {
+    /// When its worker is told something, again or for the first time.
+    fn next_due(&self) -> Option<Now> {
+        let again = |at: Option<Now>| at.map_or(Now::ZERO, |at| at.plus(SEND_AGAIN));
+        if self.is_taken {
+            return self.directive.as_ref().map(|told| told.due);
+        }
+        if !self.may_dispatch {
+            return Some(again(self.greeted));
+        }
+        let stop = self.directive.as_ref().filter(|told| told.directive.phase >= StopPhase::Cancelling);
+        Some(stop.map_or_else(|| again(self.dispatched), |told| told.due))
+    }
+
     fn new(worker: NodeId, may_dispatch: bool) -> Self {
         Self {
             worker,
@@ -142,14 +196,15 @@ impl<M: JobMachine> Manager<M> {
         if !self.open_job(now, id, out) {
             return;
         }
+        self.feed_pool(now, id, out);
         self.feed_decisions(now, id, out);
         if self.ended(now, id, out) {
             return;
         }
         self.feed_cancels(now, id, out);
         self.feed_losses(now, id, out);
-        let pool = self.pool();
-        self.with_core(now, id, Input::Pool(pool), out);
+        self.feed_pool(now, id, out);
+        self.feed_retry(now, id, out);
         self.feed_time(now, id, out);
         self.send_pending(now, id, out);
     }
@@ -157,8 +212,34 @@ impl<M: JobMachine> Manager<M> {
     /// Hands an input to a core and does what it wants.
     pub(super) fn with_core(&mut self, now: Now, id: JobId, input: Input<'_>, out: &mut Vec<Output>) {
         let Some(drive) = self.led.get_mut(&id).and_then(|led| led.driving()) else { return };
+        if matches!(input, Input::Applied { outcome: Err(_), .. }) {
+            drive.retry_at = Some(now.plus(TICK));
+        }
+        self.touched.insert(id);
         let actions = drive.feed(now, input);
         self.perform(now, id, actions, out);
+    }
+
+    /// The cores, if they are others than the core of the job knows.
+    fn feed_pool(&mut self, now: Now, id: JobId, out: &mut Vec<Output>) {
+        let version = self.pool.version;
+        let drive = self.led.get_mut(&id).and_then(|led| led.driving());
+        let Some(drive) = drive.filter(|drive| drive.pool_version != version) else { return };
+        drive.pool_version = version;
+        let pool = match self.pool.pool.take() {
+            Some(pool) => pool,
+            None => self.pool(),
+        };
+        self.pool.pool = Some(pool.clone());
+        self.with_core(now, id, Input::Pool(pool), out);
+    }
+
+    /// What was refused a while ago is decided again.
+    fn feed_retry(&mut self, now: Now, id: JobId, out: &mut Vec<Output>) {
+        let drive = self.led.get_mut(&id).and_then(|led| led.driving());
+        if drive.is_some_and(|drive| drive.retry_at.take_if(|at| now >= *at).is_some()) {
+            self.with_core(now, id, Input::Timer, out);
+        }
     }
 
     pub(super) fn perform(&mut self, now: Now, id: JobId, actions: Vec<Action>, out: &mut Vec<Output>) {

@@ -109,9 +109,7 @@ impl<M: JobMachine> Manager<M> {
                 }
             }
         }
-        if !commands.is_empty() {
-            drive.cancel_told = Some(now);
-        }
+        drive.cancel_told = (!commands.is_empty()).then_some(now);
         for command in commands {
             self.command(now, id, None, command, out);
         }

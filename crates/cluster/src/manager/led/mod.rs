@@ -23,6 +23,7 @@ use hyperscale_consensus::register::JobId;
 use hyperscale_job::{AttemptId, SegmentId, SegmentKind};
 use hyperscale_types::{Now, Token};
 
+pub(super) use drive::CachedPool;
 use drive::Drive;
 use open::Opening;
 
@@ -53,11 +54,18 @@ impl Led {
         self.token
     }
 
-    pub(super) fn next_timer(&self) -> Option<Now> {
+    /// When it has to be looked after at the latest, if nothing else happens.
+    pub(super) fn next_due(&self) -> Option<Now> {
         match &self.stage {
-            Stage::Driving(drive) => drive.next_timer(),
-            Stage::Opening(_) | Stage::Unreadable { .. } => None,
+            Stage::Driving(drive) => drive.next_due(),
+            Stage::Opening(opening) => Some(opening.next_due()),
+            Stage::Unreadable { since } => Some(since.plus(open::PASS_ON_AFTER)),
         }
+    }
+
+    /// Whether something of it may begin when there are other cores.
+    pub(super) fn waits_for_cores(&self) -> bool {
+        matches!(&self.stage, Stage::Driving(drive) if drive.core.waits_for_cores())
     }
 
     /// The name of its plan, once that is read.
@@ -66,18 +74,22 @@ impl Led {
         Some(drive.core.plan().name.clone())
     }
 
-    /// These workflows with all that depend on them.
-    pub(super) fn with_dependents(&self, workflows: &[String]) -> Result<Vec<String>, NotNamed> {
+    /// Names of the workflows that are meant.
+    pub(super) fn named(&self, which: &Named) -> Result<Vec<String>, NotNamed> {
         let Stage::Driving(drive) = &self.stage else { return Err(NotNamed::Opening) };
         let plan = drive.core.plan();
-        let mut names = BTreeSet::new();
+        let (workflows, with_others) = match which {
+            Named::WithDependents(workflows) => (workflows, true),
+            Named::Alone(workflows) => (workflows, false),
+        };
+        let mut all_names = BTreeSet::new();
         for name in workflows {
             let place = plan.workflows.iter().position(|it| it.name.as_str() == name);
             let place = place.ok_or_else(|| NotNamed::Unknown(name.clone()))?;
-            let all = hyperscale_job::with_dependents(plan, place);
-            names.extend(all.into_iter().map(|at| plan.workflows[at].name.to_string()));
+            let all = if with_others { hyperscale_job::with_dependents(plan, place) } else { vec![place] };
+            all_names.extend(all.into_iter().map(|at| plan.workflows[at].name.to_string()));
         }
-        Ok(names.into_iter().collect())
+        Ok(all_names.into_iter().collect())
     }
 
     fn driving(&mut self) -> Option<&mut Drive> {
@@ -85,6 +97,22 @@ impl Led {
             Stage::Driving(drive) => Some(drive),
             Stage::Opening(_) | Stage::Unreadable { .. } => None,
         }
+    }
+}
+
+/// Workflows that a client means; none: the whole job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    /// With all that depend on them.
+    WithDependents(Vec<String>),
+    /// Only these.
+    Alone(Vec<String>),
+}
+
+impl Named {
+    pub(super) fn is_whole_job(&self) -> bool {
+        let (Named::WithDependents(workflows) | Named::Alone(workflows)) = self;
+        workflows.is_empty()
     }
 }
 

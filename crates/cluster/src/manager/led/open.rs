@@ -24,13 +24,20 @@ use crate::record::{self, AttemptLeft, RecordError, Stored};
 const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// A job that this build cannot read is given to another manager after this time, which may have a newer one.
-const PASS_ON_AFTER: Duration = Duration::from_secs(5);
+pub(super) const PASS_ON_AFTER: Duration = Duration::from_secs(5);
 
 /// What is known of a job that is being opened.
 #[derive(Debug, Default)]
 pub(super) struct Opening {
     contents: Contents,
     asked_at: Option<Now>,
+}
+
+impl Opening {
+    /// When blobs are asked for, or asked for again.
+    pub(super) fn next_due(&self) -> Now {
+        self.asked_at.map_or(Now::ZERO, |at| at.plus(READ_AGAIN))
+    }
 }
 
 /// Why a job cannot be opened with what is known.

@@ -68,4 +68,20 @@ impl<M: JobMachine> Manager<M> {
         let queue_position = self.register().and_then(|register| position(register, id));
         Some(Response::Running { token, result, queue_position })
     }
+
+    /// How far a cancel is, if the core of the job runs here.
+    pub(in crate::manager) fn cancellation(
+        &mut self,
+        now: Now,
+        id: JobId,
+        workflows: &[String],
+        out: &mut Vec<Output>,
+    ) -> Option<Response> {
+        let drive = self.led.get_mut(&id)?.driving()?;
+        let actions = drive.feed(now, Input::Timer);
+        let workflows = drive.core.cancellation(workflows);
+        self.perform(now, id, actions, out);
+        let is_complete = workflows.iter().all(|workflow| workflow.status.is_settled());
+        Some(Response::Cancellation { workflows, is_complete })
+    }
 }

@@ -96,6 +96,11 @@ impl Cluster {
         self.managers[&node].core.register().unwrap()
     }
 
+    /// How often a manager looked after a job.
+    pub(crate) fn drives(&self, node: NodeId) -> u64 {
+        self.managers[&node].core.drives()
+    }
+
     /// Attempts that run now, on workers that run.
     pub(crate) fn running(&self) -> Vec<JobAttempt> {
         self.workers.values().flat_map(|it| it.attempts.keys().copied()).collect()
