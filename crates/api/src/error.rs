@@ -31,7 +31,7 @@ pub enum ErrorCode {
     Moved,
     /// Too few voters are reachable: `data.reachable`, `data.needed`. Nothing was done.
     QuorumUnavailable,
-    /// No majority answered in time. The request may still be carried out.
+    /// No majority responded in time. The request may still be carried out.
     QuorumTimeout,
     /// The quorum failed several times a moment ago. Nothing was done.
     QuorumCircuitOpen,
