@@ -15,8 +15,8 @@
 //! | `cluster.drain`, `cluster.add`, `cluster.remove` | [`NodeChange`] |
 //! | `system.methods` | [`MethodList`] |
 //!
-//! Readers ignore members they do not know, and take absent ones for their default: servers of different versions answer
-//! during a rolling upgrade.
+//! Readers ignore members they do not know, and take absent ones for their default: servers of different versions
+//! respond during a rolling upgrade.
 
 mod cancel;
 mod cluster;

@@ -19,8 +19,8 @@ use crate::response::StoredBlob;
 /// Futures are dropped when the client goes away or the time for a response is over; what was begun then may or may not be
 /// carried out.
 pub trait Backend: Send + Sync + 'static {
-    /// The methods it has, of [`Method::NAMES`]. Others are refused before they reach it; `system.methods` is answered from
-    /// this list.
+    /// The methods it has, of [`Method::NAMES`]. Others are refused before they reach it; `system.methods` lists
+    /// them.
     fn methods(&self) -> &'static [&'static str] {
         &[]
     }

@@ -1,14 +1,9 @@
-//! Errors of the API: one table of codes, and what travels with each.
+//! The table of error codes.
 //!
 //! JSON-RPC reserves -32700 and -32603 to -32600; tasks have codes from -32040 on, jobs and clusters those from -32050
 //! on. A code is never given to another error, so that old clients and new servers understand each other.
 
-use std::time::Duration;
-
-use hyperscale_types::{ExitCode, Token};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use hyperscale_types::ExitCode;
 
 /// Every error that a server of ours reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +26,7 @@ pub enum ErrorCode {
     Moved,
     /// Too few voters are reachable: `data.reachable`, `data.needed`. Nothing was done.
     QuorumUnavailable,
-    /// No majority answered in time. The request may still be carried out.
+    /// No majority responded in time. The request may still be carried out.
     QuorumTimeout,
     /// The quorum failed several times a moment ago. Nothing was done.
     QuorumCircuitOpen,
@@ -179,168 +174,6 @@ impl ErrorCode {
     }
 }
 
-/// Why a request got no result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
-pub struct RpcError {
-    /// The number of an [`ErrorCode`], or of one that this version does not know.
-    pub code: i64,
-    /// What is wrong, in a sentence.
-    pub message: String,
-    /// What programs need to know about it; see [`Details`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Box<Value>>,
-}
-
-/// The known members of `data`. Those that do not apply are absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Details {
-    /// A word for programs.
-    pub reason: Option<String>,
-    /// What to do about it.
-    pub fix: Option<String>,
-    /// When the same request may succeed.
-    pub retry_after_ms: Option<u64>,
-    /// Who leads the job, for `moved`.
-    pub leader: Option<Leader>,
-    /// What is wrong with the plan, for `plan_invalid`.
-    pub problems: Vec<PlanProblem>,
-    /// Voters that can be reached, for quorum errors.
-    pub reachable: Option<u32>,
-    /// Voters that are needed, for quorum errors.
-    pub needed: Option<u32>,
-}
-
-/// The node that leads a job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Leader {
-    /// Its id.
-    pub node: String,
-    /// Where its API listens, `host:port`; absent if that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http: Option<String>,
-    /// Its token for the job.
-    pub token: Token,
-}
-
-/// Something wrong with a plan, at a place.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PlanProblem {
-    /// `error` or `warning`.
-    pub severity: String,
-    /// The file, as it was named.
-    pub file: String,
-    /// The line, from 1; 0 if it is not about a line.
-    pub line: usize,
-    /// The column in characters, from 1; 0 if it is not about a line.
-    pub column: usize,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// The source line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub snippet: Option<String>,
-}
-
-impl RpcError {
-    /// An error with its reason word as data.
-    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self {
-            code: code.number(),
-            message: message.into(),
-            data: Some(Box::new(json!({ "reason": code.reason() }))),
-        }
-    }
-
-    /// The job or the node does not do that now, with a word for programs and advice for people.
-    pub fn refused(message: impl Into<String>, reason: &str, fix: &str) -> Self {
-        Self::new(ErrorCode::Refused, message).with("reason", reason).fix(fix)
-    }
-
-    /// There is no such method, or not at this node.
-    pub fn unsupported(method: &str) -> Self {
-        Self::new(ErrorCode::MethodNotFound, format!("method `{method}` does not exist at this node"))
-            .fix("`system.methods` lists the methods of a node")
-    }
-
-    /// Adds what to do about it.
-    #[must_use]
-    pub fn fix(self, fix: impl Into<String>) -> Self {
-        self.with("fix", fix.into())
-    }
-
-    /// Adds when the same request may succeed.
-    #[must_use]
-    pub fn retry_after(self, after: Duration) -> Self {
-        self.with("retry_after_ms", u64::try_from(after.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    /// Adds who leads the job.
-    #[must_use]
-    pub fn leader(self, leader: &Leader) -> Self {
-        self.with("leader", json!(leader))
-    }
-
-    /// Adds what is wrong with the plan.
-    #[must_use]
-    pub fn problems(self, problems: &[PlanProblem]) -> Self {
-        self.with("problems", json!(problems))
-    }
-
-    /// Adds how many voters are reachable, and how many are needed.
-    #[must_use]
-    pub fn reach(self, reachable: u32, needed: u32) -> Self {
-        self.with("reachable", reachable).with("needed", needed)
-    }
-
-    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        let mut members = match self.data.take().map(|data| *data) {
-            Some(Value::Object(members)) => members,
-            _ => Map::new(),
-        };
-        members.insert(key.to_owned(), value.into());
-        self.data = Some(Box::new(Value::Object(members)));
-        self
-    }
-
-    /// Which error it is; `None` if this version does not know the number.
-    pub fn kind(&self) -> Option<ErrorCode> {
-        ErrorCode::from_number(self.code)
-    }
-
-    /// Whether it is this error.
-    pub fn is(&self, code: ErrorCode) -> bool {
-        self.code == code.number()
-    }
-
-    /// A text in its data.
-    pub fn detail(&self, key: &str) -> Option<&str> {
-        self.data.as_ref()?.get(key)?.as_str()
-    }
-
-    /// Its data as far as it is known; members of another shape are left out.
-    pub fn details(&self) -> Details {
-        let Some(Value::Object(members)) = self.data.as_deref() else { return Details::default() };
-        Details {
-            reason: part(members, "reason"),
-            fix: part(members, "fix"),
-            retry_after_ms: part(members, "retry_after_ms"),
-            leader: part(members, "leader"),
-            problems: part(members, "problems").unwrap_or_default(),
-            reachable: part(members, "reachable"),
-            needed: part(members, "needed"),
-        }
-    }
-}
-
-fn part<T: DeserializeOwned>(members: &Map<String, Value>, key: &str) -> Option<T> {
-    serde_json::from_value(members.get(key)?.clone()).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -356,27 +189,5 @@ mod tests {
             assert_eq!(ErrorCode::from_number(code.number()), Some(code));
         }
         assert_eq!(ErrorCode::from_number(-32049), None);
-    }
-
-    #[test]
-    fn details_are_read_as_they_were_added() {
-        let leader = Leader { node: "m2".into(), http: Some("10.0.0.2:9000".into()), token: Token(7) };
-        let error = RpcError::new(ErrorCode::Moved, "m2 leads the job")
-            .fix("ask there")
-            .leader(&leader)
-            .reach(1, 2)
-            .retry_after(Duration::from_millis(500));
-        let details = error.details();
-        assert_eq!(error.kind(), Some(ErrorCode::Moved));
-        assert_eq!((details.reason.as_deref(), details.leader), (Some("moved"), Some(leader)));
-        assert_eq!((details.reachable, details.needed), (Some(1), Some(2)));
-        assert_eq!((details.retry_after_ms, details.fix.as_deref()), (Some(500), Some("ask there")));
-    }
-
-    #[test]
-    fn details_of_another_shape_are_left_out() {
-        let data = json!({"reason": 7, "leader": "m2", "fix": "wait"});
-        let error = RpcError { code: -1, message: String::new(), data: Some(Box::new(data)) };
-        assert_eq!(error.details(), Details { fix: Some("wait".into()), ..Details::default() });
     }
 }
