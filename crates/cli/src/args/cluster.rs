@@ -168,6 +168,9 @@ pub(crate) struct CancelArgs {
     /// Cancel this workflow and all that depend on it, not the whole job
     #[arg(long, value_name = "W")]
     pub(crate) workflow: Option<Name>,
+    /// With --workflow: what depends on it is skipped, not cancelled
+    #[arg(long, requires = "workflow")]
+    pub(crate) no_dependents: bool,
     /// Kept with the job and shown
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) reason: String,

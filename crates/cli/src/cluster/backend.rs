@@ -22,6 +22,7 @@ use hyperscale_api::{
 use hyperscale_cluster::manager::{JobLine, Rejection, Request, Response};
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{JobEnd, JobId, RequestId};
+use hyperscale_job::CancelStatus as job_cancel;
 use hyperscale_node::manager::{JobNews, ManagerHandle, Seen, Stopped};
 use hyperscale_node::membership::MembershipHandle;
 use hyperscale_plan::Problem;
@@ -205,20 +206,58 @@ impl ManagerBackend {
     }
 
     async fn cancel(&self, caller: &Caller, cancel: Cancel) -> Result<Value, RpcError> {
-        let Cancel { job, workflows, request, reason } = cancel;
+        let Cancel { job, workflows, dependents, request, reason, wait } = cancel;
+        let id = job_id(&job)?;
         let request = Request::Cancel {
-            job: job_id(&job)?,
-            workflows,
+            job: id,
+            workflows: workflows.clone(),
+            dependents,
             request: RequestId(request.digest()),
             reason,
             caller: caller.source.to_string(),
         };
         match self.ask(request).await? {
-            Response::CancelCommitted => to_result(&CancelResponse::new(job, CancelStatus::Requested)),
+            Response::CancelCommitted => to_result(&self.cancellation(id, workflows, wait).await?),
             Response::Rejected(Rejection::AlreadyEnded) | Response::Ended(_) => {
                 to_result(&CancelResponse::new(job, CancelStatus::AlreadyEnded))
             }
             other => Err(self.refusal(other).await),
+        }
+    }
+
+    /// How far a committed cancel is; with `wait`, once all workers have answered or did not in time.
+    async fn cancellation(
+        &self,
+        job: JobId,
+        workflows: Vec<String>,
+        wait: bool,
+    ) -> Result<CancelResponse, RpcError> {
+        let mut response = CancelResponse::new(job.to_string(), CancelStatus::Requested);
+        loop {
+            let asked = Request::CancelStatus { job, workflows: workflows.clone() };
+            match self.ask(asked).await? {
+                Response::Cancellation { workflows, is_complete } => {
+                    response.status = match is_complete {
+                        true if workflows.iter().any(|it| it.status == job_cancel::Failed) => {
+                            CancelStatus::Failed
+                        }
+                        true => CancelStatus::Cancelled,
+                        false => CancelStatus::InProgress,
+                    };
+                    (response.workflows, response.errors) = view::cancelled(&workflows);
+                    if is_complete || !wait {
+                        return Ok(response);
+                    }
+                }
+                Response::Ended(_) | Response::Rejected(Rejection::AlreadyEnded) => {
+                    response.status = CancelStatus::Cancelled;
+                    return Ok(response);
+                }
+                // Another manager leads it, or it is being opened: the cancel is committed all the same.
+                _ if !wait => return Ok(response),
+                _ => {}
+            }
+            tokio::time::sleep(OPENING.0).await;
         }
     }
 
@@ -350,8 +389,10 @@ impl ManagerBackend {
 struct Cancel {
     job: String,
     workflows: Vec<String>,
+    dependents: bool,
     request: hyperscale_api::method::RequestId,
     reason: String,
+    wait: bool,
 }
 
 impl Backend for ManagerBackend {
@@ -372,21 +413,22 @@ impl Backend for ManagerBackend {
                 Err(RpcError::new(ErrorCode::NotEnded, "the job has not ended")
                     .fix("follow it with `hyperscale watch`, or see how it is with `hyperscale status`"))
             }
-            Method::JobsCancel(CancelJob { job, reason, request_id, .. }) => {
+            Method::JobsCancel(CancelJob { job, reason, request_id, wait }) => {
                 let request = request_id.unwrap_or_else(hyperscale_api::method::RequestId::random);
-                self.cancel(caller, Cancel { job, workflows: Vec::new(), request, reason }).await
+                let workflows = Vec::new();
+                self.cancel(caller, Cancel { job, workflows, dependents: true, request, reason, wait }).await
             }
             Method::WorkflowsCancel(CancelWorkflow {
-                job, workflow, dependents, reason, request_id, ..
+                job,
+                workflow,
+                dependents,
+                reason,
+                request_id,
+                wait,
             }) => {
-                if !dependents {
-                    let message = "workflows are cancelled with all that depend on them";
-                    return Err(RpcError::new(ErrorCode::Refused, message)
-                        .fix("leave `dependents: false` (--no-dependents) out"));
-                }
                 let request = request_id.unwrap_or_else(hyperscale_api::method::RequestId::random);
                 let workflows = vec![workflow.to_string()];
-                self.cancel(caller, Cancel { job, workflows, request, reason }).await
+                self.cancel(caller, Cancel { job, workflows, dependents, request, reason, wait }).await
             }
             Method::JobsControl(control) => self.control(control).await,
             Method::ClusterStatus => to_result(&self.status().await?),

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use hyperscale_api::response::{
-    Circuit, ClusterStatus, JobLeader, LeaderList, MemberState, MemberStatus, NodeList, NodeSummary, Quorum,
-    WorkerState, WorkerStatus,
+    CancelError, CancelStatus, Circuit, ClusterStatus, JobLeader, LeaderList, MemberState, MemberStatus,
+    NodeList, NodeSummary, Quorum, WorkerState, WorkerStatus, WorkflowCancel,
 };
 use hyperscale_consensus::register::Register;
 use hyperscale_consensus::{Member, RaftGroup};
+use hyperscale_job as job;
 use hyperscale_node::manager::Seen;
 use hyperscale_node::membership::View;
 use hyperscale_swim::Status;
@@ -118,6 +119,34 @@ pub(super) fn api_of(seen: &Seen<'_>, node: NodeId) -> Option<String> {
     let group = seen.manager.replica().group()?;
     let member = group.roster().members().find(|member| member.node == node)?;
     member.addresses.api.map(|api| api.to_string())
+}
+
+/// How far a cancel is, workflow by workflow, and what did not confirm it.
+pub(super) fn cancelled(
+    workflows: &[hyperscale_job::WorkflowCancel],
+) -> (Vec<WorkflowCancel>, Vec<CancelError>) {
+    let mut errors = Vec::new();
+    let mut all = Vec::new();
+    for cancel in workflows {
+        let Ok(workflow) = cancel.workflow.parse() else { continue };
+        errors.extend(cancel.errors.iter().map(|message| CancelError {
+            datacenter: None,
+            workflow: cancel.workflow.parse().ok(),
+            worker: None,
+            message: message.clone(),
+        }));
+        let status = match cancel.status {
+            job::CancelStatus::Requested => CancelStatus::Requested,
+            job::CancelStatus::InProgress => CancelStatus::InProgress,
+            job::CancelStatus::Cancelled => CancelStatus::Cancelled,
+            job::CancelStatus::PendingCancelled => CancelStatus::PendingCancelled,
+            job::CancelStatus::Failed => CancelStatus::Failed,
+            job::CancelStatus::NotFound => CancelStatus::NotFound,
+            job::CancelStatus::AlreadyEnded => CancelStatus::AlreadyEnded,
+        };
+        all.push(WorkflowCancel { workflow, status, dependents: cancel.dependents.clone() });
+    }
+    (all, errors)
 }
 
 fn is_voter(group: &RaftGroup<Register>, member: &Member) -> bool {

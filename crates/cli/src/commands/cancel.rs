@@ -1,10 +1,9 @@
 //! `hyperscale cancel`: stops a job of a cluster, or one of its workflows.
 
-use std::time::Duration;
+use std::fmt::Write as _;
 
 use hyperscale_api::method::{CancelJob, CancelWorkflow};
 use hyperscale_api::response::{CancelResponse, CancelStatus};
-use hyperscale_api::{Client, ErrorCode};
 use hyperscale_types::ExitCode;
 
 use crate::args::CancelArgs;
@@ -13,9 +12,6 @@ use crate::errors::CommandError;
 use crate::printer::Printer;
 use crate::settings::Settings;
 
-/// How often it is looked whether the job has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-
 /// Cancels, and waits for the end if that is wanted.
 pub(crate) async fn cancel(
     args: CancelArgs,
@@ -23,40 +19,21 @@ pub(crate) async fn cancel(
     printer: Printer,
 ) -> Result<ExitCode, CommandError> {
     let client = remote::client(&args.server)?;
-    let (job, reason) = (args.job, args.reason);
-    let mut response = match args.workflow {
-        None => client.cancel_job(CancelJob { reason, ..CancelJob::of(&job) }).await,
+    let CancelArgs { job, workflow, no_dependents, reason, wait, .. } = args;
+    if wait {
+        printer.note("waiting until all workers have stopped");
+    }
+    let response = match workflow {
+        None => client.cancel_job(CancelJob { reason, wait, ..CancelJob::of(&job) }).await,
         Some(workflow) => {
-            let cancel = CancelWorkflow {
-                job: job.clone(),
-                workflow,
-                dependents: true,
-                reason,
-                request_id: None,
-                wait: false,
-            };
+            let dependents = !no_dependents;
+            let cancel = CancelWorkflow { job, workflow, dependents, reason, request_id: None, wait };
             client.cancel_workflow(cancel).await
         }
-    }
-    .map_err(RemoteError::from)?;
-    if args.wait && response.status != CancelStatus::AlreadyEnded {
-        printer.note("waiting until the job has ended");
-        ended(&client, &job).await?;
-        response.status = CancelStatus::Cancelled;
-    }
+    };
+    let response = response.map_err(RemoteError::from)?;
     show(&response, settings, printer)?;
     Ok(ExitCode::Ok)
-}
-
-async fn ended(client: &Client, job: &str) -> Result<(), CommandError> {
-    loop {
-        match client.result(job).await {
-            Ok(_) => return Ok(()),
-            Err(hyperscale_api::CallError::Refused(error)) if error.is(ErrorCode::NotEnded) => {}
-            Err(error) => return Err(RemoteError::from(error).into()),
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
 }
 
 fn show(response: &CancelResponse, settings: Settings, printer: Printer) -> Result<(), CommandError> {
@@ -68,5 +45,25 @@ fn show(response: &CancelResponse, settings: Settings, printer: Printer) -> Resu
         CancelStatus::Cancelled => "cancelled",
         _ => "cancelling: nothing of it will start again",
     };
-    printer.data(&format!("{}\n  {what}\n", response.job)).map_err(CommandError::Output)
+    let mut text = format!("{}\n  {what}\n", response.job);
+    for cancel in &response.workflows {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {} {}", cancel.workflow, word(cancel.status));
+    }
+    for error in &response.errors {
+        let _ = writeln!(text, "  error: {}", error.message);
+    }
+    printer.data(&text).map_err(CommandError::Output)
+}
+
+fn word(status: CancelStatus) -> &'static str {
+    match status {
+        CancelStatus::Requested => "requested",
+        CancelStatus::InProgress => "in progress",
+        CancelStatus::Cancelled => "cancelled",
+        CancelStatus::PendingCancelled => "cancelled before it began",
+        CancelStatus::Failed => "not confirmed by all workers",
+        CancelStatus::NotFound => "not found",
+        CancelStatus::AlreadyEnded => "already ended",
+    }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 mod author;
+mod cluster;
 mod commands;
 mod compare;
 mod control;

@@ -291,7 +291,7 @@ impl Drop for Target {
     }
 }
 
-fn first_line(from: impl Read + Send + 'static) -> String {
+pub(crate) fn first_line(from: impl Read + Send + 'static) -> String {
     let (sender, line) = mpsc::channel();
     thread::spawn(move || {
         let mut text = String::new();

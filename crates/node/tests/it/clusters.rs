@@ -195,6 +195,7 @@ async fn cancelled_job_stops_on_all_workers_and_keeps_what_was_measured() {
     let cancel = Request::Cancel {
         job,
         workflows: Vec::new(),
+        dependents: true,
         request: RequestId([1; 16]),
         reason: "enough".to_owned(),
         caller: "test".to_owned(),

@@ -131,6 +131,13 @@ const ROOMS: &[Room] = &[
             "hyperscale-engine",
             "hyperscale-report",
             "hyperscale-target",
+            // For `manager` and `worker` only, which put a node behind the API; commands ask a cluster through the API.
+            "hyperscale-node",
+            "hyperscale-cluster",
+            "hyperscale-consensus",
+            "hyperscale-job",
+            "hyperscale-swim",
+            "hyperscale-wire",
         ],
     },
     Room {
