@@ -13,13 +13,13 @@ use super::key_value;
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ServerArgs {
     /// Managers or gates to ask: http://host:port, several separated by commas (also: HYPERSCALE_SERVER)
-    #[arg(long, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL")]
     pub(crate) server: Option<String>,
     /// Bearer token of the API (also: HYPERSCALE_API_TOKEN)
-    #[arg(long, value_name = "TOKEN")]
+    #[arg(long, global = true, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
     /// Trust the authorities in this PEM file instead of the system's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     pub(crate) server_ca: Option<PathBuf>,
 }
 
