@@ -1,5 +1,6 @@
 //! The failure detector on real sockets.
 
+use hyperscale_consensus::Event;
 use hyperscale_swim::Status;
 use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::secret::Secrets;
@@ -34,6 +35,31 @@ fn sees(manager: &Manager, count: usize) -> bool {
     let view = manager.membership.view();
     let alive = view.members.iter().filter(|it| it.claim.status == Status::Alive && it.confirmed);
     view.is_joined && alive.count() == count - 1
+}
+
+#[tokio::test]
+async fn nodes_whose_configured_peers_are_gone_find_each_other_through_the_log() {
+    let folders: Vec<_> = (0..2).map(|_| tempfile::tempdir().unwrap()).collect();
+    let sockets: Vec<_> = (0..2).map(|_| Sockets::bind()).collect();
+    let founders: Vec<_> = sockets.iter().map(|sockets| sockets.address).collect();
+    let start = |(folder, sockets): (&tempfile::TempDir, Sockets), peers: &[_]| {
+        Manager::start(folder.path(), sockets, peers, development())
+    };
+    let managers: Vec<_> = folders.iter().zip(sockets).map(|node| start(node, &founders)).collect();
+    let follows = |manager: &Manager| {
+        manager.recorder.has(|it| matches!(it, Event::LeaderChanged { leader: Some(_), .. }))
+    };
+    until(|| managers.iter().all(follows)).await;
+    let addresses: Vec<_> = managers.into_iter().map(Manager::stop).collect();
+    // Nobody listens there.
+    let gone = Sockets::bind().address;
+    let again = addresses.into_iter().map(Sockets::again);
+    let restart = |node: (_, Sockets)| {
+        let peers = [node.1.address, gone];
+        start(node, &peers)
+    };
+    let managers: Vec<_> = folders.iter().zip(again).map(restart).collect();
+    until(|| managers.iter().all(|manager| sees(manager, 2))).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hyperscale_consensus::register::{Body, Command, Outcome};
 use hyperscale_consensus::replica::{CallId, Input, Output, Request};
-use hyperscale_consensus::{BlobId, Snapshot, SnapshotJob};
+use hyperscale_consensus::{BlobId, Event, Snapshot, SnapshotJob};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::lives::DUTY;
@@ -207,7 +207,10 @@ impl World {
                         blobs.remove(&blob);
                     }
                     Output::Timer(at) => self.set_replica_timer(index, timer, at),
-                    Output::Opened(_) => self.join_members(index, manager),
+                    Output::Opened(_)
+                    | Output::Event(Event::ConfigurationChanged(_) | Event::SnapshotRestored { .. }) => {
+                        self.join_members(index, manager);
+                    }
                     _ => {}
                 }
             }
@@ -220,7 +223,7 @@ impl World {
     }
 
     /// Membership learns where the members of the log are: the configured peers may be gone for ever, and be replaced by others
-    /// that only the log names.
+    /// that only the log names. The node's driver does the same at the same events.
     fn join_members(&mut self, index: usize, manager: &ManagerDriver) {
         let contacts = manager.group().roster().members().map(|member| member.addresses.peer).collect();
         let boot = self.truth.nodes[index].process.boot;
@@ -269,4 +272,42 @@ impl World {
 fn entry_of<'a>(output: &Output<Outcome>, written: &'a [Written]) -> Option<&'a Written> {
     let Output::Applied(applied) = output else { return None };
     written.iter().rev().find(|it| it.index == applied.index)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::process::Crash;
+    use crate::world::{Shape, World, id_of};
+
+    /// Whether each of these managers has reached the others.
+    fn have_met(world: &World, managers: &[usize]) -> bool {
+        let has_met = |manager: usize, other: usize| {
+            let known = world.nodes[manager].swim.member(id_of(other));
+            known.is_some_and(|member| member.confirmed && member.claim.status.is_live())
+        };
+        let others = |manager| managers.iter().filter(move |other| **other != manager);
+        managers.iter().all(|manager| others(*manager).all(|other| has_met(*manager, *other)))
+    }
+
+    #[test]
+    fn managers_whose_configured_peers_were_all_replaced_meet_through_the_log() {
+        let mut world = World::with_quiet_log(Shape::cluster_of(3));
+        world.run(Duration::from_secs(20));
+        let newcomers = [0, 1, 2].map(|founder| {
+            let newcomer = world.replace(founder, Duration::from_secs(1));
+            world.run(Duration::from_mins(1));
+            newcomer
+        });
+        assert!(have_met(&world, &newcomers), "who is added when all configured peers are gone");
+        for manager in newcomers {
+            world.crash(manager, Crash::Machine);
+        }
+        newcomers.map(|manager| world.start(manager));
+        assert!(!have_met(&world, &newcomers));
+        world.run(Duration::from_secs(30));
+        assert!(have_met(&world, &newcomers), "who restarts with the others");
+        assert_eq!(world.judges.violation(), None);
+    }
 }
