@@ -23,7 +23,7 @@ struct Tomb {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tombs {
-    tombs: BTreeMap<NodeId, Tomb>,
+    buried: BTreeMap<NodeId, Tomb>,
     order: VecDeque<NodeId>,
     /// That fell out.
     dropped: u64,
@@ -32,12 +32,12 @@ pub(crate) struct Tombs {
 impl Tombs {
     /// What was last known about a node that is gone.
     pub(crate) fn get(&self, node: NodeId) -> Option<Claim> {
-        self.tombs.get(&node).map(|tomb| tomb.claim)
+        self.buried.get(&node).map(|tomb| tomb.claim)
     }
 
     /// Remembers a claim, merged with what is remembered already, and the state that the node embedded in that life.
     pub(crate) fn bury(&mut self, node: NodeId, claim: Claim, embedded: Option<Arc<Embedded>>) {
-        if let Some(known) = self.tombs.get_mut(&node) {
+        if let Some(known) = self.buried.get_mut(&node) {
             let merged = known.claim.merge(claim);
             if merged.boot != known.claim.boot {
                 known.embedded = embedded;
@@ -48,16 +48,16 @@ impl Tombs {
         if self.order.len() >= TOMBS_MAX
             && let Some(oldest) = self.order.pop_front()
         {
-            self.tombs.remove(&oldest);
+            self.buried.remove(&oldest);
             self.dropped += 1;
         }
-        self.tombs.insert(node, Tomb { claim, embedded });
+        self.buried.insert(node, Tomb { claim, embedded });
         self.order.push_back(node);
     }
 
     /// Opens the tomb of a node that came back with a newer identity; the state it embedded, if it comes back in the same life.
     pub(crate) fn open(&mut self, node: NodeId, boot: BootEpoch) -> Option<Arc<Embedded>> {
-        let tomb = self.tombs.remove(&node)?;
+        let tomb = self.buried.remove(&node)?;
         self.order.retain(|other| *other != node);
         tomb.embedded.filter(|_| tomb.claim.boot == boot)
     }
