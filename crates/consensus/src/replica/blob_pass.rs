@@ -76,6 +76,10 @@ where
             return;
         }
         let is_due = now.since(self.blobs.passed) >= PASS_EVERY;
+        if is_due {
+            let before = self.blobs.passed;
+            self.blobs.progress.look(now, before, &self.group);
+        }
         if is_due && matches!(self.blobs.pass.stage, PassStage::Waiting) {
             self.blobs.pass.begin();
         }
@@ -146,6 +150,7 @@ where
             && group.applied().0 >= group.committed()
             && group.machine().missing().is_empty();
         let blobs = &mut self.blobs;
+        let decides_since = blobs.progress.since;
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let (mut looked_at, mut last, mut due) = (0, None, Vec::new());
         for (blob, held) in blobs.held.range_mut((from, Bound::Unbounded)).take(limit) {
@@ -153,7 +158,7 @@ where
             if blobs.uploads.contains_key(blob) {
                 held.unnamed = None;
             } else if held.pass != blobs.pass.number {
-                let since = *held.unnamed.get_or_insert(now);
+                let since = (*held.unnamed.get_or_insert(now)).max(decides_since);
                 due.extend((is_current && now.since(since) >= blobs.grace).then_some(*blob));
             }
         }

@@ -5,11 +5,12 @@
 //! | -------------------------------------- | --------------------------------------------------------------------------- |
 //! | being stored for the host              | sent again to voters that have not confirmed; fails after its time          |
 //! | named by the state, not on this disk   | asked of one member after the other, [`FETCHES_MAX`] blobs at a time        |
-//! | on this disk, named by nothing         | removed after `blob_grace`, if this replica has applied all it knows of     |
+//! | on this disk, named by nothing         | removed after `blob_grace`, if the group decided things all that time        |
 //!
 //! What is missing and what is named by nothing is found by a pass in slices, see `blob_pass`.
 //!
-//! The grace is what a caller has to propose the entry that names its blob. The bytes are in memory only while they are on
+//! The grace is what a caller has to propose the entry that names its blob. It does not run while an entry that was proposed
+//! may wait to be decided, see [`Progress`]: a group without a quorum may hold such an entry for hours, and decide it then. The bytes are in memory only while they are on
 //! their way; which blobs are on disk is told at the start and kept here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,7 @@ use super::{CallId, Output, ReplicaMessage, Reply, WireOutcome};
 use crate::action::ProposeError;
 use crate::apply::Machine;
 use crate::blob::{BLOB_BYTES_MAX, BlobId, Placement};
+use crate::group::RaftGroup;
 
 /// How often a replica looks after its blobs.
 pub const PASS_EVERY: Duration = Duration::from_secs(1);
@@ -49,7 +51,40 @@ pub(super) struct Blobs {
     pub(super) uploads: BTreeMap<BlobId, Upload>,
     pub(super) fetches: BTreeMap<BlobId, Fetch>,
     pub(super) grace: Duration,
+    pub(super) progress: Progress,
     pub(super) passed: Now,
+}
+
+/// Since when the group decides what is proposed, as far as this replica sees; looked at every [`PASS_EVERY`].
+///
+/// Whatever its log held a look ago must be applied by now, under the same leader. Without a leader an entry may be in the log of
+/// another member only; the next leader brings it along, so that the grace begins anew with it. After a pause this replica does not
+/// know what was decided meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    /// All that is proposed has been decided from then on.
+    pub(super) since: Now,
+    term: u64,
+    last_index: u64,
+}
+
+/// A look that is later than this follows a pause.
+const LOOK_LATE: Duration = Duration::from_secs(5);
+
+impl Progress {
+    fn new(now: Now) -> Self {
+        Self { since: now, term: 0, last_index: 0 }
+    }
+
+    /// Takes a look at the group; the last one was then.
+    pub(super) fn look<M: Machine>(&mut self, now: Now, before: Now, group: &RaftGroup<M>) {
+        let is_decided = group.leader().is_some()
+            && group.term() == self.term
+            && group.applied().0 >= self.last_index
+            && now.since(before) < LOOK_LATE;
+        let since = if is_decided { self.since } else { now };
+        *self = Self { since, term: group.term(), last_index: group.last_index() };
+    }
 }
 
 /// What is known of a blob on disk.
@@ -85,6 +120,7 @@ impl Blobs {
             uploads: BTreeMap::new(),
             fetches: BTreeMap::new(),
             grace,
+            progress: Progress::new(now),
             passed: now,
         }
     }

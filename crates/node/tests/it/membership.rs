@@ -38,6 +38,36 @@ fn sees(manager: &Manager, count: usize) -> bool {
 }
 
 #[tokio::test]
+async fn nodes_whose_configured_peers_are_gone_find_each_other_through_the_log() {
+    let folders: Vec<_> = (0..2).map(|_| tempfile::tempdir().unwrap()).collect();
+    let sockets: Vec<_> = (0..2).map(|_| bind()).collect();
+    let founders: Vec<_> = sockets.iter().map(Sockets::address).collect();
+    let start = |(folder, sockets): (&tempfile::TempDir, Sockets), peers: &[_]| {
+        Manager::start(folder.path(), sockets, peers, development())
+    };
+    let managers: Vec<_> = folders.iter().zip(sockets).map(|node| start(node, &founders)).collect();
+    for manager in &managers {
+        loop {
+            let leader = manager.handle.look(|seen| seen.manager.replica().leader_node()).await;
+            if leader.unwrap().is_some() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+    let addresses: Vec<_> = managers.into_iter().map(Manager::stop).collect();
+    // Nobody listens there.
+    let gone = bind().address();
+    let again = addresses.into_iter().map(|address| Sockets::bind(address).unwrap());
+    let restart = |node: (_, Sockets)| {
+        let peers = [node.1.address(), gone];
+        start(node, &peers)
+    };
+    let managers: Vec<_> = folders.iter().zip(again).map(restart).collect();
+    until(|| managers.iter().all(|manager| sees(manager, 2))).await;
+}
+
+#[tokio::test]
 async fn node_with_a_foreign_secret_becomes_nobodys_member() {
     let folders: Vec<_> = (0..2).map(|_| tempfile::tempdir().unwrap()).collect();
     let (first, second) = (bind(), bind());

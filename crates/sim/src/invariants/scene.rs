@@ -23,14 +23,8 @@ pub(super) struct Scene {
 impl Scene {
     /// One node for each cluster that is named.
     pub(super) fn of(clusters: &[u8]) -> Self {
-        let fact = |cluster: &u8| Fact {
-            role: Role::Manager,
-            cluster: *cluster,
-            process: Process::started(Version::New),
-            since: Moment::ZERO,
-            leaving: false,
-        };
-        let truth = Truth { nodes: clusters.iter().map(fact).collect(), ..Truth::default() };
+        let truth =
+            Truth { nodes: clusters.iter().map(|cluster| fact(*cluster)).collect(), ..Truth::default() };
         let identity = LocalNode { peer: peer_of(0, Role::Manager), boot: BootEpoch(1) };
         let mut swim = Swim::new(Config::lan(), identity, 1).unwrap();
         let (now, mut out) = (Now::after_start(Duration::from_secs(1)), Vec::new());
@@ -39,6 +33,14 @@ impl Scene {
             swim.handle(now, Input::Datagram(greeting(index)), &mut out);
         }
         Self { truth, clock: Clock::exact(), swim }
+    }
+
+    /// One more node, which the first one hears of from the second one and has not reached.
+    pub(super) fn hear_of(&mut self, index: usize, cluster: u8) {
+        self.truth.nodes.push(fact(cluster));
+        let members = vec![greeting(index).from.alive()];
+        let (now, mut out) = (Now::after_start(Duration::from_secs(1)), Vec::new());
+        self.swim.handle(now, Input::Datagram(Datagram { members, ..greeting(1) }), &mut out);
     }
 
     /// What the judge says about something that happens at a node.
@@ -51,6 +53,16 @@ impl Scene {
     ) -> Verdict {
         let (at, clock, swim) = (Moment::seconds(seconds), &self.clock, &self.swim);
         judge.see(&Seen { at, node, clock, swim, truth: &self.truth, what })
+    }
+}
+
+fn fact(cluster: u8) -> Fact {
+    Fact {
+        role: Role::Manager,
+        cluster,
+        process: Process::started(Version::New),
+        since: Moment::ZERO,
+        leaving: false,
     }
 }
 

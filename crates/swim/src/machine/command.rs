@@ -26,6 +26,10 @@ impl Swim {
         let own = self.me.peer().addr;
         let others: Vec<_> = addrs.iter().copied().filter(|addr| *addr != own).collect();
         self.counters.contacts_dropped += self.contacts.add(&others, turn.now);
+        // The host may name members that have spoken long ago, as the log does: nobody confirms them a second time.
+        for member in self.members.iter().filter(|member| member.confirmed && member.status().is_live()) {
+            self.contacts.reached(member.peer.addr);
+        }
         if !self.me.activate() {
             return;
         }

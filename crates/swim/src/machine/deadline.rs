@@ -80,7 +80,7 @@ impl Swim {
         self.suspicions.remove(&slot);
         let member = self.members.remove(slot);
         if !bug!(self.config, ForgottenTombs) {
-            self.tombs.bury(member.peer.node, member.claim());
+            self.tombs.bury(member.peer.node, member.claim(), member.embedded.clone());
         }
         self.contacts.lost(member.peer.addr, turn.now);
         self.record(turn.now, member.peer.node, Some(member.claim()), None, cause, Witnesses::default());

@@ -91,7 +91,7 @@ impl Swim {
             return;
         }
         if !claim.status.is_live() {
-            self.tombs.bury(peer.node, claim);
+            self.tombs.bury(peer.node, claim, None);
             self.prober.astray.remove(peer.node);
             return;
         }
@@ -100,9 +100,10 @@ impl Swim {
             return;
         }
         let returned = self.tombs.get(peer.node).is_some();
-        self.tombs.open(peer.node);
+        let embedded = self.tombs.open(peer.node, claim.boot);
         self.prober.astray.remove(peer.node);
         let slot = self.members.insert(peer, claim, turn.now);
+        self.members.get_mut(slot).embedded = embedded;
         self.record(turn.now, peer.node, None, Some(claim), cause, Witnesses::one(witness));
         turn.event(Event::Joined { peer, boot: claim.boot, returned });
         self.arrived(turn, slot);

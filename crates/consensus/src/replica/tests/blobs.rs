@@ -89,6 +89,67 @@ fn blob_that_nothing_names_is_removed_after_the_grace_and_not_before() {
     assert!(net.now.since(forgotten) >= Duration::from_secs(19), "{:?}", net.now.since(forgotten));
 }
 
+/// Lets time pass; not more than half a minute.
+fn pass(net: &mut Net, seconds: u64) {
+    let until = net.now.plus(Duration::from_secs(seconds));
+    net.run_until(|net| net.now >= until);
+}
+
+#[test]
+fn blob_is_kept_while_the_entry_that_names_it_waits_for_a_quorum() {
+    let mut net = Net::founded(2);
+    let (leader, follower) = (net.leader().unwrap(), net.follower());
+    let blob = BlobId::of(b"plan1");
+    let stored = net.reply(leader, 1, Request::StoreBlob(Bytes::from_static(b"plan1")));
+    assert_eq!(stored, Reply::Stored(blob));
+    net.is_cut = Some(follower);
+    let command = [b"blob", &blob.hash[..]].concat();
+    net.input(leader, Input::Call { call: CallId(2), request: Request::Propose(command.into()) });
+    pass(&mut net, 25);
+    pass(&mut net, 25);
+    net.is_cut = None;
+    // Somebody leads again, and has not decided the entry when the next pass is due.
+    let waits = |net: &Net| {
+        let group = net.replicas[&leader].0.group().unwrap();
+        group.leader().is_some() && group.applied().0 < group.last_index()
+    };
+    net.run_until(waits);
+    net.now = net.now.plus(PASS_EVERY * 2);
+    for number in [leader, follower] {
+        net.input(number, Input::Timer);
+    }
+    assert!(waits(&net), "the passes came before the decision");
+    net.run_until(|net| {
+        net.replicas.values().all(|(it, ..)| it.group().unwrap().machine().1.contains(&blob))
+    });
+    assert_eq!(holders(&net, blob).len(), 2);
+}
+
+#[test]
+fn grace_begins_anew_with_another_leader_and_after_a_pause() {
+    let mut net = Net::founded(3);
+    let leader = net.leader().unwrap();
+    pass(&mut net, 3);
+    let blob = BlobId::of(b"plan1");
+    net.reply(leader, 1, Request::StoreBlob(Bytes::from_static(b"plan1")));
+    pass(&mut net, 15);
+    net.is_cut = Some(leader);
+    net.run_until(|net| net.replicas.iter().any(|(number, it)| *number != leader && is_established(it)));
+    net.replicas.remove(&leader);
+    pass(&mut net, 15);
+    assert_eq!(holders(&net, blob).len(), 3, "the next leader may bring an entry along that names it");
+    // Everybody sleeps.
+    net.now = net.now.plus(Duration::from_mins(1));
+    pass(&mut net, 10);
+    assert_eq!(holders(&net, blob).len(), 3, "what was decided meanwhile is not known yet");
+    pass(&mut net, 20);
+    assert_eq!(holders(&net, blob), [leader], "nothing was");
+}
+
+fn is_established((replica, ..): &(Replica<Counter>, MemoryDisk, Option<Now>)) -> bool {
+    replica.group().is_some_and(RaftGroup::is_established)
+}
+
 fn running(net: &Net) -> &Running<Counter> {
     match &net.replicas[&1].0.stage {
         Stage::Running(running) => running,
@@ -106,6 +167,7 @@ fn first_blob() -> (BlobId, Bytes) {
 fn blob_that_is_named_while_the_pass_is_under_way_is_not_removed() {
     let mut net = Net::founded(1);
     net.reply(1, 1, Request::Propose(Bytes::from_static(MANY)));
+    pass(&mut net, 3);
     let (blob, bytes) = first_blob();
     assert_eq!(net.reply(1, 2, Request::StoreBlob(bytes)), Reply::Stored(blob));
     let stored = net.now;

@@ -1,7 +1,7 @@
 //! Letters leave and arrive. Those between replicas travel as bytes of connections in sealed worlds.
 
 use hyperscale_consensus::replica::{Input, ReplicaMessage};
-use hyperscale_swim::MemberView;
+use hyperscale_swim::Status;
 use hyperscale_types::{BootEpoch, NodeId};
 use hyperscale_wire::class::Lane;
 
@@ -76,13 +76,11 @@ impl World {
     }
 
     /// Whether a manager is there in the view of another. That is what the view says now: no event tells a manager of one that was
-    /// gone before it started, and hearsay about one that it never reached says nothing. Who has not got the lists of
-    /// its peers yet does not judge.
+    /// gone before it started. Who has not got the lists of its peers yet does not judge.
     fn sees(&self, manager: usize, other: NodeId) -> bool {
         let swim = &self.nodes[manager].swim;
-        let is_reached = |member: &MemberView<'_>| member.confirmed && member.claim.status.is_live();
-        let is_seen = swim.members().any(|member| member.node == other && is_reached(&member));
-        is_seen || other == id_of(manager) || !swim.workers_synced()
+        let is_live = swim.status(other).is_some_and(Status::is_live);
+        is_live || other == id_of(manager) || !swim.workers_synced()
     }
 
     /// In worlds without hellos the version of a peer is known with its first message.
@@ -128,30 +126,13 @@ pub(in crate::world) fn connection_of(lane: Lane) -> Connection {
 mod tests {
     use std::time::Duration;
 
-    use hyperscale_consensus::Config as LogConfig;
-    use hyperscale_swim::Config;
-
     use super::*;
-    use crate::invariants::Judges;
-    use crate::network::Weather;
-    use crate::process::{Crash, Version};
-    use crate::recorder::Recorder;
-    use crate::world::{LogSetup, Setup, Shape};
+    use crate::process::Crash;
+    use crate::world::Shape;
 
     #[test]
     fn manager_does_not_see_one_that_died_before_it_started() {
-        let setup = Setup {
-            seed: 5,
-            shape: Shape::cluster_of(5),
-            config: Config::lan(),
-            weather: Weather::fair(),
-            skewed_clocks: false,
-            log: Some(LogSetup::quiet(LogConfig::lan())),
-            registers: false,
-            version: Version::New,
-            start_within: Duration::from_secs(1),
-        };
-        let mut world = World::new(setup, Judges::all(), Recorder::off());
+        let mut world = World::with_quiet_log(Shape::cluster_of(5));
         world.run(Duration::from_secs(20));
         assert!(world.sees(1, id_of(0)) && world.sees(2, id_of(0)));
         world.crash(0, Crash::Machine);

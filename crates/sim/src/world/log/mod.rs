@@ -170,3 +170,22 @@ impl World {
         members.filter_map(|index| Some((index, self.nodes[index].host.as_deref()?)))
     }
 }
+
+#[cfg(test)]
+impl World {
+    /// Nodes with a log on a network without faults, all judges watching; they are about to start.
+    pub(in crate::world) fn with_quiet_log(shape: Shape) -> Self {
+        let setup = super::Setup {
+            seed: 5,
+            shape,
+            config: hyperscale_swim::Config::lan(),
+            weather: crate::network::Weather::fair(),
+            skewed_clocks: false,
+            log: Some(LogSetup::quiet(Config::lan())),
+            registers: false,
+            version: crate::process::Version::New,
+            start_within: Duration::from_secs(1),
+        };
+        World::new(setup, crate::invariants::Judges::all(), crate::recorder::Recorder::off())
+    }
+}

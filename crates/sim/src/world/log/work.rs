@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hyperscale_consensus::register::{Body, Command, Outcome};
 use hyperscale_consensus::replica::{CallId, Input, Output, Request};
-use hyperscale_consensus::{BlobId, Snapshot, SnapshotJob};
+use hyperscale_consensus::{BlobId, Event, Snapshot, SnapshotJob};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::lives::DUTY;
@@ -207,7 +207,10 @@ impl World {
                         blobs.remove(&blob);
                     }
                     Output::Timer(at) => self.set_replica_timer(index, timer, at),
-                    Output::Opened(_) => self.join_members(index, manager),
+                    Output::Opened(_)
+                    | Output::Event(Event::ConfigurationChanged(_) | Event::SnapshotRestored { .. }) => {
+                        self.join_members(index, manager);
+                    }
                     _ => {}
                 }
             }
@@ -220,7 +223,7 @@ impl World {
     }
 
     /// Membership learns where the members of the log are: the configured peers may be gone for ever, and be replaced by others
-    /// that only the log names.
+    /// that only the log names. The node's driver does the same at the same events.
     fn join_members(&mut self, index: usize, manager: &ManagerDriver) {
         let contacts = manager.group().roster().members().map(|member| member.addresses.peer).collect();
         let boot = self.truth.nodes[index].process.boot;
@@ -270,3 +273,6 @@ fn entry_of<'a>(output: &Output<Outcome>, written: &'a [Written]) -> Option<&'a 
     let Output::Applied(applied) = output else { return None };
     written.iter().rev().find(|it| it.index == applied.index)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,11 @@
 //! Rules about what is forgotten: contacts whose member is gone, workers that are gone, and how much is remembered of them.
 
+use std::sync::Arc;
+
 use hyperscale_types::Token;
 
 use super::*;
+use crate::embedded::{Embedded, EmbeddedState, WorkerLoad, WorkerState};
 use crate::table::TOMBS_MAX;
 use crate::workers::{GRAVES_MAX, WorkerMembership, WorkerReport};
 
@@ -43,6 +46,44 @@ fn contact_whose_member_was_forgotten_is_tried_again_for_ever() {
         let tries = joins(&rig.advance(Duration::from_hours(1)));
         assert!(tries >= 60, "{tries} in hour {hour}");
     }
+}
+
+/// What is known of a member's state, and whether the host was told of it, after a datagram that carries this version.
+fn hear_state(rig: &mut Rig, from: Sender, version: u64) -> (Option<u64>, bool) {
+    let state = EmbeddedState::Worker(WorkerLoad { queue_depth: version as u32, ..IDLE });
+    let embedded = Some(Arc::new(Embedded { version, state }));
+    let actions = rig.input(Input::Datagram(Datagram { embedded, ..bare(from, Message::Gossip, &[]) }));
+    let is_told = events(&actions).iter().any(|event| matches!(event, Event::StateChanged { .. }));
+    (rig.swim.member(from.peer.node).and_then(|member| member.state).map(|state| state.version), is_told)
+}
+
+const IDLE: WorkerLoad = WorkerLoad {
+    state: WorkerState::Healthy,
+    cores_total: 8,
+    cores_available: 8,
+    queue_depth: 0,
+    cpu_percent: 0,
+    memory_percent: 0,
+    segments: 0,
+    segments_digest: 0,
+    lhm: 0,
+};
+
+#[test]
+fn member_that_was_forgotten_comes_back_with_no_older_state_in_the_same_life() {
+    let mut rig = Rig::among([2]);
+    rig.well.insert(node(2));
+    assert_eq!(hear_state(&mut rig, sender(200, 1, 0), 5), (Some(5), true));
+    rig.gossip(2, &[update(200, 0, Status::Dead, 2)]);
+    // Its datagrams arrive, and nothing reaches it that it could contradict.
+    assert_eq!(hear_state(&mut rig, sender(200, 1, 0), 6), (Some(6), true));
+    rig.advance(rig.swim.config().dead_ttl + secs(1.0));
+    assert_eq!(rig.status(200), None);
+    rig.gossip(2, &[update(200, 1, Status::Alive, 200)]);
+    assert_eq!(hear_state(&mut rig, sender(200, 1, 0), 5), (Some(6), false), "late");
+    assert_eq!(hear_state(&mut rig, sender(200, 1, 1), 6), (Some(6), false), "known");
+    assert_eq!(hear_state(&mut rig, sender(200, 1, 1), 7), (Some(7), true));
+    assert_eq!(hear_state(&mut rig, sender(200, 2, 0), 1), (Some(1), true), "of another life");
 }
 
 #[test]

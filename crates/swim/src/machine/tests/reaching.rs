@@ -170,6 +170,18 @@ fn contact_is_left_alone_once_its_member_was_reached() {
 }
 
 #[test]
+fn contact_that_is_named_after_its_member_was_reached_is_neither_tried_nor_warned_about() {
+    let mut rig = Rig::among([2]);
+    rig.well.insert(node(2));
+    rig.command(Command::Join { contacts: vec![peer(2).addr, peer(3).addr] });
+    let actions = rig.advance(Duration::from_mins(5));
+    assert!(joins(&actions).iter().all(|addr| *addr == peer(3).addr), "{:?}", joins(&actions));
+    let is_warning =
+        |event: &&Event| matches!(event, Event::Unreachable { addr, .. } if *addr == peer(2).addr);
+    assert_eq!(events(&actions).iter().find(is_warning), None);
+}
+
+#[test]
 fn member_that_came_back_from_the_dead_is_probed_again() {
     let mut rig = Rig::among([2, 3]);
     rig.well.extend([node(2), node(3)]);
