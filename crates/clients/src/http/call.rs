@@ -82,11 +82,13 @@ pub(crate) enum Sent {
 
 /// Sends one request and reads its answer.
 pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -> Result<Sent, CallError> {
+    // Bytes of the request that were written with opening the connection.
+    let mut written = 0;
     let mut connection = match idle(flight.session, &dispatch.route) {
         Some(connection) => connection,
-        None => match connection::attempt(flight.client, &dispatch.route, &mut flight.meter)? {
-            Attempt::Open(connection) => {
-                flight.opened = true;
+        None => match attempt(flight, dispatch)? {
+            Attempt::Open(connection, taken) => {
+                written = taken;
                 connection
             }
             Attempt::NotOpen(under_way) => Box::pin(open(flight, dispatch, under_way)).await?,
@@ -99,7 +101,7 @@ pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -
                 write_message(client, &dispatch.route, message)?;
                 dispatch.request = Request::Scratch;
             }
-            exchange::exchange(client, io, &mut dispatch.request, reader, collector, meter).await?;
+            exchange::exchange(client, io, &mut dispatch.request, written, reader, collector, meter).await?;
         }
         Connection::H2(shared) => {
             let Some(request) = h2_request(flight.prepared, dispatch)? else {
@@ -118,6 +120,9 @@ pub(crate) async fn send(flight: &mut Flight<'_>, dispatch: &mut Dispatch<'_>) -
         }
     }
     if flight.reader.keep_alive() && dispatch.route.shared.is_none() {
+        if written > 0 {
+            connection.prepare_to_keep();
+        }
         flight.session.put(dispatch.route.id, flight.prepared.reuse, connection, flight.client.routes.len());
     }
     Ok(Sent::Answered)
@@ -167,6 +172,21 @@ fn idle(session: &Session, route: &Route) -> Option<Connection> {
             return Some(connection);
         }
     }
+}
+
+/// Opens a connection and writes the request to it, as far as that goes without waiting.
+fn attempt(flight: &mut Flight<'_>, dispatch: &Dispatch<'_>) -> Result<Attempt, CallError> {
+    let Flight { client, meter, .. } = flight;
+    let scratch = client.scratch.borrow();
+    let request = match (&dispatch.message, &dispatch.request) {
+        (Some(_), _) => return Ok(Attempt::NotOpen(None)),
+        (None, Request::Constant(bytes)) => &bytes[..],
+        (None, Request::Owned(bytes)) => &bytes[..],
+        (None, Request::Scratch) => &scratch.request,
+    };
+    let attempt = connection::attempt(client, &dispatch.route, request, meter)?;
+    flight.opened |= matches!(attempt, Attempt::Open(..));
+    Ok(attempt)
 }
 
 /// A connection that is not at hand: one of those that all share, or a new one. A filled request is copied first,

@@ -18,8 +18,7 @@ use tokio::net::{UnixStream, lookup_host};
 pub use memory::{MemoryNetwork, MemoryStream};
 pub use observe::{Handshake, Observation, Observer};
 pub use stream::Stream;
-pub(crate) use tcp::Begun;
-pub use tcp::Tcp;
+pub(crate) use tcp::{Begun, Dialed, opened};
 
 /// Where a connection goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,10 +66,9 @@ impl Network {
         }
     }
 
-    /// Begins to open a connection to an address, where that needs nobody but the kernel.
-    #[inline]
-    pub(crate) fn begin(&self, peer: SocketAddr, source: Option<IpAddr>) -> Option<Begun> {
-        matches!(self, Network::System).then(|| Tcp::begin(peer, source))
+    /// Begins to open a connection to an address, where that takes nobody but the kernel.
+    pub(crate) fn dial(&self, peer: SocketAddr, source: Option<IpAddr>) -> Option<io::Result<Dialed>> {
+        matches!(self, Network::System).then(|| tcp::dial(peer, source))
     }
 
     /// All addresses of a host name.
@@ -93,7 +91,7 @@ impl Network {
 async fn connect(to: Endpoint<'_>) -> io::Result<Stream> {
     match to {
         Endpoint::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path).await?)),
-        Endpoint::Tcp { peer, source } => Ok(Stream::Tcp(Tcp::begin(peer, source).open().await?)),
+        Endpoint::Tcp { peer, source } => Ok(Stream::Tcp(tcp::dial(peer, source)?.open().await?)),
     }
 }
 

@@ -6,16 +6,15 @@ use std::task::{Context, Poll};
 
 use rustix::ioctl;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::UnixStream;
+use tokio::net::{TcpStream, UnixStream};
 
 use super::memory::MemoryStream;
-use super::tcp::Tcp;
 
 /// A connection of a [`super::Network`].
 #[derive(Debug)]
 pub enum Stream {
     /// TCP.
-    Tcp(Tcp),
+    Tcp(TcpStream),
     /// A unix socket.
     Unix(UnixStream),
     /// In memory; boxed, so that a real connection is no larger for it.
@@ -29,7 +28,7 @@ impl Stream {
         // Runs only if the runtime has seen something to read.
         let seen = || Ok(());
         match self {
-            Stream::Tcp(tcp) => tcp.stream.try_io(Interest::READABLE, seen).is_err(),
+            Stream::Tcp(stream) => stream.try_io(Interest::READABLE, seen).is_err(),
             Stream::Unix(stream) => stream.try_io(Interest::READABLE, seen).is_err(),
             Stream::Memory(stream) => stream.is_quiet(),
         }
@@ -40,7 +39,7 @@ impl Stream {
     /// Bytes that were written and that the peer's system has not acknowledged (tcp(7), `SIOCOUTQ`). 0 where that is not
     /// known.
     pub(crate) fn unacknowledged(&self) -> usize {
-        let Stream::Tcp(Tcp { stream, .. }) = self else { return 0 };
+        let Stream::Tcp(stream) = self else { return 0 };
         #[expect(
             unsafe_code,
             reason = "the request writes one int, and that is what the getter has room for"
@@ -56,7 +55,7 @@ impl AsyncRead for Stream {
     #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Stream::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_read(cx, buf),
+            Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Memory(stream) => Pin::new(&mut **stream).poll_read(cx, buf),
         }
@@ -67,7 +66,7 @@ impl AsyncWrite for Stream {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Stream::Tcp(tcp) => tcp.poll_write(cx, bytes),
+            Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
             Stream::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
             Stream::Memory(stream) => Pin::new(&mut **stream).poll_write(cx, bytes),
         }
@@ -76,7 +75,7 @@ impl AsyncWrite for Stream {
     #[inline]
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Stream::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_flush(cx),
+            Stream::Tcp(stream) => Pin::new(stream).poll_flush(cx),
             Stream::Unix(stream) => Pin::new(stream).poll_flush(cx),
             Stream::Memory(stream) => Pin::new(&mut **stream).poll_flush(cx),
         }
@@ -84,7 +83,7 @@ impl AsyncWrite for Stream {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Stream::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_shutdown(cx),
+            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Memory(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
         }

@@ -1,116 +1,87 @@
-//! TCP connections that do without the runtime where the kernel is already done.
+//! TCP connections, and a short way to open them where the kernel is done at once.
 //!
 //! On one machine – loopback, containers – the handshake is over when `connect` returns, but the runtime only learns of it
-//! from its next round of events. Asking the kernel once, and handing it the first bytes directly, saves a round trip
+//! from its next round of events. A kernel that takes the first bytes right away says the same: that saves a round trip
 //! through the event queue, one poll of the task and a timer for every such connection. On a network it costs one system
 //! call that says "not yet".
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
-use tokio::io::{AsyncWrite, Interest};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// Where a second `connect` tells what became of the first (connect(2)); other systems forget the error.
-const TELLS_TWICE: bool = cfg!(target_os = "linux");
-
-/// A TCP connection.
+/// A connection whose peer may not have answered yet.
 #[derive(Debug)]
-pub struct Tcp {
-    pub(super) stream: TcpStream,
-    /// The connection is open, and the runtime does not know yet that it can be written to.
-    is_ahead: bool,
-}
+pub(crate) struct Dialed(Socket);
 
-/// What became of a connection right after it was begun.
+/// What became of the first bytes of a connection.
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// It is open.
-    Open(Tcp),
-    /// The peer has not answered yet.
+    /// It is open, and the kernel has taken so many of them.
+    Open(TcpStream, usize),
+    /// The peer has not answered yet: it has taken none.
     Pending(TcpStream),
-    /// It cannot be opened.
-    Failed(io::Error),
 }
 
-impl Begun {
+/// Begins to open a connection.
+pub(super) fn dial(peer: SocketAddr, source: Option<IpAddr>) -> io::Result<Dialed> {
+    let kind = Type::STREAM.nonblocking().cloexec();
+    let socket = Socket::new(Domain::for_address(peer), kind, Some(Protocol::TCP))?;
+    if let Some(source) = source {
+        bind_source(&socket, source)?;
+    }
+    match socket.connect(&peer.into()) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        Ok(()) | Err(_) => Ok(Dialed(socket)),
+    }
+}
+
+impl Dialed {
     /// Waits until the connection is open.
-    pub(crate) async fn open(self) -> io::Result<Tcp> {
-        match self {
-            Begun::Open(tcp) => Ok(tcp),
-            // tokio's own `connect` asks every socket for its error; here only one that was closed is asked.
-            Begun::Pending(stream) => {
-                let ready = stream.ready(Interest::WRITABLE).await?;
-                match ready.is_write_closed().then(|| stream.take_error()).transpose()?.flatten() {
-                    Some(error) => Err(error),
-                    None => Ok(Tcp { stream, is_ahead: false }),
-                }
-            }
-            // Calls that fail at once would keep everything else on the core from running.
-            Begun::Failed(error) => {
-                tokio::task::yield_now().await;
-                Err(error)
-            }
+    pub(super) async fn open(self) -> io::Result<TcpStream> {
+        opened(self.into_stream()?).await
+    }
+
+    /// Offers the first bytes to the kernel. A connection that takes all of them still holds small writes back
+    /// (`TCP_NODELAY` is off): the second one would be the first to wait.
+    pub(crate) fn begin(self, bytes: &[u8]) -> io::Result<Begun> {
+        let Some(written) = self.write(bytes)? else { return Ok(Begun::Pending(self.into_stream()?)) };
+        let stream =
+            if written < bytes.len() { self.into_stream() } else { TcpStream::from_std(self.0.into()) };
+        Ok(Begun::Open(stream?, written))
+    }
+
+    /// Writes to a connection that is open; `None` if it is not yet.
+    #[cfg(target_os = "linux")]
+    fn write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        // A closed connection is an error and not a signal, as with all writes of the standard library.
+        match self.0.send_with_flags(bytes, libc::MSG_NOSIGNAL) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            written => written.map(Some),
         }
+    }
+
+    /// Elsewhere the error of a connection would be lost.
+    #[cfg(not(target_os = "linux"))]
+    fn write(&self, _: &[u8]) -> io::Result<Option<usize>> {
+        Ok(None)
+    }
+
+    fn into_stream(self) -> io::Result<TcpStream> {
+        self.0.set_tcp_nodelay(true)?;
+        TcpStream::from_std(self.0.into())
     }
 }
 
-impl Tcp {
-    /// Begins to open a connection.
-    pub(super) fn begin(peer: SocketAddr, source: Option<IpAddr>) -> Begun {
-        Self::try_begin(peer, source).unwrap_or_else(Begun::Failed)
-    }
-
-    fn try_begin(peer: SocketAddr, source: Option<IpAddr>) -> io::Result<Begun> {
-        let kind = Type::STREAM.nonblocking().cloexec();
-        let socket = Socket::new(Domain::for_address(peer), kind, Some(Protocol::TCP))?;
-        socket.set_tcp_nodelay(true)?;
-        if let Some(source) = source {
-            bind_source(&socket, source)?;
-        }
-        let peer = SockAddr::from(peer);
-        let is_ahead = is_open(socket.connect(&peer))? || (TELLS_TWICE && is_open(socket.connect(&peer))?);
-        let stream = TcpStream::from_std(socket.into())?;
-        Ok(if is_ahead { Begun::Open(Tcp { stream, is_ahead }) } else { Begun::Pending(stream) })
-    }
-
-    /// Writes the first bytes of a connection. If the kernel does not take them the runtime says when it will.
-    #[cold]
-    fn poll_first_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.is_ahead = false;
-        match SockRef::from(&self.stream).send_with_flags(bytes, NO_SIGNAL) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                Pin::new(&mut self.stream).poll_write(cx, bytes)
-            }
-            written => Poll::Ready(written),
-        }
-    }
-
-    #[inline]
-    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if self.is_ahead {
-            self.poll_first_write(cx, bytes)
-        } else {
-            Pin::new(&mut self.stream).poll_write(cx, bytes)
-        }
-    }
-}
-
-/// A closed connection is an error and not a signal, as with all writes of the standard library.
-#[cfg(target_os = "linux")]
-const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
-#[cfg(not(target_os = "linux"))]
-const NO_SIGNAL: libc::c_int = 0;
-
-/// Whether a connection is open, by what `connect` said; not yet is no error.
-fn is_open(told: io::Result<()>) -> io::Result<bool> {
-    match told {
-        Ok(()) => Ok(true),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EALREADY)) => Ok(false),
-        Err(error) => Err(error),
+/// Waits until a connection is open. tokio's own `connect` asks every socket for its error; here only one that was closed
+/// is asked.
+pub(crate) async fn opened(stream: TcpStream) -> io::Result<TcpStream> {
+    let ready = stream.ready(Interest::WRITABLE).await?;
+    match ready.is_write_closed().then(|| stream.take_error()).transpose()?.flatten() {
+        Some(error) => Err(error),
+        None => Ok(stream),
     }
 }
 
@@ -121,66 +92,71 @@ fn bind_source(socket: &Socket, source: IpAddr) -> io::Result<()> {
     socket.bind(&SocketAddr::new(source, 0).into())
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use std::future::poll_fn;
     use std::io::Read;
     use std::net::TcpListener;
-    use std::pin::pin;
     use std::thread;
 
     use tokio::io::AsyncWriteExt;
 
     use super::*;
-    use crate::network::Stream;
 
     /// The kernel may put off a handshake of this machine, but not a hundred of them.
     const ATTEMPTS: usize = 100;
 
-    async fn poll_once<F: Future>(work: F) -> Poll<F::Output> {
-        let mut work = pin!(work);
-        poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await
-    }
-
-    #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn a_connection_of_this_machine_is_open_and_takes_its_first_bytes_at_once() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let peer = listener.local_addr().unwrap();
+    /// A connection that took its first bytes at once, and how many.
+    fn begin(peer: SocketAddr, bytes: &[u8]) -> (TcpStream, usize) {
         for _ in 0..ATTEMPTS {
-            let Poll::Ready(connected) = poll_once(Tcp::begin(peer, None).open()).await else { continue };
-            let mut tcp = connected.unwrap();
-            let written = poll_once(poll_fn(|cx| tcp.poll_write(cx, b"hello"))).await;
-            assert!(matches!(written, Poll::Ready(Ok(5))), "{written:?}");
-            let mut text = [0; 5];
-            listener.accept().unwrap().0.read_exact(&mut text).unwrap();
-            assert_eq!(&text, b"hello");
-            return;
+            if let Begun::Open(stream, written) = dial(peer, None).unwrap().begin(bytes).unwrap() {
+                return (stream, written);
+            }
         }
-        panic!("the runtime was asked every time");
+        panic!("the kernel was never done");
+    }
+
+    /// Reads the last connection that has bytes to its end.
+    fn read_all(listener: TcpListener) -> thread::JoinHandle<Vec<u8>> {
+        thread::spawn(move || {
+            let mut all = Vec::new();
+            while all.is_empty() {
+                listener.accept().unwrap().0.read_to_end(&mut all).unwrap();
+            }
+            all
+        })
     }
 
     #[tokio::test]
-    async fn all_bytes_arrive_in_order_though_the_kernel_does_not_take_them_at_once() {
+    async fn a_connection_of_this_machine_takes_its_first_bytes_at_once() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let peer = listener.local_addr().unwrap();
-        let reader = thread::spawn(move || {
-            let mut all = Vec::new();
-            listener.accept().unwrap().0.read_to_end(&mut all).unwrap();
-            all
-        });
+        let (stream, written) = begin(listener.local_addr().unwrap(), b"hello");
+        assert_eq!((written, stream.nodelay().unwrap()), (5, false));
+        drop(stream);
+        assert_eq!(read_all(listener).join().unwrap(), b"hello");
+    }
+
+    #[tokio::test]
+    async fn what_the_kernel_does_not_take_at_once_follows_in_order() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let sent: Vec<u8> = (0..16 << 20).map(|at: u32| (at / 7) as u8).collect();
-        let mut stream = Stream::Tcp(Tcp::begin(peer, None).open().await.unwrap());
-        stream.write_all(&sent).await.unwrap();
-        stream.shutdown().await.unwrap();
+        let (mut stream, written) = begin(listener.local_addr().unwrap(), &sent);
+        assert!(written < sent.len() && stream.nodelay().unwrap());
+        let reader = read_all(listener);
+        stream.write_all(&sent[written..]).await.unwrap();
+        drop(stream);
         assert!(reader.join().unwrap() == sent);
     }
 
     #[tokio::test]
-    async fn a_refused_connection_says_so_and_lets_others_run_first() {
+    async fn a_refused_connection_says_so_whether_bytes_are_offered_or_not() {
         let peer = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        assert!(poll_once(Tcp::begin(peer, None).open()).await.is_pending());
-        let refused = Tcp::begin(peer, None).open().await.unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let waited = dial(peer, None).unwrap().open().await.unwrap_err();
+        assert_eq!(waited.kind(), io::ErrorKind::ConnectionRefused);
+        let offered = match dial(peer, None).unwrap().begin(b"hello") {
+            Ok(Begun::Pending(stream)) => opened(stream).await.map(drop),
+            Ok(Begun::Open(..)) => panic!("nobody listens"),
+            Err(error) => Err(error),
+        };
+        assert_eq!(offered.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
     }
 }

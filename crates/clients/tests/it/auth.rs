@@ -95,6 +95,18 @@ async fn a_challenge_of_another_origin_is_never_answered() {
     assert_eq!(authorizations(&other.requests().await), [None, None], "and no third request");
 }
 
+#[tokio::test]
+async fn an_origin_that_a_redirect_leads_to_gets_no_credentials_though_it_has_asked_before() {
+    let texts = [CHALLENGE.to_owned(), ok("for itself"), ok("for the other")];
+    let other = Server::one(texts.iter().flat_map(|text| answer(text))).await;
+    let first = Server::one(answer(&moved(&other.url("/")))).await;
+    let client = Client::new();
+    assert_eq!(client.once(&with_digest(&other.url("/"))).await.status, Some(200));
+    assert_eq!(client.once(&with_digest(&first.url("/"))).await.status, Some(200));
+    let seen = authorizations(&other.requests().await);
+    assert_eq!(seen.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
+}
+
 fn oauth(target: &Running, path: &str, secret: &str) -> Auth {
     Auth::OAuth2(Box::new(OAuth2 {
         token_url: url(target, path),

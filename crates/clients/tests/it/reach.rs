@@ -1,7 +1,7 @@
 //! How peers are reached: addresses in turn, local addresses, client certificates, resumption.
 
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use hyperscale_clients::Protocol as _;
 use hyperscale_clients::http::Session;
@@ -11,12 +11,13 @@ use hyperscale_target::{Options, Target, TlsOptions};
 use hyperscale_types::ErrorKind;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::HandshakeKind;
+use socket2::Socket;
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::support::{Client, get, ok, tls_server};
+use super::support::{Client, Server, answer, get, ok, tls_server};
 
 #[tokio::test]
 async fn all_addresses_of_a_name_are_used_in_turn_and_those_that_refuse_are_passed_over() {
@@ -133,4 +134,32 @@ async fn tls_sessions_are_resumed_by_the_same_virtual_user_or_as_the_plan_says()
         let (kinds, ()) = tokio::join!(handshakes(listener), calls);
         assert_eq!(kinds, expected.map(Some), "{resume:?}");
     }
+}
+
+/// Sockets of this process that are connected to a peer.
+#[cfg(target_os = "linux")]
+fn sockets_to(peer: SocketAddr) -> Vec<Socket> {
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+    let own = pidfd_open(getpid(), PidfdFlags::empty()).expect("this process runs");
+    let files = std::fs::read_dir("/proc/self/fd").expect("the files of this process");
+    let numbers = files.filter_map(|file| file.ok()?.file_name().to_str()?.parse().ok());
+    let sockets = numbers.filter_map(|number| pidfd_getfd(&own, number, PidfdGetfdFlags::empty()).ok());
+    let leads_there =
+        |socket: &Socket| socket.peer_addr().ok().and_then(|address| address.as_socket()) == Some(peer);
+    sockets.map(Socket::from).filter(leads_there).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_connection_that_is_kept_does_not_hold_small_writes_back() {
+    let server = Server::one([answer(&ok("first")), answer(&ok("second"))].concat()).await;
+    let client = Client::new();
+    let prepared = client.prepare(&get(&server.url("/"))).await;
+    assert_eq!(client.call(&prepared).await.error, None);
+    let peer = server.url("").trim_start_matches("http://").parse().expect("an address");
+    let kept = sockets_to(peer);
+    assert_eq!(kept.len(), 1);
+    assert!(kept[0].tcp_nodelay().expect("a TCP socket"));
+    assert_eq!(client.call(&prepared).await.error, None);
+    assert_eq!(server.requests().await[0].len(), 2);
 }

@@ -69,6 +69,22 @@ fn a_pause_stops_the_load_clock_and_reaches_what_begins_meanwhile() {
 }
 
 #[test]
+fn a_workflow_that_becomes_ready_during_a_pause_stays_paused() {
+    let mut model = Model::new(&workflows(&[("A", ", priority: low"), ("B", ", start_after: 2s")]), 4);
+    model.prepare(0);
+    model.request(Command::Pause).expect("it is taken");
+    model.pass(Duration::from_secs(3));
+    model.prepare(1);
+    model.pass(Duration::from_secs(3));
+    let load_time = |model: &Model| model.core.record().workflows()[1].load_time(model.now);
+    assert!(model.told[&model.open(1)[0]].paused);
+    assert_eq!(load_time(&model), Duration::ZERO, "its time has come, and it waits");
+    model.request(Command::Resume).expect("it is taken");
+    model.pass(Duration::from_secs(1));
+    assert_eq!(load_time(&model), Duration::from_secs(1), "the pause is no part of it");
+}
+
+#[test]
 fn pausing_twice_changes_nothing() {
     let mut model = Model::new(&workflows(&[("A", "")]), 1);
     model.prepare(0);

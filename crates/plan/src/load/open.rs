@@ -267,6 +267,28 @@ mod tests {
     }
 
     #[test]
+    fn after_changes_cores_start_together_what_one_core_would() {
+        let changes = [(4_000, 1_000.0, 400.0), (4_500, 10.0, 900.0), (6_000, 333.0, 915.0)];
+        let starts = |share: Share| {
+            let curve = Curve::constant(100.0, Span::from_secs(10));
+            let mut arrivals = Arrivals::new(&curve, ArrivalKind::Uniform, share, 0);
+            let mut starts = Vec::new();
+            for (at_ms, rate, before) in changes {
+                let at_ns = at_ms * S / 1_000;
+                starts.extend(take_until(&mut arrivals, at_ns));
+                arrivals.rescale(at_ns, rate, before);
+            }
+            starts.extend(arrivals);
+            starts
+        };
+        let mut together: Vec<u64> =
+            (0..3).flat_map(|core| starts(Share { core, cores: 3, vus: 10 })).collect();
+        together.sort_unstable();
+        assert_eq!(together, starts(ALONE));
+        assert_eq!(together.len(), 915 + 4 * 333);
+    }
+
+    #[test]
     fn a_change_that_a_core_missed_does_not_matter() {
         let curve = Curve::constant(100.0, Span::from_secs(10));
         let mut every = Arrivals::new(&curve, ArrivalKind::Uniform, ALONE, 0);

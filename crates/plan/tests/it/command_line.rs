@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hyperscale_plan::model::http::{Body, HttpVersion, Reuse};
+use hyperscale_plan::model::http::{Body, HttpVersion, Resume, Reuse};
 use hyperscale_plan::model::workflow::{IterationCount, Load};
 use hyperscale_plan::model::{Call, HttpRequest, Plan, StepKind};
 use hyperscale_plan::{
@@ -70,6 +70,20 @@ fn options_of_a_url_reach_the_request() {
     assert_eq!(request.limits.max_body, Some(ByteSize(1_024)));
     assert_eq!((request.limits.redirects, request.limits.timeout), (0, Span::from_secs(1)));
     assert!(matches!(plan.workflows[0].load, Load::Open { max_vus: 7, .. }));
+}
+
+#[test]
+fn options_of_tls_reach_the_connection() {
+    let text = |text: &str| Some(text.to_owned());
+    for (word, resume) in [("off", Resume::Off), ("vu", Resume::Vu), ("shared", Resume::Shared)] {
+        let tls =
+            UrlTls { resume: text(word), cert: text("me.pem"), key: text("me.key"), ..UrlTls::default() };
+        let plan = url_plan(&UrlOptions { tls, ..url("https://localhost/") });
+        let tls = &request(&plan).transport.tls;
+        assert_eq!(tls.resume, resume, "{word}");
+        assert_eq!(tls.cert.as_deref(), Some(Path::new("me.pem")));
+        assert_eq!(tls.key.as_deref(), Some(Path::new("me.key")));
+    }
 }
 
 #[test]

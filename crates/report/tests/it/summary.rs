@@ -1,6 +1,6 @@
 //! The summary at the end of a run.
 
-use hyperscale_report::{Style, TextOptions, summary};
+use hyperscale_report::{ReportFormat, Style, TextOptions, summary};
 use hyperscale_stats::result::{ExportResult, LoadResult, RunResult, SaturationResult, Status};
 use hyperscale_stats::saturation::Measure;
 
@@ -129,6 +129,23 @@ fn dropped_starts_are_told_from_one_in_a_hundred_on() {
         text.contains("Browse: 101 of 10,000 starts (1.01 %) were dropped: the target got less load"),
         "{text}"
     );
+}
+
+#[test]
+fn starts_that_were_missed_are_told() {
+    let mut result = eventful();
+    assert!(!text(&result, 400).contains("missed"));
+    result.workflows[0].iterations.missed = Some(4_321);
+    assert!(text(&result, 400).contains("4,321 missed"), "{}", text(&result, 400));
+    assert!(ReportFormat::Html.render(&result).contains(">4,321<"));
+}
+
+#[test]
+fn texts_from_outside_cannot_turn_the_direction_of_writing() {
+    let mut result = eventful();
+    result.errors[0].message = "a\u{202e}b\u{2066}c\u{1b}[2J".into();
+    let text = text(&result, 400);
+    assert!(text.contains("a b c [2J") && !text.contains(['\u{202e}', '\u{2066}', '\u{1b}']), "{text}");
 }
 
 #[test]

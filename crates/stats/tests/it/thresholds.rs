@@ -105,6 +105,32 @@ fn latency_of_failed_calls_is_kept_apart() {
 }
 
 #[test]
+fn failed_calls_have_a_latency_of_their_own_and_are_part_of_all() {
+    let mut window = Window::new(&layout());
+    for _ in 0..9 {
+        window.call(1, &ok(10_000_000));
+    }
+    window.call(1, &failed(1_000_000_000, ErrorKind::Timeout));
+    window.started();
+    window.missed(3);
+    let mut totals = Totals::new(&layout());
+    totals.add(&window);
+    for (rule, value) in [
+        ("W.latency.max < 1s", 0.010),
+        ("W.latency.count > 0", 9.0),
+        ("W.latency_failed.min < 1s", 1.0),
+        ("W.users.latency_failed.count > 0", 1.0),
+        ("W.latency_all.max < 1s", 1.0),
+        ("W.latency_all.min < 1s", 0.010),
+        ("W.users.latency_all.count > 0", 10.0),
+        ("W.missed == 0", 3.0),
+    ] {
+        let got = run(rule, &totals).value.unwrap_or_else(|| panic!("{rule} has no value"));
+        assert!((got - value).abs() <= value / 1000.0, "{rule}: {got} instead of {value}");
+    }
+}
+
+#[test]
 fn checks_of_a_set_up_count_only_where_it_is_named() {
     let mut layout = (*layout()).clone();
     let setup = layout.steps.iter().position(|step| step.setup).unwrap();

@@ -85,17 +85,18 @@ struct Exchange<'e, 'a, K> {
     resumes: bool,
 }
 
-/// Sends a request and reads its answer. `meter.since` was read in this very poll: it is what the lease is compared with.
+/// Sends a request, of which so many bytes were written before, and reads its answer. `meter.since` was read in this very poll: it is what the lease is compared with.
 pub(crate) async fn exchange(
     client: &HttpClient,
     io: &mut Io,
     request: &mut Request<'_>,
+    written: usize,
     reader: &mut Reader,
     sink: &mut impl Sink,
     meter: &mut Meter<'_>,
 ) -> Result<(), CallError> {
     client.shared.lease.check(meter.since)?;
-    let mut exchange = Exchange { reader, sink, meter, stage: Stage::Writing, written: 0, resumes: false };
+    let mut exchange = Exchange { reader, sink, meter, stage: Stage::Writing, written, resumes: false };
     poll_fn(|cx| exchange.poll(client, io, request, cx)).await
 }
 

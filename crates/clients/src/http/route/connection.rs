@@ -3,6 +3,7 @@
 //! All virtual users may connect at the same time, so what a plain connection does not need – proxy, TLS, HTTP/2 – is
 //! boxed apart: it would take kilobytes of every one of them.
 
+use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use hyperscale_plan::model::http::HttpVersion;
 use hyperscale_types::rule::Phase;
 use hyperscale_types::{ErrorKind, Now, Phases};
+use tokio::net::TcpStream;
 use tokio::time::timeout_at;
 use tokio_rustls::TlsConnector;
 
@@ -22,7 +24,7 @@ use crate::http::h2::H2Connection;
 use crate::http::h2::multiplex::h2_error;
 use crate::http::route::{Peer, Route, proxy};
 use crate::http::session::Session;
-use crate::network::{Begun, Endpoint, Stream};
+use crate::network::{Begun, Endpoint, Stream, opened};
 use crate::outcome::CallError;
 use crate::tls;
 use crate::tls::io::Io;
@@ -37,40 +39,70 @@ pub(crate) enum Connection {
 
 /// How far a connection is before anything was waited for.
 pub(crate) enum Attempt {
-    /// It is open.
-    Open(Connection),
+    /// It is open, and so many bytes of the request were written.
+    Open(Connection, usize),
     /// It is not; nothing was begun where opening it takes more than the kernel: names, proxies, handshakes.
     NotOpen(Option<UnderWay>),
 }
 
 /// A connection that was begun.
 pub(crate) struct UnderWay {
-    begun: Begun,
+    stream: io::Result<TcpStream>,
     since: Now,
 }
 
-/// Opens a plain connection to an address as far as that goes without waiting: peers on the same machine are reached
-/// without a future and without a timer.
+impl UnderWay {
+    async fn opened(self) -> io::Result<Stream> {
+        match self.stream {
+            Ok(stream) => Ok(Stream::Tcp(opened(stream).await?)),
+            // Calls that fail at once would keep everything else on the core from running.
+            Err(error) => {
+                tokio::task::yield_now().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Opens a plain connection to an address, and writes a request to it, as far as that goes without waiting: peers on the
+/// same machine are reached without a future and without a timer.
 #[inline(never)]
 pub(crate) fn attempt(
     client: &HttpClient,
     route: &Route,
+    request: &[u8],
     meter: &mut Meter<'_>,
 ) -> Result<Attempt, CallError> {
-    let Peer::Address(peer) = route.peer else { return Ok(Attempt::NotOpen(None)) };
-    if !route.is_bare {
-        return Ok(Attempt::NotOpen(None));
-    }
-    client.shared.lease.check_now()?;
+    let Some(peer) = route.bare_peer() else { return Ok(Attempt::NotOpen(None)) };
     let since = clock::now();
-    Ok(match client.shared.network.begin(peer, route.link.source(peer.ip())) {
-        Some(Begun::Open(tcp)) => {
-            meter.since = clock::now();
-            meter.phases.add(Phase::Connect, meter.since.nanos_since(since));
-            Attempt::Open(Connection::H1(Io::Plain(Stream::Tcp(tcp))))
+    client.shared.lease.check(since)?;
+    let Some(dialed) = client.shared.network.dial(peer, route.link.source(peer.ip())) else {
+        return Ok(Attempt::NotOpen(None));
+    };
+    let connected = clock::now();
+    client.shared.lease.check(connected)?;
+    let stream = match dialed.and_then(|dialed| dialed.begin(request)) {
+        Ok(Begun::Open(stream, written)) => {
+            meter.phases.add(Phase::Connect, connected.nanos_since(since));
+            meter.since = connected;
+            meter.progress.count_sent(written);
+            return Ok(Attempt::Open(Connection::H1(Io::Plain(Stream::Tcp(stream))), written));
         }
-        begun => Attempt::NotOpen(begun.map(|begun| UnderWay { begun, since })),
-    })
+        Ok(Begun::Pending(stream)) => Ok(stream),
+        Err(error) => Err(error),
+    };
+    Ok(Attempt::NotOpen(Some(UnderWay { stream, since })))
+}
+
+impl Connection {
+    /// It will be written to more than once: small writes are not to wait for each other.
+    #[cold]
+    pub(crate) fn prepare_to_keep(&self) {
+        if let Connection::H1(Io::Plain(Stream::Tcp(stream))) = self {
+            // A peer that has gone already is found when the connection is used.
+            let _gone = stream.set_nodelay(true);
+        }
+    }
 }
 
 /// Opens a connection within `connect_timeout` and the call's own deadline.
@@ -101,10 +133,7 @@ async fn dial(
     under_way: Option<UnderWay>,
     phases: &mut Phases,
 ) -> Result<Connection, CallError> {
-    let (begun, begin) = match under_way {
-        Some(UnderWay { begun, since }) => (Some(begun), since),
-        None => (None, clock::now()),
-    };
+    let begin = under_way.as_ref().map_or_else(clock::now, |under_way| under_way.since);
     let stream = match (&route.link.settings.unix, &route.link.proxy) {
         (Some(path), _) => client
             .shared
@@ -112,9 +141,9 @@ async fn dial(
             .connect(Endpoint::Unix(path))
             .await
             .map_err(|error| errors::connect(&error, &path.to_string_lossy()))?,
-        (None, None) => dial_peer(client, route, begun).await?,
+        (None, None) => dial_peer(client, route, under_way).await?,
         (None, Some(proxy)) => {
-            let mut stream = dial_peer(client, route, begun).await?;
+            let mut stream = dial_peer(client, route, under_way).await?;
             if route.is_tls() {
                 Box::pin(proxy::tunnel(&mut stream, proxy, &route.origin)).await?;
             }
@@ -161,13 +190,16 @@ async fn speak_h2(client: &HttpClient, io: Io) -> Result<Connection, CallError> 
     Ok(Connection::H2(Rc::new(connection)))
 }
 
-/// Connects to the peer of a route; one that was begun is waited for.
-async fn dial_peer(client: &HttpClient, route: &Route, begun: Option<Begun>) -> Result<Stream, CallError> {
-    match (&route.peer, begun) {
-        (Peer::Address(peer), Some(begun)) => match begun.open().await {
-            Ok(tcp) => Ok(Stream::Tcp(tcp)),
-            Err(error) => Err(errors::connect(&error, &peer.to_string())),
-        },
+/// Connects to the peer of a route; a connection that was begun is waited for.
+async fn dial_peer(
+    client: &HttpClient,
+    route: &Route,
+    under_way: Option<UnderWay>,
+) -> Result<Stream, CallError> {
+    match (&route.peer, under_way) {
+        (Peer::Address(peer), Some(under_way)) => {
+            under_way.opened().await.map_err(|error| errors::connect(&error, &peer.to_string()))
+        }
         (Peer::Address(peer), None) => dial_address(client, route, *peer).await,
         (Peer::Name { host, port }, _) => Box::pin(dial_name(client, route, host, *port)).await,
     }

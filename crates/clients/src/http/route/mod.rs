@@ -51,7 +51,7 @@ pub(crate) struct Route {
     /// Whom connections are opened to: the proxy, or the origin itself.
     pub(crate) peer: Peer,
     /// A connection is ready for HTTP/1.1 once the peer has accepted it.
-    pub(crate) is_bare: bool,
+    is_bare: bool,
     /// HTTP/2 connections shared by the virtual users of the core, if the plan wants that.
     pub(crate) shared: Option<H2Pool>,
     next_address: Cell<usize>,
@@ -176,6 +176,14 @@ impl Route {
     /// What a proxy that forwards requests wants to see with each of them.
     pub(crate) fn forwarding_credentials(&self) -> Option<&str> {
         self.link.proxy.as_ref().filter(|_| self.is_forwarded())?.authorization.as_deref()
+    }
+
+    /// The address that a connection leads to, if it needs nothing but being accepted.
+    pub(crate) fn bare_peer(&self) -> Option<SocketAddr> {
+        match self.peer {
+            Peer::Address(peer) if self.is_bare => Some(peer),
+            Peer::Address(_) | Peer::Name { .. } => None,
+        }
     }
 
     /// Whether the last connection spoke HTTP/2, or the first one may.
