@@ -5,7 +5,7 @@ use super::Finding;
 /// Such documents, and the folders the tests are in.
 pub(super) const TABLES: [(&str, &[&str]); 4] = [
     ("docs/consensus.md", &["crates/consensus/"]),
-    ("docs/jobs.md", &["crates/cluster/", "crates/job/"]),
+    ("docs/jobs.md", &["crates/cluster/", "crates/job/", "crates/node/", "crates/cli/"]),
     ("docs/membership.md", &["crates/swim/"]),
     ("docs/wire.md", &["crates/wire/"]),
 ];
