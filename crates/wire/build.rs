@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // The large bodies are boxed, or every small message would be as large as the largest.
         .boxed(".hyperscale.v1.Control.body.register")
         .boxed(".hyperscale.v1.Control.body.dispatch")
+        .boxed(".hyperscale.v1.Control.body.dispatch_answer")
         .boxed(".hyperscale.v1.Control.body.job_submit")
         .boxed(".hyperscale.v1.Bulk.body.attempt_result")
         .boxed(".hyperscale.v1.Bulk.body.snapshot")

@@ -249,8 +249,8 @@ fn large_result_is_a_transfer_and_a_small_one_is_not() {
 
 #[test]
 fn what_is_missing_or_unknown_is_an_error() {
-    let control = |body| Incoming::Control(wire::Control { body: Some(body), ..wire::Control::default() });
     use wire::control::Body;
+    let control = |body| Incoming::Control(wire::Control { body: Some(body), ..wire::Control::default() });
     let direct = wire::Direct { attempt: None, ..wire::Direct::default() };
     assert_eq!(to_worker_in(control(Body::Direct(direct))), Err(RecordError::Unknown("phase")));
     let changed = Body::JobLeaderChanged(wire::JobLeaderChanged::default());

@@ -38,7 +38,7 @@ pub fn to_manager_out(message: ToManager) -> Outgoing {
                 cores_available: cores_free,
                 ..wire::DispatchAnswer::default()
             };
-            on_control(0, false, control::Body::DispatchAnswer(taken))
+            on_control(0, false, control::Body::DispatchAnswer(Box::new(taken)))
         }
         ToManager::Refused { attempt, token, refusal } => {
             let refused = wire::DispatchAnswer {
@@ -46,7 +46,7 @@ pub fn to_manager_out(message: ToManager) -> Outgoing {
                 job_leader_token: token.0,
                 ..refusal_out(refusal)
             };
-            on_control(0, false, control::Body::DispatchAnswer(refused))
+            on_control(0, false, control::Body::DispatchAnswer(Box::new(refused)))
         }
         ToManager::Progress { status, windows, dropped } => {
             let windows = windows.into_iter().map(|statistics| wire::ProgressWindow { statistics });
@@ -135,12 +135,13 @@ fn control_in(call: CallNumber, body: control::Body) -> Read<Option<ToManager>> 
             let claim = renew.claims.first().ok_or(RecordError::Missing("claims"))?;
             ToManager::Renew { call, grant: Token(claim.token) }
         }
-        control::Body::DispatchAnswer(wire::DispatchAnswer {
-            state: Some(state), cores_available, ..
-        }) => ToManager::Taken { status: status_in(state)?, cores_free: cores_available },
-        control::Body::DispatchAnswer(answer) => {
-            let (token, refusal) = (Token(answer.job_leader_token), refusal_in(&answer)?);
-            ToManager::Refused { attempt: job_attempt_in(answer.refused)?, token, refusal }
+        control::Body::DispatchAnswer(mut answer) => {
+            if let Some(state) = answer.state.take() {
+                ToManager::Taken { status: status_in(state)?, cores_free: answer.cores_available }
+            } else {
+                let (token, refusal) = (Token(answer.job_leader_token), refusal_in(&answer)?);
+                ToManager::Refused { attempt: job_attempt_in(answer.refused)?, token, refusal }
+            }
         }
         control::Body::JobLeaderChangedAnswer(answer) => {
             let (job, token) = (job_ref_in(answer.job)?, Token(answer.job_leader_token));

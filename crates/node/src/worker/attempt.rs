@@ -90,7 +90,7 @@ impl Running {
     pub(super) fn run(
         &mut self,
         plan: &ReadyPlan,
-        seat: Seat<'_>,
+        seat: &Seat<'_>,
         tasks: &mut JoinSet<()>,
     ) -> Result<(), Box<AttemptLeft>> {
         self.is_started = true;
@@ -104,7 +104,7 @@ impl Running {
         let (layout, _) = layout(workflow);
         let layout = Arc::new(layout);
         let codec = Codec::new(&self.start.plan.hash, &workflow.name, &layout);
-        let spec = self.spec(plan, &seat);
+        let spec = self.spec(plan, seat);
         let (messages, received) = mpsc::channel(MESSAGES_MAX);
         let segment = Segment::start(&spec, &messages)
             .map_err(|error| failed(format!("no thread for a core: {error}")))?;
@@ -140,8 +140,8 @@ impl Running {
 
 /// The same for all attempts of a job, whoever runs them.
 fn seed_of(attempt: JobAttempt) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = attempt.job.0;
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    let (first, _) = attempt.job.0.split_at(size_of::<u64>());
+    u64::from_be_bytes(first.try_into().expect("the first eight bytes of sixteen are eight"))
 }
 
 /// The CPU of each core of an attempt; `given` are the cores of its group.

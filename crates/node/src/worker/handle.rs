@@ -81,7 +81,9 @@ impl WorkerLoop {
                 match log::blob_in(head.blob) {
                     Ok(blob) => {
                         let load = self.plans.arrived(blob, bytes);
-                        load.into_iter().for_each(|load| drop(self.loads.spawn_blocking(load)));
+                        if let Some(load) = load {
+                            self.loads.spawn_blocking(load);
+                        }
                     }
                     Err(error) => tracing::warn!(node = %from, %error, "a message cannot be read"),
                 }
@@ -204,7 +206,7 @@ impl WorkerLoop {
             events: &self.say,
         };
         let Some(running) = self.attempts.get_mut(&attempt) else { return };
-        match running.run(plan, seat, &mut self.tasks) {
+        match running.run(plan, &seat, &mut self.tasks) {
             Ok(()) => {}
             Err(left) => self.ended(attempt, *left),
         }

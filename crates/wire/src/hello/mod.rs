@@ -146,7 +146,7 @@ pub struct Admission {
 #[derive(Debug)]
 enum State {
     Greeting,
-    Admitted { peer: Peer, our_role: Role },
+    Admitted { peer: Box<Peer>, our_role: Role },
 }
 
 impl Admission {
@@ -193,7 +193,7 @@ impl Admission {
         let peer = self.check_peer(local, hello)?;
         let our_role = role_of(&local.node).ok_or(HelloError::Invalid("our own role is unknown"))?;
         permit(peer.role, our_role, Kind::Hello)?;
-        self.state = State::Admitted { peer, our_role };
+        self.state = State::Admitted { peer: Box::new(peer), our_role };
         Ok(())
     }
 

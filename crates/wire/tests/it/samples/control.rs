@@ -160,14 +160,14 @@ pub(super) fn jobs() -> Vec<control::Body> {
             capabilities: texts(&["http3"]),
             on_isolation: OnIsolation::Finish.into(),
         })),
-        Body::DispatchAnswer(DispatchAnswer {
+        Body::DispatchAnswer(Box::new(DispatchAnswer {
             state: Some(attempt_state()),
             refused: Some(job_attempt()),
             refusal: Some(error()),
             job_leader_token: 130,
             capabilities_missing: texts(&["http3"]),
             cores_available: 8,
-        }),
+        })),
         Body::Direct(Direct {
             attempt: Some(job_attempt()),
             job_leader_token: 130,
