@@ -108,7 +108,9 @@ mod tests {
     /// A connection that took its first bytes at once, and how many.
     fn begin(peer: SocketAddr, bytes: &[u8]) -> (TcpStream, usize) {
         for _ in 0..ATTEMPTS {
-            if let Begun::Open(stream, written) = dial(peer, None).unwrap().begin(bytes).unwrap() {
+            if let Begun::Open(stream, written) =
+                dial(peer, None).and_then(|dialed| dialed.begin(bytes)).expect("it listens")
+            {
                 return (stream, written);
             }
         }
@@ -120,7 +122,8 @@ mod tests {
         thread::spawn(move || {
             let mut all = Vec::new();
             while all.is_empty() {
-                listener.accept().unwrap().0.read_to_end(&mut all).unwrap();
+                let (mut stream, _) = listener.accept().expect("a connection");
+                stream.read_to_end(&mut all).expect("the client closes it");
             }
             all
         })
