@@ -106,6 +106,20 @@ mod tests {
 
     use super::*;
 
+    struct World;
+
+    impl Environment for World {
+        fn var(&self, name: &str) -> Option<String> {
+            (name == "HOST").then(|| "127.0.0.1:9".to_owned())
+        }
+        fn overrides(&self) -> &[(String, String)] {
+            &[]
+        }
+        fn head(&self, path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
+            fs::read(path).map(|bytes| bytes[..bytes.len().min(bytes_max)].to_vec())
+        }
+    }
+
     #[test]
     fn everything_a_plan_asks_for_travels_with_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -115,18 +129,6 @@ mod tests {
                     home: { http: { url: 'http://{{ host }}/{{ data.users.name }}' } }\n";
         let path = folder.path().join("plan.yaml");
         fs::write(&path, text).unwrap();
-        struct World;
-        impl Environment for World {
-            fn var(&self, name: &str) -> Option<String> {
-                (name == "HOST").then(|| "127.0.0.1:9".to_owned())
-            }
-            fn overrides(&self) -> &[(String, String)] {
-                &[]
-            }
-            fn head(&self, path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
-                fs::read(path).map(|bytes| bytes[..bytes.len().min(bytes_max)].to_vec())
-            }
-        }
         let noting = Noting::new(&World);
         load(&Source::file(&path, text.as_bytes()), &noting).unwrap();
         let submit = noting.into_submit(&path.to_string_lossy(), text.into()).unwrap();

@@ -85,9 +85,9 @@ impl Cluster {
     /// How a job is, according to whoever leads it.
     async fn get(&self, job: JobId) -> Option<Response> {
         for manager in self.managers.iter().flatten() {
-            match manager.handle.request(Request::Get { job }).await.unwrap() {
-                response @ (Response::Running { .. } | Response::Ended(_)) => return Some(response),
-                _ => {}
+            let response = manager.handle.request(Request::Get { job }).await.unwrap();
+            if matches!(response, Response::Running { .. } | Response::Ended(_)) {
+                return Some(response);
             }
         }
         None
