@@ -9,8 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyperscale_api::error::{Leader, PlanProblem};
-use hyperscale_api::method::{BlobHash, CancelJob, CancelWorkflow, Control, Page, Submit};
+use hyperscale_api::method::{CancelJob, CancelWorkflow, Control, Page, Submit};
 use hyperscale_api::response::{
     CancelResponse, CancelStatus, Controlled, JobList, JobSummary, JobView, MemberState, NodeSummary,
     StoredBlob, Submitted,
@@ -20,12 +19,10 @@ use hyperscale_api::{
     Backend, Caller, ErrorCode, EventFrame, EventId, JobEvent, Method, Readiness, RpcError,
 };
 use hyperscale_cluster::manager::{JobLine, Rejection, Request, Response};
-use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{JobEnd, JobId, RequestId};
 use hyperscale_job::CancelStatus as job_cancel;
-use hyperscale_node::manager::{JobNews, ManagerHandle, Seen, Stopped};
+use hyperscale_node::manager::{JobNews, ManagerHandle, Seen};
 use hyperscale_node::membership::MembershipHandle;
-use hyperscale_plan::Problem;
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::{RunResult, Status};
 use hyperscale_types::{NodeId, Role, Token};
@@ -33,12 +30,12 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::feeds::Feeds;
+use super::refusals::{job_id, stopped};
+use super::uploads::Uploads;
 use super::{options, submission, view};
 
 /// How often a job that is being opened is looked at again, and for how long; a server gives up after ten seconds.
 const OPENING: (Duration, u32) = (Duration::from_millis(50), 100);
-/// Bytes of uploaded files that wait for their submission; the oldest make room.
-const UPLOADS_BYTES_MAX: usize = 256 << 20;
 
 const METHODS: &[&str] = &[
     "cluster.leaders",
@@ -74,17 +71,11 @@ pub(crate) struct Identity {
 /// A manager behind the API.
 #[derive(Debug)]
 pub(crate) struct ManagerBackend {
-    identity: Identity,
-    manager: ManagerHandle,
+    pub(super) identity: Identity,
+    pub(super) manager: ManagerHandle,
     membership: MembershipHandle,
     feeds: Feeds,
     uploads: Mutex<Uploads>,
-}
-
-#[derive(Debug, Default)]
-struct Uploads {
-    blobs: Vec<(BlobHash, Bytes)>,
-    bytes: usize,
 }
 
 impl ManagerBackend {
@@ -104,10 +95,7 @@ impl ManagerBackend {
         let options = Box::new(options::read(&submit.options)?);
         let bundle = {
             let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-            let find = |hash: &BlobHash| {
-                uploads.blobs.iter().find(|(known, _)| known == hash).map(|(_, bytes)| bytes.clone())
-            };
-            Box::new(submission::to_bundle(&submit, find)?)
+            Box::new(submission::to_bundle(&submit, |hash| uploads.find(hash))?)
         };
         let key = match &submit.idempotency_key {
             Some(key) => key.as_str().to_owned(),
@@ -281,55 +269,7 @@ impl ManagerBackend {
         self.manager.look(move |seen| Some(view::name_of(seen.names, node))).await.map_err(stopped)
     }
 
-    /// The error for a response that is none of those that were hoped for.
-    async fn refusal(&self, response: Response) -> RpcError {
-        match response {
-            Response::Moved { leader, token } => self.moved(leader, token).await,
-            Response::Rejected(rejection) => self.rejected(rejection).await,
-            Response::Starting => {
-                RpcError::new(ErrorCode::Overloaded, "the job has no leader yet, or is being opened")
-                    .retry_after(Duration::from_millis(500))
-            }
-            Response::Ended(_) => RpcError::new(ErrorCode::AlreadyEnded, "the job has ended"),
-            other => RpcError::new(ErrorCode::InternalError, format!("the manager answered {other:?}")),
-        }
-    }
-
-    async fn moved(&self, leader: NodeId, token: Token) -> RpcError {
-        let known =
-            self.manager.look(move |seen| (view::name_of(seen.names, leader), view::api_of(&seen, leader)));
-        let (node, http) = known.await.unwrap_or_else(|_| (leader.to_string(), None));
-        RpcError::new(ErrorCode::Moved, format!("{node} leads the job")).leader(&Leader { node, http, token })
-    }
-
-    async fn rejected(&self, rejection: Rejection) -> RpcError {
-        let message = rejection.to_string();
-        match rejection {
-            Rejection::Plan(problems) => {
-                let problems: Vec<PlanProblem> = problems.iter().map(plan_problem).collect();
-                RpcError::new(ErrorCode::PlanInvalid, message).problems(&problems)
-            }
-            Rejection::UnknownJob => RpcError::new(ErrorCode::UnknownJob, message)
-                .fix("see the jobs that are kept with `hyperscale jobs`"),
-            Rejection::AlreadyEnded => RpcError::new(ErrorCode::AlreadyEnded, message),
-            Rejection::CapacityExceeded { retry_after } => {
-                RpcError::new(ErrorCode::CapacityExceeded, message).retry_after(retry_after)
-            }
-            Rejection::Overloaded { retry_after } => {
-                RpcError::new(ErrorCode::Overloaded, message).retry_after(retry_after)
-            }
-            Rejection::Refused(_) => RpcError::new(ErrorCode::Refused, message),
-            Rejection::Unavailable(_) => {
-                let error = RpcError::new(ErrorCode::QuorumUnavailable, message);
-                match self.status().await {
-                    Ok(status) => error.reach(status.quorum.reachable, status.quorum.needed),
-                    Err(_) => error,
-                }
-            }
-        }
-    }
-
-    async fn status(&self) -> Result<hyperscale_api::response::ClusterStatus, RpcError> {
+    pub(super) async fn status(&self) -> Result<hyperscale_api::response::ClusterStatus, RpcError> {
         let (view, identity) = (self.membership.view(), self.identity.clone());
         let looked = self.manager.look(move |seen| {
             let names = with_own(seen.names, &identity);
@@ -454,18 +394,7 @@ impl Backend for ManagerBackend {
     }
 
     async fn blob(&self, _caller: &Caller, bytes: Bytes) -> Result<StoredBlob, RpcError> {
-        let blob = BlobHash(BlobId::of(&bytes).hash);
-        let mut uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-        let stored = StoredBlob { blob, bytes: bytes.len() as u64 };
-        if uploads.blobs.iter().all(|(known, _)| *known != blob) {
-            uploads.bytes += bytes.len();
-            uploads.blobs.push((blob, bytes));
-        }
-        while uploads.bytes > UPLOADS_BYTES_MAX && uploads.blobs.len() > 1 {
-            let (_, oldest) = uploads.blobs.remove(0);
-            uploads.bytes -= oldest.len();
-        }
-        Ok(stored)
+        Ok(self.uploads.lock().unwrap_or_else(PoisonError::into_inner).keep(bytes))
     }
 
     async fn readiness(&self) -> Readiness {
@@ -508,22 +437,4 @@ fn with_own(names: &BTreeMap<NodeId, String>, identity: &Identity) -> BTreeMap<N
     let mut names = names.clone();
     names.insert(identity.node, identity.name.clone());
     names
-}
-
-fn job_id(text: &str) -> Result<JobId, RpcError> {
-    text.parse().map_err(|error: hyperscale_consensus::register::JobIdError| {
-        RpcError::new(ErrorCode::UnknownJob, format!("there is no job `{text}`: {error}"))
-            .fix("see the jobs that are kept with `hyperscale jobs`")
-    })
-}
-
-fn stopped(error: Stopped) -> RpcError {
-    RpcError::new(ErrorCode::Overloaded, error.to_string()).retry_after(Duration::from_secs(1))
-}
-
-fn plan_problem(problem: &Problem) -> PlanProblem {
-    // The type that travels has the same fields.
-    serde_json::to_value(problem)
-        .and_then(serde_json::from_value)
-        .unwrap_or_else(|_| PlanProblem { message: problem.message.clone(), ..PlanProblem::default() })
 }

@@ -4,6 +4,8 @@
 //! | --------- | ------------------------------------------------------------------------------ |
 //! | `backend` | a manager behind the API                                                       |
 //! | `feeds`   | events of the jobs that a manager leads, for those that follow them            |
+//! | `refusals` | what a manager did not do, as errors                                           |
+//! | `uploads` | files of plans that wait for their submission                                  |
 //! | `view`    | what a manager knows about its cluster, as responses                           |
 //! | `options` | options of a job, from the words of the command line                           |
 //! | `submission` | a plan with everything it names, on its way to a manager                    |
@@ -16,6 +18,8 @@ mod feeds;
 pub(crate) mod node;
 mod options;
 pub(crate) mod probes;
+mod refusals;
 pub(crate) mod remote;
 pub(crate) mod submission;
+mod uploads;
 mod view;
