@@ -54,7 +54,7 @@ pub enum ListenError {
     /// The system refused.
     #[error("cannot listen on {address}: {source}")]
     Bind {
-        /// Where.
+        /// The address that it would have listened on.
         address: SocketAddr,
         /// What the system said.
         source: io::Error,

@@ -26,7 +26,7 @@ pub(crate) enum RemoteError {
     /// The token or the authorities cannot be used.
     #[error("the {what} of the server cannot be used")]
     Trust {
-        /// Which.
+        /// Token or authorities.
         what: &'static str,
         /// What is wrong with it.
         why: String,
