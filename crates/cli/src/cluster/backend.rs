@@ -87,7 +87,7 @@ impl ManagerBackend {
         news: mpsc::Receiver<JobNews>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let feeds = Feeds::default();
-        let carrying = feeds.clone().run(news);
+        let carrying = feeds.clone().run(news, manager.clone());
         (Self { identity, manager, membership, feeds, uploads: Mutex::default() }, carrying)
     }
 

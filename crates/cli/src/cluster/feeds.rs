@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hyperscale_api::feed::{Feed, FollowError};
 use hyperscale_api::{EventFrame, EventId};
 use hyperscale_consensus::register::JobId;
-use hyperscale_node::manager::JobNews;
+use hyperscale_node::manager::{JobNews, ManagerHandle};
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::Status;
 use hyperscale_types::Token;
@@ -14,6 +15,9 @@ use tokio::sync::mpsc;
 
 /// Jobs whose events are kept after their end, for followers that come back late. Later ones are told the result.
 const ENDED_MAX: usize = 64;
+
+/// How often it is looked which jobs are led elsewhere.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// All feeds of a manager. Clones share them; the lock is held for a look-up, never across an `await`.
 #[derive(Clone, Debug, Default)]
@@ -27,10 +31,26 @@ struct Inner {
 }
 
 impl Feeds {
-    /// Publishes what the manager tells until it ends.
-    pub(super) async fn run(self, mut news: mpsc::Receiver<JobNews>) {
-        while let Some(news) = news.recv().await {
-            self.inner().publish(news);
+    /// Publishes what the manager tells until it ends. Those who follow a job that is led elsewhere since are sent away.
+    pub(super) async fn run(self, mut news: mpsc::Receiver<JobNews>, manager: ManagerHandle) {
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                news = news.recv() => match news {
+                    Some(news) => self.inner().publish(news),
+                    None => return,
+                },
+                _ = look.tick() => {
+                    let jobs = self.inner().open();
+                    let led = manager.look(move |seen| {
+                        jobs.into_iter().filter_map(|job| Some((job, seen.manager.leads(job)?))).collect()
+                    });
+                    match led.await {
+                        Ok(led) => self.inner().settle(&led),
+                        Err(_) => return,
+                    }
+                }
+            }
         }
     }
 
@@ -61,6 +81,16 @@ impl Feeds {
 }
 
 impl Inner {
+    /// Jobs that have not ended here.
+    fn open(&self) -> Vec<JobId> {
+        self.jobs.iter().filter(|(_, (_, feed))| !feed.is_over()).map(|(job, _)| *job).collect()
+    }
+
+    /// Ends the streams of jobs that are not led here any more: their events come from another manager.
+    fn settle(&mut self, led: &BTreeMap<JobId, Token>) {
+        self.jobs.retain(|job, (token, feed)| feed.is_over() || led.get(job) == Some(token));
+    }
+
     fn publish(&mut self, JobNews { job, token, event }: JobNews) {
         let is_last = matches!(*event, Event::Finished(_));
         let (kept, feed) = self.jobs.entry(job).or_insert_with(|| (token, Feed::new(job.to_string(), token)));
@@ -85,6 +115,18 @@ mod tests {
     fn news(token: u64) -> JobNews {
         let event = Box::new(Event::Changed { what: "x".to_owned(), change: None });
         JobNews { job: JobId([1; 16]), token: Token(token), event }
+    }
+
+    #[test]
+    fn follower_of_a_job_that_is_led_elsewhere_since_is_sent_away() {
+        let feeds = Feeds::default();
+        let job = JobId([1; 16]);
+        let mut followed = feeds.follow(job, None, Some(Token(3))).unwrap().unwrap();
+        feeds.inner().settle(&BTreeMap::from([(job, Token(3))]));
+        assert_eq!(followed.try_recv().unwrap_err(), mpsc::error::TryRecvError::Empty, "it is led here");
+        assert_eq!(feeds.inner().open(), [job]);
+        feeds.inner().settle(&BTreeMap::new());
+        assert_eq!(followed.try_recv().unwrap_err(), mpsc::error::TryRecvError::Disconnected);
     }
 
     #[test]
