@@ -23,6 +23,14 @@ pub(crate) enum RemoteError {
         /// What is wrong with it.
         why: String,
     },
+    /// The idempotency key cannot be one.
+    #[error("the idempotency key `{key}` cannot be used")]
+    Key {
+        /// As it was written.
+        key: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The token or the authorities cannot be used.
     #[error("the {what} of the server cannot be used")]
     Trust {
@@ -47,7 +55,7 @@ impl RemoteError {
     pub(crate) fn why(&self) -> String {
         match self {
             Self::NoServer => "the command asks a cluster".to_owned(),
-            Self::Servers { why, .. } | Self::Trust { why, .. } => why.clone(),
+            Self::Servers { why, .. } | Self::Key { why, .. } | Self::Trust { why, .. } => why.clone(),
             Self::Call(error) => error.why(),
         }
     }
@@ -56,7 +64,7 @@ impl RemoteError {
         match self {
             Self::NoServer => format!("pass --server http://host:port, or set {SERVER}"),
             Self::Servers { .. } => "write it as http://host:port[,http://host:port…]".to_owned(),
-            Self::Trust { .. } => "correct it, or leave it out".to_owned(),
+            Self::Key { .. } | Self::Trust { .. } => "correct it, or leave it out".to_owned(),
             Self::Call(error) => error.fix(),
         }
     }

@@ -27,8 +27,9 @@ pub(crate) async fn submit(
     }
     submit.options = args.options.into_iter().map(|(key, value)| (key, Value::String(value))).collect();
     if let Some(key) = args.idempotency_key {
-        let key = key.parse().map_err(|error: hyperscale_api::method::RequestIdError| {
-            RemoteError::Servers { text: key.clone(), why: error.to_string() }
+        let key = key.parse().map_err(|error: hyperscale_api::method::RequestIdError| RemoteError::Key {
+            key: key.clone(),
+            why: error.to_string(),
         })?;
         submit.idempotency_key = Some(key);
     }

@@ -1,8 +1,6 @@
 //! `hyperscale target`: the built-in test server in the foreground.
 
 use std::fs;
-use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 use hyperscale_target::{Handle, Identity, Options, Target, TlsOptions};
@@ -11,6 +9,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::TargetArgs;
+use crate::cluster::node::address;
 use crate::errors::CommandError;
 use crate::printer::Printer;
 
@@ -89,10 +88,4 @@ fn read(what: &'static str, path: &Path) -> Result<String, CommandError> {
         path: path.to_owned(),
         source,
     })
-}
-
-fn address(text: &str) -> Result<SocketAddr, CommandError> {
-    let wrong = |source| CommandError::Address { text: text.to_owned(), source };
-    let mut found = text.to_socket_addrs().map_err(wrong)?;
-    found.next().ok_or_else(|| wrong(io::Error::other("the name has no address")))
 }

@@ -228,6 +228,8 @@ fn what_is_wrong_at_the_doors_is_said() {
     let plan = browse(&Target::start(&[]), 1, "1s");
     let path = plan.path();
     cluster.ask(&["submit", &path, "--option", "timeuot=1s"]).assert_told(5, &["did you mean `timeout`?"]);
+    let empty = cluster.ask(&["submit", &path, "--idempotency-key", ""]);
+    empty.assert_told(2, &["the idempotency key `` cannot be used"]);
     // Without a worker the job waits, and says so.
     let submitted = cluster.json(&["submit", &path]);
     assert!(submitted["job"].is_string(), "{submitted}");
