@@ -131,6 +131,10 @@ struct Running<E> {
 }
 
 impl<E: Send + 'static> Running<E> {
+    fn new(stopper: Stopper, membership: Membership, directory: Directory) -> Self {
+        Self { tasks: JoinSet::new(), stopper, _membership: membership, _directory: directory }
+    }
+
     async fn ended(&mut self) -> Result<(), E> {
         let mut outcome = Ok(());
         while let Some(ended) = self.tasks.join_next().await {
@@ -195,19 +199,12 @@ impl Manager {
         };
         let hands = parts.hands.clone();
         let (run, handle, news) = ManagerLoop::start(options, parts.hands, parts.sources)?;
-        let mut tasks = JoinSet::new();
-        let (transport, stop) = (parts.transport, parts.shutdown.clone());
-        tasks.spawn(async move {
-            let ended = transport.run(stop).await;
-            ended.map_err(|_| ManagerError::Ended("the transport"))
-        });
-        tasks.spawn(run.run(parts.shutdown));
-        let running = Running {
-            tasks,
-            stopper: parts.stopper,
-            _membership: parts.membership,
-            _directory: parts.directory,
-        };
+        let (transport, shutdown) = (parts.transport, parts.shutdown);
+        let run = run.run(shutdown.clone());
+        let ended = || ManagerError::Ended("the transport");
+        let mut running = Running::new(parts.stopper, parts.membership, parts.directory);
+        running.tasks.spawn(run);
+        running.tasks.spawn(async move { transport.run(shutdown).await.map_err(|_| ended()) });
         Ok(Self {
             node,
             boot,
@@ -262,19 +259,12 @@ impl Worker {
         let options = worker::Options { worker: core, name, managers, cpus, folder };
         let hands = parts.hands.clone();
         let (run, handle) = WorkerLoop::new(options, parts.hands, parts.sources);
-        let mut tasks = JoinSet::new();
-        let (transport, stop) = (parts.transport, parts.shutdown.clone());
-        tasks.spawn(async move {
-            let ended = transport.run(stop).await;
-            ended.map_err(|_| WorkerError::Ended("the transport"))
-        });
-        tasks.spawn(run.run(parts.shutdown));
-        let running = Running {
-            tasks,
-            stopper: parts.stopper,
-            _membership: parts.membership,
-            _directory: parts.directory,
-        };
+        let (transport, shutdown) = (parts.transport, parts.shutdown);
+        let run = run.run(shutdown.clone());
+        let ended = || WorkerError::Ended("the transport");
+        let mut running = Running::new(parts.stopper, parts.membership, parts.directory);
+        running.tasks.spawn(run);
+        running.tasks.spawn(async move { transport.run(shutdown).await.map_err(|_| ended()) });
         Ok(Self { node, boot, handle, transport: hands.transport, membership: hands.membership, running })
     }
 
