@@ -84,7 +84,7 @@ impl Cluster {
         self.workers.push(Some(Node::spawn(&mut command)));
     }
 
-    /// Waits until so many workers are registered and owned.
+    /// Waits until `count` workers are registered and owned.
     pub(super) fn wait_for_workers(&self, count: usize) {
         wait_until("registered workers", || {
             let outcome = self.ask(&["cluster", "status", "--json"]);
