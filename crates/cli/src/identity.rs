@@ -19,6 +19,18 @@ pub(crate) fn now() -> String {
     now.round(Unit::Millisecond).unwrap_or(now).to_string()
 }
 
+/// Now, milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0)
+}
+
+/// A time as RFC 3339; empty for zero, which stands for an unknown time.
+pub(crate) fn time(since_1970_ms: u64) -> String {
+    let time = i64::try_from(since_1970_ms).ok().filter(|ms| *ms > 0);
+    let time = time.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    time.map(|time| time.to_string()).unwrap_or_default()
+}
+
 /// An id that no other run has: its second, for people, and something random.
 pub(crate) fn job_id() -> String {
     format!("run-{}-{:08x}", Timestamp::now().strftime("%Y%m%dT%H%M%S"), random_u64() as u32)

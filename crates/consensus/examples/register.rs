@@ -47,7 +47,8 @@ impl Log {
         let job = JobId(u128::from(number).to_be_bytes());
         let (key, plan) = (format!("key {number}"), BlobId::of(b"plan"));
         let (options, caller) = (JobOptions::default(), "bench".to_owned());
-        let accept = Accept { job, key, plan, options, origin: None, caller };
+        let accept =
+            Accept { job, key, plan, options, origin: None, caller, name: String::new(), submitted_at_ms: 0 };
         self.apply(Token(0), Body::JobAccept(Box::new(accept)));
         let leader = NodeId::new(1).unwrap();
         self.apply(
@@ -154,7 +155,7 @@ fn main() {
         let segment = hyperscale_consensus::register::Segment { job, workflow: "load".to_owned(), number: 0 };
         let end = End::new(EndStatus::Completed, result);
         log.apply(token, Body::AttemptEnd { segment, attempt: 1, end: end.clone() });
-        log.apply(token, Body::JobEnd { job, end });
+        log.apply(token, Body::JobEnd { job, end, elapsed_ms: 0 });
     }
     let took = start.elapsed();
     let sealed: u64 = log.chunks.iter().map(|(blob, _)| blob.length).sum();

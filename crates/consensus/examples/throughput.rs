@@ -75,7 +75,16 @@ fn command(base: u64, number: u64) -> Bytes {
         0 => {
             let (key, plan) = (format!("key {job}"), BlobId::of(b"plan"));
             let (options, caller) = (JobOptions::default(), String::new());
-            Body::JobAccept(Box::new(Accept { job: id, key, plan, options, origin: None, caller }))
+            Body::JobAccept(Box::new(Accept {
+                job: id,
+                key,
+                plan,
+                options,
+                origin: None,
+                caller,
+                name: String::new(),
+                submitted_at_ms: 0,
+            }))
         }
         1 => {
             let (leader, elapsed) = (NodeId::new(1).unwrap(), Elapsed::default());
@@ -83,7 +92,7 @@ fn command(base: u64, number: u64) -> Bytes {
         }
         13 => {
             let status = hyperscale_consensus::register::EndStatus::Completed;
-            Body::JobEnd { job: id, end: End::new(status, None) }
+            Body::JobEnd { job: id, end: End::new(status, None), elapsed_ms: 0 }
         }
         // The job ended with the entry before.
         14 => Body::JobForget { first: base + number, last: base + number },

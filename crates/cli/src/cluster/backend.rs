@@ -33,6 +33,7 @@ use super::feeds::Feeds;
 use super::refusals::{job_id, stopped};
 use super::uploads::Uploads;
 use super::{options, submission, view};
+use crate::identity;
 
 /// How often a job that is being opened is looked at again, and for how long; a server gives up after ten seconds.
 const OPENING: (Duration, u32) = (Duration::from_millis(50), 100);
@@ -101,7 +102,8 @@ impl ManagerBackend {
             Some(key) => key.as_str().to_owned(),
             None => hyperscale_api::method::RequestId::random().as_str().to_owned(),
         };
-        let request = Request::Submit { key, bundle, options, caller: caller.source.to_string() };
+        let (caller, submitted_at_ms) = (caller.source.to_string(), identity::now_ms());
+        let request = Request::Submit { key, bundle, options, caller, submitted_at_ms };
         match self.ask(request).await? {
             Response::Accepted { job, leader, status, queue_position, .. } => {
                 let submitted = Submitted {
@@ -182,7 +184,8 @@ impl ManagerBackend {
         for line in lines {
             let leader = self.name(line.leader.map(|(node, _)| node)).await?;
             jobs.push(JobSummary {
-                name: line.name.unwrap_or_default(),
+                name: line.name,
+                started_at: identity::time(line.submitted_at_ms),
                 elapsed_s: line.elapsed.as_secs_f64(),
                 job_leader: leader,
                 token: line.leader.map(|(_, token)| token),

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 
 /// Jobs shown at once.
 const PAGE: u32 = 200;
-const TITLES: [&str; 5] = ["job", "name", "status", "elapsed", "workflows"];
+const TITLES: [&str; 6] = ["job", "name", "status", "started", "elapsed", "workflows"];
 
 /// Lists the runs of this user, or the jobs of the cluster that is named.
 pub(crate) async fn jobs(
@@ -60,26 +60,35 @@ async fn local(printer: Printer) -> Result<JobList, CommandError> {
 
 fn table(jobs: &[JobSummary]) -> String {
     let titles = TITLES.map(str::to_owned);
-    let rows: Vec<[String; 5]> = std::iter::once(titles).chain(jobs.iter().map(row)).collect();
+    let rows: Vec<[String; 6]> = std::iter::once(titles).chain(jobs.iter().map(row)).collect();
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 5] = std::array::from_fn(width);
-    let line = |row: &[String; 5]| {
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let line = |row: &[String; 6]| {
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
     rows.iter().map(line).collect()
 }
 
-fn row(job: &JobSummary) -> [String; 5] {
+fn row(job: &JobSummary) -> [String; 6] {
     let status = if job.paused { "paused" } else { job.status.as_str() };
     let workflows: Vec<String> = job.workflows.iter().map(workflow).collect();
     [
         job.job.clone(),
         job.name.clone(),
         status.to_owned(),
+        to_the_second(&job.started_at),
         human::seconds(job.elapsed_s.floor()),
         workflows.join(", "),
     ]
+}
+
+/// A time without its fraction of a second, which nobody looks for in a list.
+fn to_the_second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((seconds, _)) => format!("{seconds}Z"),
+        None => time.to_owned(),
+    }
 }
 
 fn workflow(workflow: &WorkflowSummary) -> String {

@@ -26,6 +26,7 @@ pub(crate) fn measured() -> insta::Settings {
     let mut settings = masked();
     for (pattern, mask) in [
         (r"(?s)\n\n! warning.*?\n--- stderr", "\n--- stderr"),
+        (r"\d{4}-\d{2}-\d{2}T[\d:.]+Z", "WHEN"),
         (r"\d[\d.,]*/s\b", "RATE"),
         (r"\d[\d.,]* ?(ns|µs|ms|s)\b", "TIME"),
         (r"\d[\d.,]* ?[kM]?B\b", "SIZE"),

@@ -8,7 +8,7 @@
 //! does not lead a job says who does to everything else.
 
 use hyperscale_consensus::register::{
-    Accept, Body, CommandRefusal, Elapsed, Job, JobId, OnWorkerLoss, Outcome, RequestId,
+    Accept, Body, CommandRefusal, Elapsed, Job, JobId, NAME_BYTES_MAX, OnWorkerLoss, Outcome, RequestId,
 };
 use hyperscale_consensus::replica::Reply;
 use hyperscale_consensus::{BLOB_BYTES_MAX, ProposeError};
@@ -31,9 +31,11 @@ impl<M: JobMachine> Manager<M> {
             Request::Submit { ref key, .. } if self.admits(key).is_some() => {
                 self.admits(key).map(Response::Rejected)
             }
-            Request::Submit { key, bundle, options, caller } => {
+            Request::Submit { key, bundle, options, caller, submitted_at_ms } => {
                 let job = JobId(std::array::from_fn(|_| self.rng.u8(..)));
-                let accept = |plan| Accept { job, key, plan, options: *options, origin: None, caller };
+                let (options, origin) = (*options, None);
+                let accept =
+                    |plan, name| Accept { job, key, plan, options, origin, caller, name, submitted_at_ms };
                 self.submit(now, request, &bundle, accept)
             }
             Request::Cancel { job, workflows, dependents, request: id, reason, caller } => {
@@ -57,7 +59,7 @@ impl<M: JobMachine> Manager<M> {
         now: Now,
         request: RequestNumber,
         bundle: &Bundle,
-        accept: impl FnOnce(hyperscale_consensus::BlobId) -> Accept,
+        accept: impl FnOnce(hyperscale_consensus::BlobId, String) -> Accept,
     ) -> Option<Response> {
         let refused = |message: String| Some(Response::Rejected(Rejection::Refused(message)));
         let plan = bundle.text.len() as u64;
@@ -67,9 +69,11 @@ impl<M: JobMachine> Manager<M> {
                 limits::PLAN_BYTES_MAX
             ));
         }
-        if let Err(problems) = bundle.load() {
-            return Some(Response::Rejected(Rejection::Plan(problems)));
-        }
+        let mut name = match bundle.load() {
+            Ok(loaded) => loaded.plan.name,
+            Err(problems) => return Some(Response::Rejected(Rejection::Plan(problems))),
+        };
+        name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
         let bytes = bundle.encode();
         if bytes.len() as u64 > BLOB_BYTES_MAX {
             let all = bytes.len();
@@ -77,7 +81,7 @@ impl<M: JobMachine> Manager<M> {
                 "the plan and the files it names have {all} bytes; at most {BLOB_BYTES_MAX} are allowed"
             ));
         }
-        let accept = Box::new(accept(hyperscale_consensus::BlobId::of(&bytes)));
+        let accept = Box::new(accept(hyperscale_consensus::BlobId::of(&bytes), name));
         self.store(now, Purpose::StorePlan { request, accept }, bytes);
         None
     }

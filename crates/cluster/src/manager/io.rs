@@ -160,6 +160,8 @@ pub enum Request {
         options: Box<JobOptions>,
         /// Who submits it, as far as that is known.
         caller: String,
+        /// Wall clock of the host, milliseconds since 1970: no core has one. Shown to people; nothing is decided by it.
+        submitted_at_ms: u64,
     },
     /// That a job, or some of its workflows, never runs again.
     Cancel {
@@ -261,8 +263,10 @@ pub struct JobLine {
     pub leader: Option<(NodeId, Token)>,
     /// How it ended.
     pub end: Option<JobEnd>,
-    /// The name of its plan; nothing if this manager has not read it.
-    pub name: Option<String>,
+    /// The name of its plan.
+    pub name: String,
+    /// When it was submitted, milliseconds since 1970, as its host said; zero: not known.
+    pub submitted_at_ms: u64,
     /// How it is.
     pub status: Status,
     /// Since its acceptance, until its end.

@@ -35,7 +35,8 @@ impl<M: JobMachine> Manager<M> {
             job: *id,
             leader: job.leader,
             end: job.end.clone(),
-            name: self.led.get(id).and_then(super::Led::plan_name),
+            name: job.name.clone(),
+            submitted_at_ms: job.submitted_at_ms,
             status: status(register, *id, job),
             elapsed: Duration::from_millis(match &job.end {
                 Some(_) => job.elapsed_ms,
@@ -146,6 +147,8 @@ mod tests {
                 options: JobOptions::default(),
                 origin: None,
                 caller: String::new(),
+                name: String::new(),
+                submitted_at_ms: 0,
             };
             let command = Command { token: Token(0), body: Body::JobAccept(Box::new(accept)) };
             register.apply(number + 1, &command.encode(), &mut Effects::default());

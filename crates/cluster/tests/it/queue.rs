@@ -34,7 +34,7 @@ fn waiting_jobs_are_queued_in_the_order_of_their_acceptance() {
     assert_eq!(at(&mut cluster, second), (Status::Queued, Some(1)));
     assert_eq!(at(&mut cluster, third), (Status::Queued, Some(2)));
     let shown = line(&mut cluster, leader, first);
-    assert_eq!(shown.name.as_deref(), Some("shop"));
+    assert_eq!(shown.name, "shop");
     assert!(shown.elapsed > Duration::from_secs(1) && shown.elapsed < Duration::from_secs(5), "{shown:?}");
     let request = cluster.ask(manager(2), Request::Get { job: second });
     let Response::Running { result, queue_position, .. } = cluster.response(request) else { panic!() };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hyperscale_cluster::manager::Response;
+use hyperscale_cluster::manager::{Request, Response};
 use hyperscale_consensus::register::{EndStatus, JobId, JobOptions, OnWorkerLoss};
 
 use super::model::{Cluster, WORKER_LEASE, manager, worker};
@@ -35,6 +35,13 @@ fn job_of_a_manager_that_died_is_taken_over_and_nothing_of_it_is_lost() {
         let result = cluster.result(&end);
         assert_eq!(result.totals.requests, cluster.seen[&job], "{kills_cluster_leader}");
         assert_eq!(cluster.started.len(), 2, "no attempt was started twice");
+        // When it was submitted, and what it is called, is known to all.
+        assert_eq!(result.started_at, "2023-11-14T22:13:20Z");
+        let other = (1..=3).map(manager).find(|it| *it != leader).unwrap();
+        let request = cluster.ask(other, Request::List);
+        let Response::Jobs(jobs) = cluster.response(request) else { panic!("no list") };
+        assert_eq!((jobs[0].name.as_str(), jobs[0].submitted_at_ms), ("t", 1_700_000_000_000));
+        assert_eq!(jobs[0].elapsed, Duration::from_secs_f64(result.elapsed_s), "until its end");
     }
 }
 

@@ -87,6 +87,7 @@ impl Register {
         Limit::JobsOpen.hold(self.account.open + 1, JOBS_OPEN_MAX)?;
         Limit::KeyBytes.hold(accept.key.len(), KEY_BYTES_MAX)?;
         Limit::NameBytes.hold(accept.caller.len(), NAME_BYTES_MAX)?;
+        Limit::NameBytes.hold(accept.name.len(), NAME_BYTES_MAX)?;
         accept.origin.iter().try_for_each(|origin| Limit::name(&origin.datacenter))?;
         Limit::OptionsBytes.hold(packed(&accept.options), OPTIONS_BYTES_MAX)?;
         let job = Job::new(index, accept);

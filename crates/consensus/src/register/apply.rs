@@ -161,7 +161,7 @@ impl Register {
             Body::DcState { datacenter, class, proposer } => {
                 self.dc_state(index, datacenter, class, proposer)
             }
-            Body::JobEnd { job, end } => self.job_end(index, token, job, end),
+            Body::JobEnd { job, end, elapsed_ms } => self.job_end(index, token, job, (end, elapsed_ms)),
             Body::JobForget { first, last } => Ok(self.forget(first, last, jobs)),
             Body::ClusterVersion { version } => self.cluster_version(version),
         }
@@ -234,7 +234,7 @@ impl Register {
         Ok(Outcome::Done)
     }
 
-    fn job_end(&mut self, index: u64, token: Token, id: JobId, how: End) -> Done {
+    fn job_end(&mut self, index: u64, token: Token, id: JobId, (how, elapsed_ms): (End, u64)) -> Done {
         if bug!(self.bugs, EndJobTwice) {
             self.job_mut(id)?.end = None;
         }
@@ -249,6 +249,7 @@ impl Register {
         }
         let how = job.keep_end(room, how);
         job.end = Some(JobEnd { how, index });
+        job.elapsed_ms = job.elapsed_ms.max(elapsed_ms);
         job.forget_decisions();
         self.stop_waiting_at_all(id);
         self.changes.extend([Change::Job(id), Change::Decision(id)]);

@@ -226,6 +226,8 @@ pub enum Body {
         job: JobId,
         /// Status, result and error.
         end: End,
+        /// From its acceptance to its end.
+        elapsed_ms: u64,
     },
     /// Jobs that ended `retain` ago are forgotten: those that ended by entries from `first` to `last`. A sealed chunk goes when
     /// all of it is in the range.
@@ -288,6 +290,10 @@ pub struct Accept {
     pub origin: Option<Origin>,
     /// Who submitted it, as far as that is known.
     pub caller: String,
+    /// The name of the plan.
+    pub name: String,
+    /// Wall clock of the host that took the submission, milliseconds since 1970; nothing is decided by it.
+    pub submitted_at_ms: u64,
 }
 
 /// The part of the gates' job that a manager group runs. Its tokens are those of the gates' log.

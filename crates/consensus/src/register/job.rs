@@ -35,11 +35,15 @@ pub struct Job {
     pub origin: Option<Origin>,
     /// Who submitted it, as far as that is known.
     pub caller: String,
+    /// The name of the plan.
+    pub name: String,
+    /// When it was submitted by the clock of the host that took it, milliseconds since 1970; nothing is decided by it.
+    pub submitted_at_ms: u64,
     /// The entry that accepted it. Waiting jobs of equal priority are served in this order.
     pub accepted: u64,
     /// The manager or gate that leads it, and its token.
     pub leader: Option<(NodeId, Token)>,
-    /// Time since its acceptance when that leader was granted, see `time`.
+    /// Time since its acceptance when that leader was granted, see `time`; once it has ended, until its end.
     pub elapsed_ms: u64,
     /// Set once and never changed.
     pub end: Option<JobEnd>,
@@ -72,6 +76,8 @@ impl Job {
             options: accept.options,
             origin: accept.origin,
             caller: accept.caller,
+            name: accept.name,
+            submitted_at_ms: accept.submitted_at_ms,
             accepted: index,
             leader: None,
             elapsed_ms: 0,

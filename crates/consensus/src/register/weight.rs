@@ -121,7 +121,7 @@ impl Job {
     }
 
     fn head_weight(&self) -> usize {
-        let texts = 2 * self.key.len() + self.caller.len();
+        let texts = 2 * self.key.len() + self.caller.len() + self.name.len();
         JOB_BYTES + texts + packed(&self.options) + packed(&self.origin)
     }
 }

@@ -71,6 +71,7 @@ impl Cluster {
                 bundle: Box::new(bundle.clone()),
                 options: Box::new(JobOptions::default()),
                 caller: "test".to_owned(),
+                submitted_at_ms: 0,
             };
             match self.handle(index).request(request).await.unwrap() {
                 Response::Accepted { job, .. } => return job,

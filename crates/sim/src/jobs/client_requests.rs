@@ -28,7 +28,9 @@ impl ManagerDriver {
                 }
                 let (options, caller) = (JobOptions::default(), String::new());
                 let plan = BlobId::of(&bytes);
-                let accept = Box::new(Accept { job, key, plan, options, origin, caller });
+                let (name, submitted_at_ms) = (String::new(), 0);
+                let accept =
+                    Box::new(Accept { job, key, plan, options, origin, caller, name, submitted_at_ms });
                 self.store(now, Purpose::StorePlan { client_job, accept }, bytes);
             }
             Wish::Cancel(job) => {

@@ -25,7 +25,7 @@ impl ManagerDriver {
                 self.ask(now, Purpose::End { worker, segment, attempt }, token, body);
             }
             Purpose::StoreJobResult { job, token, status } => {
-                let body = Body::JobEnd { job, end: End::new(status, Some(blob)) };
+                let body = Body::JobEnd { job, end: End::new(status, Some(blob)), elapsed_ms: 0 };
                 self.ask(now, Purpose::Step { job, place: WHOLE_JOB }, token, body);
             }
             _ => {}

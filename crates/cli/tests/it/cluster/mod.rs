@@ -45,7 +45,20 @@ fn plan_runs_on_a_cluster_and_the_result_counts_what_the_target_saw() {
     assert_eq!(again.totals.requests, target.seen().requests);
     let jobs = cluster.json(&["jobs"]);
     assert_eq!(jobs["jobs"].as_array().unwrap().len(), 1, "{jobs}");
-    assert_eq!(jobs["jobs"][0]["status"], "completed");
+    let line = &jobs["jobs"][0];
+    assert_eq!((&line["status"], &line["name"]), (&"completed".into(), &"plan".into()), "{line}");
+    // Every manager knows when it began and how long it took.
+    assert!(followed.started_at.parse::<jiff::Timestamp>().is_ok(), "{}", followed.started_at);
+    for index in 0..3 {
+        let asked = run(&["jobs", "--json", "--server", &cluster.server(index)]);
+        let jobs: Value = serde_json::from_str(&asked.stdout).unwrap();
+        assert_eq!(jobs["jobs"][0]["started_at"], followed.started_at, "{jobs}");
+        assert_eq!(jobs["jobs"][0]["elapsed_s"], followed.elapsed_s, "{jobs}");
+    }
+    let (job, started) = (line["job"].as_str().unwrap(), followed.started_at.split('.').next().unwrap());
+    assert_eq!(cluster.json(&["status", job])["started_at"], followed.started_at);
+    let table = cluster.ask(&["jobs"]);
+    assert!(table.stdout.contains(job) && table.stdout.contains(started), "{table}");
     let status = cluster.json(&["cluster", "status"]);
     assert_eq!((&status["quorum"]["reachable"], &status["quorum"]["needed"]), (&3.into(), &2.into()));
     let members = cluster.json(&["cluster", "members"]);

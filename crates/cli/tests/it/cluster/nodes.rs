@@ -100,6 +100,11 @@ impl Cluster {
         all.map(|node| format!("http://{}", node.http)).collect::<Vec<_>>().join(",")
     }
 
+    /// One manager, as `--server` takes it.
+    pub(super) fn server(&self, index: usize) -> String {
+        format!("http://{}", self.managers[index].as_ref().unwrap().http)
+    }
+
     /// Runs a command against the cluster.
     pub(super) fn ask(&self, args: &[&str]) -> Outcome {
         let servers = self.servers(0);

@@ -68,12 +68,6 @@ impl Led {
         matches!(&self.stage, Stage::Driving(drive) if drive.core.waits_for_cores())
     }
 
-    /// The name of its plan, once that is read.
-    pub(super) fn plan_name(&self) -> Option<String> {
-        let Stage::Driving(drive) = &self.stage else { return None };
-        Some(drive.core.plan().name.clone())
-    }
-
     /// Names of the workflows that are meant.
     pub(super) fn named(&self, which: &Named) -> Result<Vec<String>, NotNamed> {
         let Stage::Driving(drive) = &self.stage else { return Err(NotNamed::Opening) };

@@ -148,6 +148,7 @@ fn open(now: Now, id: JobId, job: &Job, contents: &Contents, elapsed: &Elapsed) 
     }
     let facts = JobFacts {
         id: text_of(id),
+        started_at: started_at(job.submitted_at_ms),
         timeout: job.options.timeout_ms.map(Span::from_millis),
         is_distributed: true,
         queue_timeout: Some(Span::from_millis(job.options.queue_timeout_ms)),
@@ -168,6 +169,13 @@ fn open(now: Now, id: JobId, job: &Job, contents: &Contents, elapsed: &Elapsed) 
         }
     }
     Ok(Drive::new(now, job_time, core, codecs, seen))
+}
+
+/// RFC 3339; empty if it is not known.
+fn started_at(submitted_at_ms: u64) -> String {
+    let time = i64::try_from(submitted_at_ms).ok().filter(|ms| *ms > 0);
+    let time = time.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    time.map(|time| time.to_string()).unwrap_or_default()
 }
 
 /// All statistics of an attempt; nothing if this build cannot read them.

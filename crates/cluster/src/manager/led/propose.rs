@@ -118,7 +118,8 @@ impl<M: JobMachine> Manager<M> {
                 }
             }
             (Purpose::StoreResult { entry, status, .. }, Reply::Stored(blob)) => {
-                let body = Body::JobEnd { job, end: End::new(status, Some(blob)) };
+                let end = End::new(status, Some(blob));
+                let body = Body::JobEnd { job, end, elapsed_ms: elapsed_ms(&entry) };
                 self.propose(now, Purpose::End { job, token, entry }, token, body);
             }
             // What is larger than a blob is left out: the job ends with what there is room for.
@@ -153,6 +154,14 @@ impl<M: JobMachine> Manager<M> {
             }
             _ => {}
         }
+    }
+}
+
+/// What the clock of a job showed when its end was decided, rounded as in its result.
+fn elapsed_ms(entry: &Entry) -> u64 {
+    match entry {
+        Entry::JobEnd { at, .. } => at.as_nanos().saturating_add(500_000).div_euclid(1_000_000) as u64,
+        _ => 0,
     }
 }
 

@@ -11,6 +11,9 @@ use hyperscale_types::{NodeId, Token};
 
 use super::{Cluster, ManagerNode, bundle};
 
+/// What the clock of the host shows whenever something is submitted: 14 November 2023.
+const SUBMITTED_AT_MS: u64 = 1_700_000_000_000;
+
 impl Cluster {
     pub(crate) fn submit(&mut self, to: NodeId, key: &str, text: &str) -> RequestNumber {
         self.submit_with(to, key, text, JobOptions::default())
@@ -25,7 +28,7 @@ impl Cluster {
     ) -> RequestNumber {
         let (key, caller) = (key.to_owned(), "test".to_owned());
         let (bundle, options) = (Box::new(bundle(text)), Box::new(options));
-        self.ask(to, Request::Submit { key, bundle, options, caller })
+        self.ask(to, Request::Submit { key, bundle, options, caller, submitted_at_ms: SUBMITTED_AT_MS })
     }
 
     pub(crate) fn ask(&mut self, to: NodeId, what: Request) -> RequestNumber {

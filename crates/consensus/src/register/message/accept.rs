@@ -22,6 +22,8 @@ pub(super) fn accept_out(accept: &Accept) -> wire::JobAccept {
         options: Some(options_out(&accept.options)),
         gate_token: origin.map_or(0, |origin| origin.gate_token.0),
         caller: accept.caller.clone(),
+        name: accept.name.clone(),
+        submitted_at_ms: accept.submitted_at_ms,
     }
 }
 
@@ -35,6 +37,8 @@ pub(super) fn accept_in(accept: wire::JobAccept) -> Read<Accept> {
         options: options_in(accept.options.ok_or(CommandError("no options"))?)?,
         origin: origin_in(part, Token(accept.gate_token))?,
         caller: accept.caller,
+        name: accept.name,
+        submitted_at_ms: accept.submitted_at_ms,
     })
 }
 

@@ -115,11 +115,12 @@ fn body_out(body: &Body) -> WireBody {
             class: word_out(*class),
             proposer: proposer.get(),
         }),
-        Body::JobEnd { job, end } => WireBody::JobEnd(wire::JobEnd {
+        Body::JobEnd { job, end, elapsed_ms } => WireBody::JobEnd(wire::JobEnd {
             job_id: id_out(job.0),
             status: word_out(end.status),
             result: end.result.map(blob_out),
             error: end.error.as_ref().map(error_out),
+            elapsed_ms: *elapsed_ms,
         }),
         Body::JobForget { first, last } => {
             WireBody::JobForget(wire::JobForget { first: *first, last: *last })
@@ -195,6 +196,7 @@ fn body_in(body: WireBody) -> Read<Body> {
         },
         WireBody::JobEnd(end) => Body::JobEnd {
             job: job_in(&end.job_id)?,
+            elapsed_ms: end.elapsed_ms,
             end: end_in(end.status, end.result.as_ref(), end.error)?,
         },
         WireBody::JobForget(forget) => Body::JobForget { first: forget.first, last: forget.last },

@@ -140,7 +140,7 @@ macro_rules! heads {
 
 heads! {
     Job {
-        key, plan, options, origin, caller, accepted, leader, elapsed_ms, end ;
+        key, plan, options, origin, caller, name, submitted_at_ms, accepted, leader, elapsed_ms, end ;
         cancelled, workflows, controls, decisions, parts
     } else { tally } |job| job.tally = Tally::of(job)
     Workflow { started, elapsed_ms, context, end ; segments } else { set_ups, running, latest } Workflow::recount

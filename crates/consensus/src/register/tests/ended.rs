@@ -19,7 +19,10 @@ pub(super) fn run(log: &mut Log, number: u64) {
     assert!(matches!(submit(log, number), Outcome::Accepted { is_repeat: false, .. }));
     log.apply(Token(0), leads(id(number), 1));
     let end = End::new(EndStatus::Completed, Some(BlobId { hash: [7; 32], length: 1_000 }));
-    assert_eq!(log.apply(Token(log.index), Body::JobEnd { job: id(number), end }), Outcome::Done);
+    assert_eq!(
+        log.apply(Token(log.index), Body::JobEnd { job: id(number), end, elapsed_ms: 0 }),
+        Outcome::Done
+    );
 }
 
 /// The register of a replica that has this snapshot and nothing else.
@@ -57,8 +60,11 @@ fn ended_jobs_are_sealed_and_everything_about_them_is_still_known() {
         reason: String::new(),
         caller: String::new(),
     };
-    for body in [leads(id(0), 1), Body::JobEnd { job: id(0), end: End::new(EndStatus::Failed, None) }, cancel]
-    {
+    for body in [
+        leads(id(0), 1),
+        Body::JobEnd { job: id(0), end: End::new(EndStatus::Failed, None), elapsed_ms: 0 },
+        cancel,
+    ] {
         assert_eq!(log.apply(Token(2), body.clone()), ended, "{body:?}");
     }
     assert!(log.register().chunks().all(|chunk| log.register().blobs().contains(&chunk.blob)));
@@ -113,7 +119,7 @@ fn full_store_refuses_new_jobs_and_forgets_nothing_before_its_time() {
         }
         log.apply(Token(0), leads(id(number), 1));
         let end = End::new(EndStatus::Completed, Some(BlobId { hash: [7; 32], length: 10_000 }));
-        log.apply(Token(log.index), Body::JobEnd { job: id(number), end });
+        log.apply(Token(log.index), Body::JobEnd { job: id(number), end, elapsed_ms: 0 });
         number += 1;
     };
     assert_eq!(refusal, Outcome::Refused(CommandRefusal::Limit(Limit::LogicalBytes)));
@@ -146,7 +152,7 @@ fn chunk_is_retained_as_long_as_its_job_that_is_retained_longest() {
         log.apply(Token(0), Body::JobAccept(Box::new(accept)));
         log.apply(Token(0), leads(id(number), 1));
         let end = End::new(EndStatus::Completed, None);
-        log.apply(Token(log.index), Body::JobEnd { job: id(number), end });
+        log.apply(Token(log.index), Body::JobEnd { job: id(number), end, elapsed_ms: 0 });
     }
     let chunks: Vec<u64> = log.register().chunks().map(|chunk| chunk.contents.retain_ms).collect();
     assert_eq!((chunks[0], chunks[1]), (7_200_000, 60_000));
@@ -165,7 +171,10 @@ fn next_part_takes_the_key_of_a_sealed_one() {
     let accept = |part| Accept { origin: origin(part), ..accept_of(0) };
     log.apply(Token(0), Body::JobAccept(Box::new(accept(5))));
     log.apply(Token(0), leads(id(0), 1));
-    log.apply(Token(log.index), Body::JobEnd { job: id(0), end: End::new(EndStatus::Failed, None) });
+    log.apply(
+        Token(log.index),
+        Body::JobEnd { job: id(0), end: End::new(EndStatus::Failed, None), elapsed_ms: 0 },
+    );
     for number in 1..12 {
         run(&mut log, number);
     }

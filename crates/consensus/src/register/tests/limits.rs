@@ -67,7 +67,7 @@ fn jobs_that_are_open_are_bounded_and_ended_ones_make_room() {
     let job = JobId(0u128.to_be_bytes());
     log.apply(Token(0), leads(job, 1));
     let end = End::new(EndStatus::Completed, None);
-    assert_eq!(log.apply(Token(log.index), Body::JobEnd { job, end }), Outcome::Done);
+    assert_eq!(log.apply(Token(log.index), Body::JobEnd { job, end, elapsed_ms: 0 }), Outcome::Done);
     assert!(matches!(log.apply(Token(0), more()), Outcome::Accepted { is_repeat: false, .. }));
 }
 
@@ -195,7 +195,7 @@ fn job_has_so_many_bytes_and_ends_beyond_them_without_its_texts() {
     };
     let error = EndError { code: 13, message: String::new(), subject: String::new() };
     assert_eq!(kept, &End { error: Some(error), ..end.clone() });
-    assert_eq!(log.apply(token, Body::JobEnd { job: job(1), end }), Outcome::Done);
+    assert_eq!(log.apply(token, Body::JobEnd { job: job(1), end, elapsed_ms: 0 }), Outcome::Done);
 }
 
 /// All that may be done whatever the room.
@@ -221,7 +221,7 @@ fn who_leads_ends_or_is_lost_makes_no_job_heavier() {
     assert_eq!(weight(&log), assigned, "lost");
     log.apply(Token(0), cancel(&[], 1));
     let cancelled = weight(&log);
-    assert_eq!(log.apply(token, Body::JobEnd { job: job(1), end: end() }), Outcome::Done);
+    assert_eq!(log.apply(token, Body::JobEnd { job: job(1), end: end(), elapsed_ms: 0 }), Outcome::Done);
     assert_eq!(weight(&log), cancelled, "the job ended");
 
     let mut log = Log::of(Group::Gates);
@@ -247,7 +247,7 @@ fn full_register_refuses_new_jobs_forgets_nothing_and_can_be_sent() {
         let (job, token) = log.led_of_many(number).unwrap();
         assert_eq!(log.fill(job, token), refused(Limit::JobBytes));
         let end = End::new(EndStatus::Completed, Some(BlobId::of(b"result")));
-        assert_eq!(log.apply(token, Body::JobEnd { job, end }), Outcome::Done);
+        assert_eq!(log.apply(token, Body::JobEnd { job, end, elapsed_ms: 0 }), Outcome::Done);
         number += 1;
     }
     let largest = log.register().chunks().map(|chunk| chunk.blob.length).max();

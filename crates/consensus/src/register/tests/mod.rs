@@ -99,7 +99,16 @@ fn accept(number: u8, key: &str, plan: &[u8]) -> Body {
 
 fn accepted(number: u8, key: &str, plan: &[u8]) -> Accept {
     let (options, caller) = (JobOptions::default(), "ci".to_owned());
-    Accept { job: job(number), key: key.to_owned(), plan: BlobId::of(plan), options, origin: None, caller }
+    Accept {
+        job: job(number),
+        key: key.to_owned(),
+        plan: BlobId::of(plan),
+        options,
+        origin: None,
+        caller,
+        name: "shop".to_owned(),
+        submitted_at_ms: 1_700_000_000_000,
+    }
 }
 
 fn why(reason: &str) -> EndError {
@@ -178,7 +187,7 @@ fn workflow_end(workflow: &str, status: EndStatus) -> Body {
 }
 
 fn job_end(status: EndStatus) -> Body {
-    Body::JobEnd { job: job(1), end: End::new(status, None) }
+    Body::JobEnd { job: job(1), end: End::new(status, None), elapsed_ms: 0 }
 }
 
 fn context(version: u64, values: Values) -> Body {
@@ -427,7 +436,10 @@ fn every_job_is_retained_as_long_as_it_was_submitted_for() {
         let accept = Accept { options, ..accepted(number, &format!("key{number}"), b"plan") };
         log.apply(Token(0), Body::JobAccept(Box::new(accept)));
         let token = log.lead(number, Token(0), 1);
-        log.apply(token, Body::JobEnd { job: job(number), end: End::new(EndStatus::Completed, None) });
+        log.apply(
+            token,
+            Body::JobEnd { job: job(number), end: End::new(EndStatus::Completed, None), elapsed_ms: 0 },
+        );
     }
     let (one, both) = ((log.index - 3, log.index - 3), (log.index - 3, log.index));
     let at = |minutes| Now::after_start(std::time::Duration::from_mins(minutes));

@@ -132,7 +132,7 @@ fn any_command() -> impl Strategy<Value = Command> {
                 6 => Body::AttemptEnd { segment, attempt, end: end(status) },
                 7 => Body::WorkflowEnd { job, workflow, status, error: end(status).error },
                 8 => cancel(&["w1"], number),
-                9 => Body::JobEnd { job, end: end(status) },
+                9 => Body::JobEnd { job, end: end(status), elapsed_ms: 0 },
                 10 => Body::Control {
                     job,
                     workflow,

@@ -49,7 +49,7 @@ fn a_command_stops_after_a_job_that_is_large() {
         let (token, values) = (Token(log.index), Values::Inline(Bytes::from(vec![7; CONTEXT_BYTES_MAX])));
         let (job, workflow) = (id(number), "w".to_owned());
         log.apply(token, Body::Context { job, workflow, version: 1, values });
-        log.apply(token, Body::JobEnd { job, end: End::new(EndStatus::Completed, None) });
+        log.apply(token, Body::JobEnd { job, end: End::new(EndStatus::Completed, None), elapsed_ms: 0 });
     }
     let sizes = Sizes { chunk_bytes: 100 << 10, ..SMALL };
     log.applier.machine = log.applier.machine.clone().with_sizes(sizes);
@@ -143,7 +143,10 @@ fn id_that_is_accepted_again_is_not_sealed_twice_in_one_chunk() {
         let is_new = Outcome::Accepted { job: id(0), is_repeat: false };
         assert_eq!(log.apply(Token(0), Body::JobAccept(Box::new(accept))), is_new);
         log.apply(Token(0), leads(id(0), 1));
-        log.apply(Token(log.index), Body::JobEnd { job: id(0), end: End::new(EndStatus::Failed, None) });
+        log.apply(
+            Token(log.index),
+            Body::JobEnd { job: id(0), end: End::new(EndStatus::Failed, None), elapsed_ms: 0 },
+        );
     };
     part(&mut log, 5);
     let mut number = 1;

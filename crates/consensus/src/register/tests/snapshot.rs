@@ -103,7 +103,7 @@ fn full(group: Group) -> Log {
         ),
         (Token(0), accept(2, "ended", b"plan")),
         (Token(0), job_leader(2, 2)),
-        (second_job, Body::JobEnd { job: job(2), end: ended() }),
+        (second_job, Body::JobEnd { job: job(2), end: ended(), elapsed_ms: 0 }),
         (
             token,
             Body::Decide(Box::new(Decide {

@@ -133,7 +133,7 @@ fn every_blob_that_is_referred_to_is_listed() {
     log.apply(Token(0), worker_gone(9, grant));
     log.apply(token, windows(1, 1, b"windows"));
     log.apply(token, context(1, Values::Blob(blob("context"))));
-    log.apply(token, Body::JobEnd { job: job(1), end: end("job") });
+    log.apply(token, Body::JobEnd { job: job(1), end: end("job"), elapsed_ms: 0 });
     let expected = ["plan", "result", "windows", "context", "job"].map(blob);
     assert_eq!(log.register().blobs(), BTreeSet::from(expected));
     let bytes: u64 = expected.iter().map(|blob| blob.length).sum();

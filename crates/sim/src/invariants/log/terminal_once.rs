@@ -31,7 +31,7 @@ impl Invariant for TerminalOnce {
                     let first = *self.keys.entry((cluster, key.clone())).or_insert(*job);
                     agree(first == *job, || format!("key '{key}' made {job:?} and {first:?}"))
                 }
-                (Body::JobEnd { job, end }, Outcome::Done) => {
+                (Body::JobEnd { job, end, .. }, Outcome::Done) => {
                     let status = end.status;
                     let before = self.ends.insert((cluster, *job), (written.index, status));
                     agree(before.is_none(), || format!("{job:?} ended as {status:?} after {before:?}"))

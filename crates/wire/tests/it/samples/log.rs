@@ -130,18 +130,24 @@ fn decision() -> Decide {
     }
 }
 
+fn accept() -> JobAccept {
+    JobAccept {
+        job: Some(job()),
+        idempotency_key: "key".into(),
+        plan: Some(blob()),
+        options: Some(options()),
+        gate_token: 41,
+        caller: "ci".into(),
+        name: "shop".into(),
+        submitted_at_ms: 1_700_000_000_000,
+    }
+}
+
 /// Every command of the logs.
 pub(crate) fn commands() -> Vec<Command> {
     use command::Body;
     let bodies = [
-        Body::JobAccept(JobAccept {
-            job: Some(job()),
-            idempotency_key: "key".into(),
-            plan: Some(blob()),
-            options: Some(options()),
-            gate_token: 41,
-            caller: "ci".into(),
-        }),
+        Body::JobAccept(accept()),
         Body::JobLeader(JobLeader {
             job_id: bytes(JOB),
             leader: 3,
@@ -208,6 +214,7 @@ pub(crate) fn commands() -> Vec<Command> {
             status: EndStatus::Completed.into(),
             result: Some(blob()),
             error: Some(error()),
+            elapsed_ms: 61_000,
         }),
         Body::Decide(decision()),
         Body::JobForget(JobForget { first: 200, last: 260 }),
