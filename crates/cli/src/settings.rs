@@ -19,12 +19,13 @@ const PREFIX: &str = "HYPERSCALE_";
 const FILE_VARIABLE: &str = "HYPERSCALE_CONFIG";
 
 /// Further variables that commands read where they need them; some are secrets, and none may stand in the file.
-const VARIABLES: [&str; 8] = [
+const VARIABLES: [&str; 9] = [
     "config",
     "server",
     "api_token",
     "auth_secret",
     "auth_secret_previous",
+    "ca",
     "database_url",
     "node_role",
     "tls_verify_hostname",

@@ -50,6 +50,19 @@ pub enum DirectoryError {
         /// What this node is.
         wanted: String,
     },
+    /// It belongs to another node than the one that the certificate names.
+    #[error(
+        "data directory {} belongs to node {found}, and the certificate names node {wanted}; pass another directory, or a certificate of node {found}",
+        path.display()
+    )]
+    OtherNode {
+        /// The directory.
+        path: PathBuf,
+        /// The node that lives there.
+        found: NodeId,
+        /// The node that the certificate names.
+        wanted: NodeId,
+    },
     /// A file in it is not what this version writes. It must not be guessed: the directory is to be restored or replaced.
     #[error("{} is damaged; restore it, or start with an empty directory", .0.display())]
     Damaged(PathBuf),
@@ -95,26 +108,28 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens a directory, or makes it, and begins the next life of its node.
-    pub fn open(path: &Path, owner: &Ownership) -> Result<Self, DirectoryError> {
-        Self::open_in(path.to_owned(), owner, None)
+    /// Opens a directory, or makes it, and begins the next life of its node. The node is the one that is named, if one is; else
+    /// a new directory gets a random one.
+    pub fn open(path: &Path, owner: &Ownership, node: Option<NodeId>) -> Result<Self, DirectoryError> {
+        Self::open_in(path.to_owned(), owner, node, None)
     }
 
     /// Makes a directory that is removed at the end, for a worker that keeps nothing.
-    pub fn temporary(owner: &Ownership) -> Result<Self, DirectoryError> {
+    pub fn temporary(owner: &Ownership, node: Option<NodeId>) -> Result<Self, DirectoryError> {
         let made = tempfile::Builder::new().prefix("hyperscale-").tempdir();
         let folder = made.map_err(|source| DirectoryError::Io { path: std::env::temp_dir(), source })?;
-        Self::open_in(folder.path().to_owned(), owner, Some(folder))
+        Self::open_in(folder.path().to_owned(), owner, node, Some(folder))
     }
 
     fn open_in(
         path: PathBuf,
         owner: &Ownership,
+        named: Option<NodeId>,
         temporary: Option<tempfile::TempDir>,
     ) -> Result<Self, DirectoryError> {
         fs::create_dir_all(&path).map_err(failed(&path))?;
         let lock = lock(&path)?;
-        let node = identify(&path, owner)?;
+        let node = identify(&path, owner, named)?;
         let boot = raise_boot(&path)?;
         let cluster = owner.domain.cluster().to_owned();
         Ok(Self { path, node, boot, cluster, _lock: lock, _temporary: temporary })
@@ -159,21 +174,30 @@ fn lock(folder: &Path) -> Result<File, DirectoryError> {
 }
 
 /// The node that the directory belongs to; a new one if the directory is new.
-fn identify(folder: &Path, owner: &Ownership) -> Result<NodeId, DirectoryError> {
-    let path = folder.join(IDENTITY);
-    let Some(text) = read(&path)? else {
-        let node = entropy::node_id();
-        let (cluster, environment) = (owner.domain.cluster(), owner.domain.environment());
-        let text = format!("{FORMAT}\n{cluster}\n{environment}\n{}\n{node}\n", owner.role);
-        write(folder, IDENTITY, &text)?;
+fn identify(folder: &Path, owner: &Ownership, named: Option<NodeId>) -> Result<NodeId, DirectoryError> {
+    if let Some(node) = known(folder, owner, named)? {
         return Ok(node);
-    };
+    }
+    let node = named.unwrap_or_else(entropy::node_id);
+    let (cluster, environment) = (owner.domain.cluster(), owner.domain.environment());
+    let text = format!("{FORMAT}\n{cluster}\n{environment}\n{}\n{node}\n", owner.role);
+    write(folder, IDENTITY, &text)?;
+    Ok(node)
+}
+
+/// The node that the directory belongs to, if it belongs to one.
+fn known(folder: &Path, owner: &Ownership, named: Option<NodeId>) -> Result<Option<NodeId>, DirectoryError> {
+    let path = folder.join(IDENTITY);
+    let Some(text) = read(&path)? else { return Ok(None) };
     let (found, node) = parse(&text).ok_or(DirectoryError::Damaged(path))?;
     if found != *owner {
         let (found, wanted) = (found.describe(), owner.describe());
         return Err(DirectoryError::Foreign { path: folder.to_owned(), found, wanted });
     }
-    Ok(node)
+    if let Some(wanted) = named.filter(|wanted| *wanted != node) {
+        return Err(DirectoryError::OtherNode { path: folder.to_owned(), found: node, wanted });
+    }
+    Ok(Some(node))
 }
 
 fn parse(text: &str) -> Option<(Ownership, NodeId)> {
@@ -231,7 +255,7 @@ mod tests {
     #[test]
     fn node_keeps_its_id_and_raises_its_boot_with_every_start() {
         let folder = tempfile::tempdir().unwrap();
-        let open = || Directory::open(folder.path(), &owner("a", Role::Manager)).unwrap();
+        let open = || Directory::open(folder.path(), &owner("a", Role::Manager), None).unwrap();
         let first = open().boot();
         let id = open().node();
         let third = open();
@@ -242,23 +266,23 @@ mod tests {
     fn second_process_is_refused_while_the_first_one_runs() {
         let folder = tempfile::tempdir().unwrap();
         let owner = owner("a", Role::Manager);
-        let first = Directory::open(folder.path(), &owner).unwrap();
-        let refused = Directory::open(folder.path(), &owner).unwrap_err();
+        let first = Directory::open(folder.path(), &owner, None).unwrap();
+        let refused = Directory::open(folder.path(), &owner, None).unwrap_err();
         assert!(matches!(&refused, DirectoryError::InUse(path) if path == folder.path()), "{refused}");
         drop(first);
-        assert_eq!(Directory::open(folder.path(), &owner).unwrap().boot(), BootEpoch(2));
+        assert_eq!(Directory::open(folder.path(), &owner, None).unwrap().boot(), BootEpoch(2));
     }
 
     #[test]
     fn directory_of_another_cluster_or_role_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
-        Directory::open(folder.path(), &owner("a", Role::Manager)).unwrap();
-        let refused = Directory::open(folder.path(), &owner("b", Role::Gate)).unwrap_err().to_string();
+        Directory::open(folder.path(), &owner("a", Role::Manager), None).unwrap();
+        let refused = Directory::open(folder.path(), &owner("b", Role::Gate), None).unwrap_err().to_string();
         assert!(
             refused.contains("belongs to a manager of cluster 'a', not to a gate of cluster 'b'"),
             "{refused}"
         );
-        let again = Directory::open(folder.path(), &owner("a", Role::Manager)).unwrap();
+        let again = Directory::open(folder.path(), &owner("a", Role::Manager), None).unwrap();
         assert_eq!(again.boot(), BootEpoch(2), "a refused start is no life");
     }
 
@@ -267,16 +291,16 @@ mod tests {
         for name in [IDENTITY, BOOT] {
             let folder = tempfile::tempdir().unwrap();
             let owner = owner("a", Role::Worker);
-            Directory::open(folder.path(), &owner).unwrap();
+            Directory::open(folder.path(), &owner, None).unwrap();
             fs::write(folder.path().join(name), "?").unwrap();
-            let refused = Directory::open(folder.path(), &owner).unwrap_err();
+            let refused = Directory::open(folder.path(), &owner, None).unwrap_err();
             assert!(matches!(refused, DirectoryError::Damaged(_)), "{refused}");
         }
     }
 
     #[test]
     fn temporary_directory_is_gone_with_its_node() {
-        let directory = Directory::temporary(&owner("a", Role::Worker)).unwrap();
+        let directory = Directory::temporary(&owner("a", Role::Worker), None).unwrap();
         let path = directory.path().to_owned();
         assert!(path.exists());
         drop(directory);
@@ -286,10 +310,20 @@ mod tests {
     #[test]
     fn log_that_is_lost_is_recognised_by_another_directory_id() {
         let folder = tempfile::tempdir().unwrap();
-        let directory = Directory::open(folder.path(), &owner("a", Role::Manager)).unwrap();
+        let directory = Directory::open(folder.path(), &owner("a", Role::Manager), None).unwrap();
         let first = directory.open_log("dc").unwrap().directory();
         assert_eq!(directory.open_log("dc").unwrap().directory(), first);
         fs::remove_file(folder.path().join(LOG)).unwrap();
         assert_ne!(directory.open_log("dc").unwrap().directory(), first);
+    }
+
+    #[test]
+    fn directory_is_made_for_the_node_that_is_named_and_refused_for_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let (owner, node) = (owner("a", Role::Worker), |number| NodeId::new(number));
+        assert_eq!(Directory::open(folder.path(), &owner, node(7)).unwrap().node(), node(7).unwrap());
+        assert_eq!(Directory::open(folder.path(), &owner, None).unwrap().node(), node(7).unwrap());
+        let refused = Directory::open(folder.path(), &owner, node(8)).unwrap_err();
+        assert!(matches!(refused, DirectoryError::OtherNode { .. }), "{refused}");
     }
 }

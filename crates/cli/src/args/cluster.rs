@@ -18,9 +18,9 @@ pub(crate) struct ServerArgs {
     /// Bearer token of the API (also: HYPERSCALE_API_TOKEN)
     #[arg(long, global = true, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
-    /// Trust the authorities in this PEM file instead of the system's
+    /// Trust the authorities in this PEM file instead of the system's, for https:// (also: HYPERSCALE_CA)
     #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) server_ca: Option<PathBuf>,
+    pub(crate) ca: Option<PathBuf>,
 }
 
 /// How a log is written.
@@ -57,6 +57,15 @@ pub(crate) struct NodeArgs {
     /// Name of the environment; nodes of different environments do not mix
     #[arg(long, value_name = "NAME")]
     pub(crate) environment: Option<String>,
+    /// Mutual TLS between nodes: PEM certificate that names this node as hyperscale://CLUSTER/ROLE/NODE
+    #[arg(long, value_name = "FILE", requires_all = ["node_key", "node_ca"])]
+    pub(crate) node_cert: Option<PathBuf>,
+    /// Its key, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["node_cert", "node_ca"])]
+    pub(crate) node_key: Option<PathBuf>,
+    /// The authorities that sign certificates of nodes, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["node_cert", "node_key"])]
+    pub(crate) node_ca: Option<PathBuf>,
     /// How the log on stderr is written
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log: LogFormat,
@@ -80,6 +89,12 @@ pub(crate) struct ManagerArgs {
     /// Data directory; kept over restarts
     #[arg(long, value_name = "DIR")]
     pub(crate) data: PathBuf,
+    /// Serve the API over TLS with this PEM certificate chain
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Its key, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
 }
 
 /// `hyperscale worker`.

@@ -23,6 +23,7 @@ use hyperscale_consensus::register::{JobEnd, JobId, RequestId};
 use hyperscale_job::CancelStatus as job_cancel;
 use hyperscale_node::manager::{JobNews, ManagerHandle, Seen};
 use hyperscale_node::membership::MembershipHandle;
+use hyperscale_node::transport::TransportHandle;
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::{RunResult, Status};
 use hyperscale_types::{NodeId, Role, Token};
@@ -75,6 +76,7 @@ pub(crate) struct ManagerBackend {
     pub(super) identity: Identity,
     pub(super) manager: ManagerHandle,
     membership: MembershipHandle,
+    transport: TransportHandle,
     feeds: Feeds,
     uploads: Mutex<Uploads>,
 }
@@ -84,12 +86,12 @@ impl ManagerBackend {
     pub(crate) fn new(
         identity: Identity,
         manager: ManagerHandle,
-        membership: MembershipHandle,
+        (membership, transport): (MembershipHandle, TransportHandle),
         news: mpsc::Receiver<JobNews>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let feeds = Feeds::default();
         let carrying = feeds.clone().run(news, manager.clone());
-        (Self { identity, manager, membership, feeds, uploads: Mutex::default() }, carrying)
+        (Self { identity, manager, membership, transport, feeds, uploads: Mutex::default() }, carrying)
     }
 
     async fn submit(&self, caller: &Caller, submit: Submit) -> Result<Value, RpcError> {
@@ -410,6 +412,7 @@ impl Backend for ManagerBackend {
 
     async fn metrics(&self) -> String {
         let mut text = super::probes::membership_metrics(&self.membership.view());
+        text += &super::probes::refusal_metrics(&self.transport);
         let looked = self.manager.look(|seen| {
             let register = seen.manager.register();
             let open = register.map_or(0, |it| it.jobs().filter(|(_, job)| job.end.is_none()).count());

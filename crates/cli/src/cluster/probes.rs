@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use hyperscale_api::{Backend, Readiness};
 use hyperscale_node::membership::{MembershipHandle, View};
+use hyperscale_node::transport::TransportHandle;
 use hyperscale_node::worker::WorkerHandle;
 use hyperscale_swim::Status;
 
@@ -14,6 +15,8 @@ pub(crate) struct WorkerProbes {
     pub(crate) worker: WorkerHandle,
     /// Its failure detector.
     pub(crate) membership: MembershipHandle,
+    /// Its connections.
+    pub(crate) transport: TransportHandle,
 }
 
 impl Backend for WorkerProbes {
@@ -29,6 +32,7 @@ impl Backend for WorkerProbes {
 
     async fn metrics(&self) -> String {
         let mut text = membership_metrics(&self.membership.view());
+        text += &refusal_metrics(&self.transport);
         if let Ok(status) = self.worker.status().await {
             // Writing to a string does not fail.
             let _ = write!(
@@ -64,5 +68,15 @@ pub(super) fn membership_metrics(view: &View) -> String {
         "# TYPE hyperscale_membership_health_multiplier gauge\nhyperscale_membership_health_multiplier {}\n",
         view.lhm,
     );
+    text
+}
+
+/// What other nodes sent and was refused, by reason; reasons that never occurred are left out.
+pub(super) fn refusal_metrics(transport: &TransportHandle) -> String {
+    let mut text = "# TYPE hyperscale_frames_refused_total counter\n".to_owned();
+    for (refusal, count) in transport.counters().wire.iter().filter(|(_, count)| *count > 0) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "hyperscale_frames_refused_total{{reason=\"{}\"}} {count}", refusal.name());
+    }
     text
 }

@@ -1,6 +1,7 @@
 //! The client of a cluster from arguments and environment.
 
 use std::fs;
+use std::path::PathBuf;
 
 use hyperscale_api::{CallError, Client, ClientOptions, ClientTls, Servers};
 
@@ -8,6 +9,7 @@ use crate::args::ServerArgs;
 use crate::errors::CommandError;
 
 const SERVER: &str = "HYPERSCALE_SERVER";
+const CA: &str = "HYPERSCALE_CA";
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +65,9 @@ impl RemoteError {
     pub(crate) fn fix(&self) -> String {
         match self {
             Self::NoServer => format!("pass --server http://host:port, or set {SERVER}"),
-            Self::Servers { .. } => "write it as http://host:port[,http://host:port…]".to_owned(),
+            Self::Servers { .. } => {
+                "write it as http://host:port or https://host:port, several separated by commas".to_owned()
+            }
             Self::Key { .. } | Self::Trust { .. } => "correct it, or leave it out".to_owned(),
             Self::Call(error) => error.fix(),
         }
@@ -97,9 +101,10 @@ fn make(args: &ServerArgs, text: &str) -> Result<Client, CommandError> {
         })?;
         options.token = Some(token);
     }
-    if let Some(path) = &args.server_ca {
-        let pem = fs::read(path).map_err(|source| CommandError::Unreadable {
-            what: "the authorities",
+    let ca = args.ca.clone().or_else(|| std::env::var_os(CA).map(PathBuf::from));
+    if let Some(path) = ca {
+        let pem = fs::read(&path).map_err(|source| CommandError::Unreadable {
+            what: "the CA file",
             path: path.clone(),
             source,
         })?;

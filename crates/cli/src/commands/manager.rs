@@ -19,9 +19,10 @@ use crate::printer::Printer;
 pub(crate) async fn manager(args: ManagerArgs, printer: Printer) -> Result<ExitCode, CommandError> {
     nodes::log_to_stderr(args.node.log);
     let mut signals = Signals::listen()?;
+    let tls = node::api_tls(&args)?;
     let access = node::api_token()?.map_or(Access::Open, Access::Token);
     let listener =
-        Listener::tcp(node::address(&args.node.http)?, access, None).await.map_err(NodeError::from)?;
+        Listener::tcp(node::address(&args.node.http)?, access, tls).await.map_err(NodeError::from)?;
     let http = nodes::bound(&listener)?;
     let settings = node::settings(&args.node, Some(args.data), http, printer)?;
     let listen = settings.advertised.unwrap_or_else(|| settings.sockets.address());
@@ -30,10 +31,11 @@ pub(crate) async fn manager(args: ManagerArgs, printer: Printer) -> Result<ExitC
     let mut manager = Manager::start(settings, founders).map_err(NodeError::from)?;
     let identity =
         Identity { name: name.clone(), node: manager.node, boot: manager.boot.0, datacenter, listen, http };
-    let (handle, membership) = (manager.handle.clone(), manager.membership.clone());
+    let handle = manager.handle.clone();
+    let network = (manager.membership.clone(), manager.transport.clone());
     let (_, empty) = tokio::sync::mpsc::channel(1);
     let news = std::mem::replace(&mut manager.news, empty);
-    let (backend, carrying) = ManagerBackend::new(identity, handle, membership, news);
+    let (backend, carrying) = ManagerBackend::new(identity, handle, network, news);
     let (stop, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
     tasks.spawn(carrying);

@@ -33,7 +33,11 @@ pub(crate) async fn worker(args: WorkerArgs, printer: Printer) -> Result<ExitCod
         cpus: cpus(),
     };
     let mut worker = Worker::start(settings, node::peers(&args.managers)?, offer).map_err(NodeError::from)?;
-    let probes = WorkerProbes { worker: worker.handle.clone(), membership: worker.membership.clone() };
+    let probes = WorkerProbes {
+        worker: worker.handle.clone(),
+        membership: worker.membership.clone(),
+        transport: worker.transport.clone(),
+    };
     let (stop, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
     tasks.spawn(Server { listener, backend: Arc::new(probes), limits: Limits::NODE }.run(stopped));

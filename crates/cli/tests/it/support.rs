@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -289,6 +290,16 @@ impl Drop for Target {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// What a node serves at a path of its probes.
+pub(crate) fn get(listen: &str, path: &str) -> String {
+    let mut socket = TcpStream::connect(listen).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(socket, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 pub(crate) fn first_line(from: impl Read + Send + 'static) -> String {

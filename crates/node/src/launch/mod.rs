@@ -33,7 +33,7 @@ use crate::entropy;
 use crate::manager::{self, Hands, JobNews, ManagerError, ManagerHandle, ManagerLoop, Sources};
 use crate::membership::{self, Membership, MembershipHandle};
 use crate::shutdown::{Shutdown, Stopper, shutdown};
-use crate::transport::{self, Certificates, Transport, TransportHandle};
+use crate::transport::{self, Certificates, ForeignCertificate, Transport, TransportHandle};
 use crate::worker::{self, WorkerError, WorkerHandle, WorkerLoop};
 
 /// How long a blob that nothing names is kept.
@@ -72,6 +72,9 @@ pub enum LaunchError {
     /// The times break the ladder.
     #[error(transparent)]
     Timers(#[from] TimersError),
+    /// The certificate is for another cluster or role.
+    #[error(transparent)]
+    Certificate(#[from] ForeignCertificate),
     /// The data directory cannot be used.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
@@ -283,9 +286,13 @@ impl Parts {
     fn start(settings: Settings, role: Role, contacts: &[SocketAddr]) -> Result<Self, LaunchError> {
         settings.timers.check()?;
         let owner = Ownership { domain: settings.domain.clone(), role };
+        let named = match &settings.certificates {
+            Some(certificates) => certificates.names(role, settings.domain.cluster())?,
+            None => None,
+        };
         let directory = match &settings.data {
-            Some(path) => Directory::open(path, &owner)?,
-            None => Directory::temporary(&owner)?,
+            Some(path) => Directory::open(path, &owner, named)?,
+            None => Directory::temporary(&owner, named)?,
         };
         let (node, boot) = (directory.node(), directory.boot());
         let address = settings.advertised.unwrap_or_else(|| settings.sockets.address());

@@ -25,6 +25,7 @@
 //! It must never look into a message beyond pings, nor block a caller.
 
 mod accept;
+mod certificates;
 mod dial;
 mod event;
 mod link;
@@ -46,6 +47,7 @@ use hyperscale_wire::limit::{Handshakes, PeerRates, RateLimited, SourceRates};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+pub use certificates::{CertificateError, CertificateFiles, ForeignCertificate};
 pub use event::{Counters, Destination, Event, NotSent};
 pub use options::{Options, Timing};
 pub use tls::Certificates;

@@ -29,6 +29,8 @@ pub struct Certificates {
     control: TlsConnector,
     bulk: TlsConnector,
     acceptor: TlsAcceptor,
+    /// Whom the own certificate names, where that is known.
+    pub(super) identity: Option<CertificateIdentity>,
 }
 
 /// What a handshake has proven.
@@ -61,7 +63,7 @@ impl Certificates {
         };
         server.alpn_protocols = vec![CONTROL.to_vec(), BULK.to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(server));
-        Self { control: connector(CONTROL), bulk: connector(BULK), acceptor }
+        Self { control: connector(CONTROL), bulk: connector(BULK), acceptor, identity: None }
     }
 
     pub(super) async fn connect(
@@ -121,7 +123,7 @@ fn proof(connection: &rustls::CommonState, counters: &mut Counters) -> Result<Na
 }
 
 /// Names of a certificate that rustls has verified.
-fn uri_names(certificate: &CertificateDer<'_>) -> Vec<String> {
+pub(super) fn uri_names(certificate: &CertificateDer<'_>) -> Vec<String> {
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return Vec::new() };
     let Ok(Some(extension)) = certificate.subject_alternative_name() else { return Vec::new() };
     let names = extension.value.general_names.iter();

@@ -1,6 +1,8 @@
 //! Clusters of real processes: what the result says is what the target saw, whoever dies.
 
+mod authority;
 mod nodes;
+mod tls;
 
 use serde_json::Value;
 

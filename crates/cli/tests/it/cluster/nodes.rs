@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::authority::Authority;
 use crate::support::{Outcome, first_line, hyperscale, run, wait_until};
 
 /// A node that dies with its owner.
@@ -15,7 +16,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    fn spawn(command: &mut Command) -> Self {
+    pub(super) fn spawn(command: &mut Command) -> Self {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let ready: Value = serde_json::from_str(&first_line(child.stdout.take().unwrap())).unwrap();
@@ -51,7 +52,9 @@ impl Drop for Node {
 /// Three managers and some workers.
 pub(super) struct Cluster {
     folders: Vec<TempDir>,
-    addresses: Vec<String>,
+    pub(super) addresses: Vec<String>,
+    /// Certificates of nodes and of their APIs, if they use TLS.
+    pub(super) authority: Option<Authority>,
     pub(super) managers: Vec<Option<Node>>,
     pub(super) workers: Vec<Option<Node>>,
 }
@@ -59,9 +62,15 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Starts all of it, and waits until the workers are registered.
     pub(super) fn start(workers: usize) -> Self {
+        Self::start_with(workers, None)
+    }
+
+    /// The same; nodes, and the APIs of managers, use TLS with certificates of this authority.
+    pub(super) fn start_with(workers: usize, authority: Option<Authority>) -> Self {
         let folders: Vec<TempDir> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
         let addresses: Vec<String> = (0..3).map(|_| free_address()).collect();
-        let mut cluster = Self { folders, addresses, managers: vec![None, None, None], workers: Vec::new() };
+        let managers = vec![None, None, None];
+        let mut cluster = Self { folders, addresses, authority, managers, workers: Vec::new() };
         (0..3).for_each(|index| cluster.start_manager(index));
         (0..workers).for_each(|_| cluster.add_worker());
         cluster.wait_for_workers(workers);
@@ -73,6 +82,9 @@ impl Cluster {
         command.args(["manager", "--id", &format!("m{index}"), "--timers", "test", "--dc", "eu"]);
         command.args(["--listen", &self.addresses[index], "--peers", &self.addresses.join(",")]);
         command.arg("--data").arg(self.folders[index].path());
+        if let Some(authority) = &self.authority {
+            command.args(authority.node("manager", index as u64 + 1)).args(authority.api());
+        }
         self.managers[index] = Some(Node::spawn(&mut command));
     }
 
@@ -81,6 +93,9 @@ impl Cluster {
         let name = format!("w{}", self.workers.len());
         command.args(["worker", "--id", &name, "--timers", "test", "--dc", "eu", "--cores", "1"]);
         command.args(["--managers", &self.addresses.join(",")]);
+        if let Some(authority) = &self.authority {
+            command.args(authority.node("worker", self.workers.len() as u64 + 11));
+        }
         self.workers.push(Some(Node::spawn(&mut command)));
     }
 
@@ -96,19 +111,21 @@ impl Cluster {
 
     /// All managers that run, as `--server` takes them; this one first.
     pub(super) fn servers(&self, first: usize) -> String {
-        let all = (0..3).map(|index| (first + index) % 3).filter_map(|index| self.managers[index].as_ref());
-        all.map(|node| format!("http://{}", node.http)).collect::<Vec<_>>().join(",")
+        let all = (0..3).map(|index| (first + index) % 3).filter(|index| self.managers[*index].is_some());
+        all.map(|index| self.server(index)).collect::<Vec<_>>().join(",")
     }
 
     /// One manager, as `--server` takes it.
     pub(super) fn server(&self, index: usize) -> String {
-        format!("http://{}", self.managers[index].as_ref().unwrap().http)
+        let scheme = if self.authority.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.managers[index].as_ref().unwrap().http)
     }
 
     /// Runs a command against the cluster.
     pub(super) fn ask(&self, args: &[&str]) -> Outcome {
-        let servers = self.servers(0);
-        run(&[args, &["--server", &servers]].concat())
+        let (servers, ca) = (self.servers(0), self.authority.as_ref().map(Authority::ca));
+        let ca = ca.iter().flat_map(|ca| ["--ca", ca]);
+        run(&args.iter().copied().chain(["--server", &servers]).chain(ca).collect::<Vec<_>>())
     }
 
     pub(super) fn json(&self, args: &[&str]) -> Value {
@@ -139,7 +156,7 @@ impl Cluster {
 }
 
 /// An address whose port is free for datagrams and streams.
-fn free_address() -> String {
+pub(super) fn free_address() -> String {
     loop {
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = tcp.local_addr().unwrap();
