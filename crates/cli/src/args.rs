@@ -14,8 +14,8 @@ use std::path::PathBuf;
 pub(crate) use author::{CompletionsArgs, ConvertArgs, Cookies, ImportOrigin, ManArgs, NewArgs};
 use clap::{Args, Parser, Subcommand};
 pub(crate) use cluster::{
-    CancelArgs, ClusterArgs, ClusterCommand, LogFormat, ManagerArgs, NodeArgs, ResultArgs, ServerArgs,
-    SubmitArgs, WatchArgs, WorkerArgs,
+    CancelArgs, ClusterArgs, ClusterCommand, ConfigArgs, ConfigCommand, ConfigNode, LogFormat, ManagerArgs,
+    NodeArgs, ResultArgs, ServerArgs, SubmitArgs, WatchArgs, WorkerArgs,
 };
 pub(crate) use compare::CompareArgs;
 pub(crate) use export::ExportArgs;
@@ -101,6 +101,8 @@ pub(crate) enum Command {
     Cluster(ClusterArgs),
     /// Make a secret for the nodes of a cluster
     Secret,
+    /// Check the configuration of a node
+    Config(ConfigArgs),
     /// Change a run while it runs: virtual users, rate, pause, resume, cancel
     Control(ControlArgs),
     /// Show a recorded run again, as it was or faster

@@ -185,7 +185,8 @@ impl CommandError {
         }
     }
 
-    fn why(&self) -> String {
+    /// Why it happened, as far as known.
+    pub(crate) fn why(&self) -> String {
         match self {
             Self::Setting(SettingError::Unreadable { source, .. })
             | Self::Unreadable { source, .. }
@@ -220,7 +221,8 @@ impl CommandError {
         }
     }
 
-    fn fix(&self) -> String {
+    /// What to do.
+    pub(crate) fn fix(&self) -> String {
         match self {
             Self::Setting(SettingError::Unknown { nearest: Some(nearest), .. }) => {
                 format!("did you mean `{nearest}`?")

@@ -121,6 +121,18 @@ impl Directory {
         Self::open_in(folder.path().to_owned(), owner, node, Some(folder))
     }
 
+    /// Whether a node could use this directory. It is neither made nor changed, and no life begins.
+    pub fn check(path: &Path, owner: &Ownership, named: Option<NodeId>) -> Result<(), DirectoryError> {
+        let is_there = |folder: &&Path| folder.exists() && !folder.as_os_str().is_empty();
+        let folder = path.ancestors().find(is_there).unwrap_or(Path::new("."));
+        // Gone as soon as it is closed.
+        tempfile::tempfile_in(folder).map_err(failed(folder))?;
+        if path.join(LOCK).exists() {
+            lock(path)?;
+        }
+        known(path, owner, named).map(drop)
+    }
+
     fn open_in(
         path: PathBuf,
         owner: &Ownership,
@@ -325,5 +337,23 @@ mod tests {
         assert_eq!(Directory::open(folder.path(), &owner, None).unwrap().node(), node(7).unwrap());
         let refused = Directory::open(folder.path(), &owner, node(8)).unwrap_err();
         assert!(matches!(refused, DirectoryError::OtherNode { .. }), "{refused}");
+    }
+
+    #[test]
+    fn check_finds_what_opening_would_and_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, owner) = (folder.path().join("deep/data"), owner("a", Role::Manager));
+        Directory::check(&path, &owner, None).unwrap();
+        assert!(!path.exists());
+        let open = Directory::open(&path, &owner, None).unwrap();
+        assert!(matches!(Directory::check(&path, &owner, None), Err(DirectoryError::InUse(_))));
+        drop(open);
+        Directory::check(&path, &owner, None).unwrap();
+        let other = Ownership { role: Role::Worker, ..owner.clone() };
+        assert!(matches!(Directory::check(&path, &other, None), Err(DirectoryError::Foreign { .. })));
+        assert_eq!(Directory::open(&path, &owner, None).unwrap().boot(), BootEpoch(2), "no life began");
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(matches!(Directory::check(&file, &owner, None), Err(DirectoryError::Io { .. })));
     }
 }

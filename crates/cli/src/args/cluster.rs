@@ -121,6 +121,41 @@ pub(crate) struct WorkerArgs {
     pub(crate) data: Option<PathBuf>,
 }
 
+/// `hyperscale config`.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) what: ConfigCommand,
+}
+
+/// What is done with a configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check what a node would be started with, without starting it
+    Check(ConfigCheckArgs),
+}
+
+/// `hyperscale config check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Takes the flags of the node. Exit code 1 if the node would not start or not work.
+
+Example:
+  hyperscale config check manager --id m1 --listen 10.0.0.1:7100 --data /var/lib/hyperscale")]
+pub(crate) struct ConfigCheckArgs {
+    #[command(subcommand)]
+    pub(crate) node: ConfigNode,
+}
+
+/// The node whose configuration is checked.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigNode {
+    /// A manager
+    Manager(Box<ManagerArgs>),
+    /// A worker
+    Worker(Box<WorkerArgs>),
+}
+
 /// `hyperscale submit`.
 #[derive(Debug, Args)]
 pub(crate) struct SubmitArgs {

@@ -17,7 +17,7 @@ use crate::args::{ManagerArgs, NodeArgs};
 use crate::errors::CommandError;
 use crate::printer::Printer;
 
-const SECRET: &str = "HYPERSCALE_AUTH_SECRET";
+pub(crate) const SECRET: &str = "HYPERSCALE_AUTH_SECRET";
 const SECRET_PREVIOUS: &str = "HYPERSCALE_AUTH_SECRET_PREVIOUS";
 const VERIFY_HOSTNAME: &str = "HYPERSCALE_TLS_VERIFY_HOSTNAME";
 
@@ -43,6 +43,9 @@ pub(crate) enum NodeError {
     /// An address that others cannot connect to.
     #[error("other nodes cannot reach {0}")]
     NoAddress(SocketAddr),
+    /// The founders do not include this manager.
+    #[error("--peers does not name {0}, where this manager is reached")]
+    NotAPeer(SocketAddr),
     /// A secret that cannot be used.
     #[error("{variable} cannot be used")]
     Secret {
@@ -88,6 +91,10 @@ impl NodeError {
             Self::SecretRequired { .. } => "every node of a cluster has to show the same secret".to_owned(),
             Self::Secret { source, .. } => source.to_string(),
             Self::NoAddress(_) => "it is every address of this machine, or no port".to_owned(),
+            Self::NotAPeer(_) => {
+                "all managers that found the group are in the list, and it is the same on all of them"
+                    .to_owned()
+            }
             Self::Token(error) => error.to_string(),
             Self::Certificates(error) => error.to_string(),
             Self::ApiTls(error) => error.to_string(),
@@ -118,6 +125,7 @@ impl NodeError {
                 "pass a PEM certificate chain with --tls-cert and its PEM key with --tls-key".to_owned()
             }
             Self::NoAddress(_) => "say where it is reached with --advertise HOST:PORT".to_owned(),
+            Self::NotAPeer(_) => "add it to --peers, or correct --listen or --advertise".to_owned(),
             Self::VerifyHostname(_) => "leave it out, or set it to true or false".to_owned(),
             Self::Profile(_) => "leave --timers out".to_owned(),
             Self::Launch(_) => "correct it and start the node again".to_owned(),

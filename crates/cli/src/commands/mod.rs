@@ -5,6 +5,7 @@ mod cancel;
 mod cluster;
 mod compare;
 mod completions;
+mod config;
 mod control;
 mod convert;
 mod demo;
@@ -77,6 +78,7 @@ async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Res
         Command::Cancel(args) => cancel::cancel(args, settings, printer).await,
         Command::Cluster(args) => cluster::cluster(args, settings, printer).await,
         Command::Secret => secret::secret(printer),
+        Command::Config(args) => config::config(args, settings, printer).await,
         Command::Control(args) => control::control(args, settings, printer).await,
         Command::Replay(args) => replay::replay(args, settings, printer).await,
         Command::Validate(args) => validate::validate(args, settings, printer).await,

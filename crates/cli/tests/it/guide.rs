@@ -133,8 +133,11 @@ fn commands_of_the_guide_exist() {
                     command.split_whitespace().take_while(|word| !word.starts_with('-')).collect();
                 let help = run(&[&words[..1], &["--help"]].concat());
                 assert_eq!(help.code, 0, "{}: {line}", block.place);
-                let pages =
-                    if words[0] == "ping" { run(&["ping", "http", "--help"]).stdout } else { help.stdout };
+                let pages = match words[0] {
+                    "ping" => run(&["ping", "http", "--help"]).stdout,
+                    "config" => run(&[&words[..], &["--help"]].concat()).stdout,
+                    _ => help.stdout,
+                };
                 for flag in command
                     .split('#')
                     .next()

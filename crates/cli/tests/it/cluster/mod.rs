@@ -1,6 +1,7 @@
 //! Clusters of real processes: what the result says is what the target saw, whoever dies.
 
 mod authority;
+mod config;
 mod nodes;
 mod tls;
 
