@@ -23,6 +23,13 @@ pub fn now() -> Now {
     Now(time.tv_sec.cast_unsigned() * NANOS_PER_SECOND + time.tv_nsec.cast_unsigned())
 }
 
+/// Returns the wall clock, milliseconds since 1970: shown to people, and never compared with anything.
+pub fn wall_ms() -> u64 {
+    let time = clock_gettime(ClockId::Realtime);
+    let (seconds, nanos) = (time.tv_sec.max(0).cast_unsigned(), time.tv_nsec.cast_unsigned());
+    seconds * 1_000 + nanos / 1_000_000
+}
+
 /// Returns how long to wait for a moment, at most [`WAIT_MAX`]: whoever waits looks at the clock again then.
 pub fn wait_for(at: Now) -> Duration {
     at.since(now()).min(WAIT_MAX)

@@ -241,7 +241,7 @@ pub(crate) struct ClusterArgs {
 }
 
 /// What is asked about a cluster.
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub(crate) enum ClusterCommand {
     /// Managers, quorum, workers and their cores
     Status,
@@ -249,4 +249,25 @@ pub(crate) enum ClusterCommand {
     Members,
     /// Who leads the group, and who leads which job
     Leaders,
+    /// What happened lately, as the manager that responds saw it
+    Events {
+        /// Show the newest N
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        last: usize,
+    },
+    /// Let a worker finish what it runs and leave
+    Drain {
+        /// Its id
+        node: String,
+    },
+    /// Make a manager that waits a member of the group; it votes once it has caught up
+    Add {
+        /// Its id or its address
+        node: String,
+    },
+    /// Remove a manager from the group
+    Remove {
+        /// Its id or its address
+        node: String,
+    },
 }

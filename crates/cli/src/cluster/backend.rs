@@ -40,8 +40,12 @@ use crate::identity;
 const OPENING: (Duration, u32) = (Duration::from_millis(50), 100);
 
 const METHODS: &[&str] = &[
+    "cluster.add",
+    "cluster.drain",
+    "cluster.events",
     "cluster.leaders",
     "cluster.members",
+    "cluster.remove",
     "cluster.status",
     "jobs.cancel",
     "jobs.control",
@@ -262,7 +266,7 @@ impl ManagerBackend {
         }
     }
 
-    async fn ask(&self, request: Request) -> Result<Response, RpcError> {
+    pub(super) async fn ask(&self, request: Request) -> Result<Response, RpcError> {
         self.manager.request(request).await.map_err(stopped)
     }
 
@@ -379,7 +383,11 @@ impl Backend for ManagerBackend {
             Method::ClusterStatus => to_result(&self.status().await?),
             Method::ClusterMembers(_) => self.members().await,
             Method::ClusterLeaders => self.leaders().await,
-            other => Err(RpcError::unsupported(other.name())),
+            Method::ClusterEvents(page) => to_result(&self.cluster_events(&page).await?),
+            Method::ClusterDrain { node } => to_result(&self.drain(&node).await?),
+            Method::ClusterAdd { node } => to_result(&self.add(&node).await?),
+            Method::ClusterRemove { node } => to_result(&self.remove(&node).await?),
+            Method::SystemMethods => Err(RpcError::unsupported(method.name())),
         }
     }
 
@@ -439,7 +447,8 @@ impl Backend for ManagerBackend {
     }
 }
 
-fn with_own(names: &BTreeMap<NodeId, String>, identity: &Identity) -> BTreeMap<NodeId, String> {
+/// Names of nodes, with the own one.
+pub(super) fn with_own(names: &BTreeMap<NodeId, String>, identity: &Identity) -> BTreeMap<NodeId, String> {
     let mut names = names.clone();
     names.insert(identity.node, identity.name.clone());
     names

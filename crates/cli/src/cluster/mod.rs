@@ -3,6 +3,7 @@
 //! | module    | what it owns                                                                   |
 //! | --------- | ------------------------------------------------------------------------------ |
 //! | `backend` | a manager behind the API                                                       |
+//! | `changes` | drains, and changes of the group, that an operator asks for                    |
 //! | `feeds`   | events of the jobs that a manager leads, for those that follow them            |
 //! | `refusals` | what a manager did not do, as errors                                           |
 //! | `uploads` | files of plans that wait for their submission                                  |
@@ -14,6 +15,7 @@
 //! | `remote`  | the client of a cluster from arguments and environment                         |
 
 pub(crate) mod backend;
+mod changes;
 mod feeds;
 pub(crate) mod node;
 mod options;

@@ -44,6 +44,7 @@ impl ManagerBackend {
             }
             Rejection::UnknownJob => RpcError::new(ErrorCode::UnknownJob, message)
                 .fix("see the jobs that are kept with `hyperscale jobs`"),
+            Rejection::UnknownWorker => RpcError::new(ErrorCode::Refused, message),
             Rejection::AlreadyEnded => RpcError::new(ErrorCode::AlreadyEnded, message),
             Rejection::CapacityExceeded { retry_after } => {
                 RpcError::new(ErrorCode::CapacityExceeded, message).retry_after(retry_after)

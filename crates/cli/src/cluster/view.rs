@@ -51,6 +51,7 @@ pub(super) fn status(seen: &Seen<'_>, view: &View, group_name: &str, me: NodeId)
         state: match (state_of(view, *node), worker.owner) {
             (MemberState::Dead | MemberState::Left, _) => WorkerState::Offline,
             (_, None) => WorkerState::Registering,
+            _ if seen.manager.is_draining(*node) => WorkerState::Draining,
             _ => WorkerState::Healthy,
         },
         owner: worker.owner.map(|(owner, _)| name(owner)),

@@ -1,9 +1,11 @@
-//! `hyperscale cluster`: what a cluster is doing.
+//! `hyperscale cluster`: what a cluster is doing, and changes of its nodes.
 
 use std::fmt::Write as _;
 
 use hyperscale_api::method::Page;
-use hyperscale_api::response::{ClusterStatus, LeaderList, NodeList};
+use hyperscale_api::response::{
+    ClusterEventList, ClusterStatus, LeaderList, NodeChange, NodeChangeStatus, NodeList,
+};
 use hyperscale_types::ExitCode;
 use serde::Serialize;
 
@@ -12,6 +14,9 @@ use crate::cluster::remote::{self, RemoteError};
 use crate::errors::CommandError;
 use crate::printer::Printer;
 use crate::settings::Settings;
+
+/// Most events that a manager keeps, which is one page.
+const EVENTS_MAX: u32 = 1_000;
 
 /// Asks a cluster and shows what it says.
 pub(crate) async fn cluster(
@@ -32,6 +37,24 @@ pub(crate) async fn cluster(
         ClusterCommand::Leaders => {
             let leaders = client.cluster_leaders().await.map_err(RemoteError::from)?;
             show(&leaders, &leaders_text(&leaders), settings, printer)?;
+        }
+        ClusterCommand::Events { last } => {
+            let page = Page { limit: EVENTS_MAX, after: None };
+            let mut list = client.cluster_events(page).await.map_err(RemoteError::from)?;
+            list.events.drain(..list.events.len().saturating_sub(last));
+            show(&list, &events_text(&list), settings, printer)?;
+        }
+        ClusterCommand::Drain { node } => {
+            let change = client.drain(&node).await.map_err(RemoteError::from)?;
+            show(&change, &change_text(&change), settings, printer)?;
+        }
+        ClusterCommand::Add { node } => {
+            let change = client.add(&node).await.map_err(RemoteError::from)?;
+            show(&change, &change_text(&change), settings, printer)?;
+        }
+        ClusterCommand::Remove { node } => {
+            let change = client.remove(&node).await.map_err(RemoteError::from)?;
+            show(&change, &change_text(&change), settings, printer)?;
         }
     }
     Ok(ExitCode::Ok)
@@ -111,6 +134,24 @@ fn leaders_text(leaders: &LeaderList) -> String {
         let _ = writeln!(text, "{}  {leader}", job.job);
     }
     text
+}
+
+fn events_text(list: &ClusterEventList) -> String {
+    let mut text = String::new();
+    for event in &list.events {
+        let node = event.node.as_deref().unwrap_or("-");
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{}  {:<18} {node:<12} {}", event.at, event.event, event.message);
+    }
+    text
+}
+
+fn change_text(change: &NodeChange) -> String {
+    let done = match change.status {
+        NodeChangeStatus::Accepted => "done",
+        NodeChangeStatus::Unchanged => "nothing to do",
+    };
+    format!("{}: {done}; {}\n", change.node, change.message)
 }
 
 #[cfg(test)]

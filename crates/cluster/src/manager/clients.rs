@@ -50,6 +50,7 @@ impl<M: JobMachine> Manager<M> {
             Request::Control { job, command } => self.control(now, request, job, command, out),
             Request::Get { job } => self.look(now, request, job, out),
             Request::List => Some(self.list(now)),
+            Request::Drain { worker } => Some(self.drain(now, worker, out)),
         };
         out.extend(answer.map(|response| Output::Respond { request, response }));
     }

@@ -1,7 +1,7 @@
 //! What the cluster leader does beside proposing for others: it ends leases that ran out on its clock, gives the jobs of managers
 //! that are silent to others, forgets jobs whose time is over, and raises the version that all understand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyperscale_consensus::RaftGroup;
@@ -135,9 +135,12 @@ impl<M: JobMachine> Manager<M> {
         duties
             .granted
             .retain(|id, _| group.machine().register().job(*id).is_some_and(|job| job.end.is_none()));
+        let members: BTreeSet<NodeId> = group.roster().members().map(|member| member.node).collect();
         let gone = open.filter(|(id, job)| match job.leader {
+            // One that was removed from the group may still speak; it decides nothing any more.
             Some((manager, _)) => {
-                duties.is_gone(now, manager, job_lease) && duties.may_grant(now, **id, true)
+                let is_gone = !members.contains(&manager) || duties.is_gone(now, manager, job_lease);
+                is_gone && duties.may_grant(now, **id, true)
             }
             None => duties.may_grant(now, **id, false),
         });

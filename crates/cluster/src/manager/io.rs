@@ -199,6 +199,11 @@ pub enum Request {
     },
     /// Which jobs there are.
     List,
+    /// That a worker takes nothing new, finishes what it has, and leaves.
+    Drain {
+        /// The worker.
+        worker: NodeId,
+    },
 }
 
 /// What a client is told.
@@ -250,6 +255,11 @@ pub enum Response {
     },
     /// All jobs that have not ended, and the newest that have. Older ones are found by their id while they are retained.
     Jobs(Vec<JobLine>),
+    /// The worker is told until it has left.
+    Draining {
+        /// Whether it was told before.
+        is_repeat: bool,
+    },
     /// Nothing was done.
     Rejected(Rejection),
 }
@@ -284,6 +294,9 @@ pub enum Rejection {
     /// There is no such job, or it is forgotten.
     #[error("there is no such job")]
     UnknownJob,
+    /// No worker has this id and a grant.
+    #[error("there is no such worker")]
+    UnknownWorker,
     /// The job has ended.
     #[error("the job has ended")]
     AlreadyEnded,

@@ -17,6 +17,7 @@
 //! | `workers`| what workers say                                                                                    |
 //! | `leases` | renewals on their way to the cluster leader, ownership of workers                                   |
 //! | `duties` | what the cluster leader does: leases that end, jobs of managers that are gone, retention             |
+//! | `drain`  | workers that were asked to finish and leave                                                         |
 //! | `led`    | jobs that are led here                                                                              |
 //! | `calls`  | what was asked of the replica, and what for                                                         |
 //!
@@ -24,6 +25,7 @@
 
 mod calls;
 mod clients;
+mod drain;
 mod duties;
 mod io;
 mod leases;
@@ -43,6 +45,7 @@ use hyperscale_consensus::{Event, Machine, RaftRole};
 use hyperscale_types::{NodeId, Now, Token};
 
 use calls::{Calls, Purpose};
+use drain::Drains;
 use duties::Duties;
 pub use io::{Input, JobLine, Output, ReadNumber, Rejection, Request, RequestNumber, Response, ToPeer};
 use leases::Leases;
@@ -92,6 +95,7 @@ pub struct Manager<M: JobMachine> {
     rng: Rng,
     calls: Calls,
     leases: Leases,
+    drains: Drains,
     duties: Duties,
     /// What the clocks of the jobs show, so that deadlines survive a change of leader.
     clocks: Clocks,
@@ -131,6 +135,7 @@ impl<M: JobMachine> Manager<M> {
             rng: Rng::with_seed(options.seed),
             calls: Calls::new(options.first_number),
             leases: Leases::new(now),
+            drains: Drains::default(),
             duties: Duties::default(),
             clocks: Clocks::default(),
             led: BTreeMap::new(),
@@ -262,6 +267,7 @@ impl<M: JobMachine> Manager<M> {
         }
         self.forward_renewals(now, out);
         self.claim_workers(now);
+        self.tell_drains(now, out);
         self.lead(now);
         // Cores were taken or are free.
         if self.pool.take_news() {

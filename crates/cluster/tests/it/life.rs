@@ -7,7 +7,7 @@ use hyperscale_consensus::register::{EndStatus, RequestId};
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::Status;
 
-use super::model::{Cluster, manager, worker};
+use super::model::{Cluster, WORKER_LEASE, manager, worker};
 
 const PLAN: &str = "workflows:\n  Browse: { vus: 8, duration: 5s, steps: { home: { http: 'http://x/' } } }\n";
 
@@ -128,4 +128,30 @@ fn who_does_not_lead_a_job_says_who_does() {
     }
     let request = cluster.ask(manager(3), Request::Get { job });
     assert!(matches!(cluster.response(request), Response::Moved { leader: it, .. } if it == leader));
+}
+
+#[test]
+fn worker_that_is_to_drain_is_told_until_it_has_finished_and_left() {
+    let mut cluster = Cluster::ready(&[2, 2]);
+    let (job, _) = cluster.accepted(manager(1), "drained", &PLAN.replace("duration: 5s", "duration: 10s"));
+    cluster.wait("both run", Duration::from_secs(5), |cluster| cluster.running().len() == 2);
+    let (asked, drained) = (manager(2), worker(1));
+    let ask = |cluster: &mut Cluster, worker| {
+        let request = cluster.ask(asked, Request::Drain { worker });
+        cluster.response(request)
+    };
+    // What is said first is lost.
+    cluster.cut_link(asked, drained);
+    assert!(matches!(ask(&mut cluster, drained), Response::Draining { is_repeat: false }));
+    assert!(matches!(ask(&mut cluster, drained), Response::Draining { is_repeat: true }));
+    cluster.heal_link(asked, drained);
+    let end = cluster.end_of(job, Duration::from_secs(30));
+    let result = cluster.result(&end);
+    assert_eq!((end.how.status, result.totals.requests), (EndStatus::Completed, cluster.seen[&job]));
+    cluster.wait("it leaves", Duration::from_secs(5), |cluster| !cluster.has_worker(drained));
+    assert!(cluster.has_worker(worker(2)));
+    cluster.wait("its lease ends", 2 * WORKER_LEASE, |cluster| {
+        cluster.register(asked).worker(drained).is_none()
+    });
+    assert!(matches!(ask(&mut cluster, drained), Response::Rejected(Rejection::UnknownWorker)));
 }

@@ -3,6 +3,7 @@
 use std::num::NonZeroU8;
 use std::time::Duration;
 
+use hyperscale_consensus::Promotion;
 use hyperscale_swim::{GossipConfig, ProbeConfig};
 
 use crate::transport::Timing;
@@ -79,6 +80,7 @@ impl Timers {
                 election_min: Duration::from_millis(200),
                 election_max: Duration::from_millis(400),
                 quorum_timeout: Duration::from_secs(2),
+                promotion: Promotion { stable: Duration::from_secs(2), ..lan.log.promotion },
                 ..lan.log
             },
             job_lease: Duration::from_millis(600),

@@ -11,6 +11,9 @@ use hyperscale_consensus::replica::{self, CallId, Reply};
 use hyperscale_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
 
+use super::events::ClusterEvents;
+use super::newcomers::Newcomers;
+
 /// Calls that the loop has not taken yet; a caller waits beyond.
 pub const CALLS_MAX: usize = 1_024;
 /// Calls of callers are numbered from here: above every number of the core.
@@ -30,6 +33,10 @@ pub struct Seen<'a> {
     pub names: &'a BTreeMap<NodeId, String>,
     /// What happened so often.
     pub counts: Counts,
+    /// What happened lately.
+    pub events: &'a ClusterEvents,
+    /// Managers that are not members of the group.
+    pub newcomers: &'a Newcomers,
 }
 
 /// What happened so often in this life, for metrics.

@@ -47,6 +47,7 @@ impl ManagerLoop {
             let lhm = self.hands.membership.view().lhm;
             self.replica(replica::Input::Health(lhm));
             self.input(Input::Timer);
+            self.events.workers(clock::now(), self.core.register());
         }
     }
 
@@ -63,7 +64,13 @@ impl ManagerLoop {
                 self.input(Input::Request { request, what });
             }
             Call::Look(look) => {
-                look(Seen { manager: &self.core, names: &self.names, counts: self.counts });
+                look(Seen {
+                    manager: &self.core,
+                    names: &self.names,
+                    counts: self.counts,
+                    events: &self.events,
+                    newcomers: &self.newcomers,
+                });
             }
             Call::Read(blob, caller) => {
                 self.blobs.order(BlobWork::Read { blob, reader: BlobReader::Caller(caller) })?;
@@ -140,8 +147,16 @@ impl ManagerLoop {
         }
         self.replica(replica::Input::PeerVersion { node, version: peer.newest });
         if let Some(addresses) = addresses {
+            if peer.role == Role::Manager && !self.is_member(node) {
+                self.newcomers.met(node, addresses);
+            }
             self.replica(replica::Input::PeerAddresses { node, addresses, boot: peer.boot });
         }
+    }
+
+    fn is_member(&self, node: NodeId) -> bool {
+        let group = self.core.replica().group();
+        group.is_some_and(|group| group.roster().members().any(|member| member.node == node))
     }
 
     fn incoming(&mut self, from: NodeId, role: Role, message: Incoming) -> Result<(), ManagerError> {
@@ -166,6 +181,9 @@ impl ManagerLoop {
             (_, message) if is_of_log(&message) => match log::from_incoming(&self.group, from, message) {
                 Ok(messages) => {
                     for message in messages {
+                        if let ReplicaMessage::BootstrapQuery { directory } = &message {
+                            self.newcomers.asked(from, *directory);
+                        }
                         self.replica(replica::Input::Message { from, message });
                     }
                 }
@@ -188,6 +206,7 @@ impl ManagerLoop {
             membership::Event::Cross(..) => return Ok(()),
             membership::Event::Failed(error) => return Err(ManagerError::Membership(error)),
         };
+        self.events.membership(&event);
         match event {
             Swim::Joined { peer, .. } => {
                 self.hands.transport.know(peer.node, peer.addr);

@@ -8,7 +8,9 @@
 //! that the loop has ended.
 
 mod calls;
+mod events;
 mod handle;
+mod newcomers;
 mod news;
 mod perform;
 
@@ -29,9 +31,13 @@ use crate::membership::{self, MembershipHandle};
 use crate::shutdown::Shutdown;
 use crate::transport::{self, TransportHandle};
 use calls::{Call, Calls};
+use events::ClusterEvents;
+use newcomers::Newcomers;
 use news::Outlet;
 
 pub use calls::{CALLS_MAX, Counts, ManagerHandle, Seen, Stopped};
+pub use events::{ClusterEvent, EVENTS_MAX};
+pub use newcomers::Newcomer;
 pub use news::{JobNews, NEWS_MAX};
 
 /// Batches of the log that are not durable yet, beyond which nothing new is taken in.
@@ -128,6 +134,8 @@ pub struct ManagerLoop {
     /// What nodes call themselves, as their hello said.
     names: BTreeMap<NodeId, String>,
     counts: Counts,
+    events: ClusterEvents,
+    newcomers: Newcomers,
     hands: Hands,
     sources: Sources,
     /// Before the disks, which wait for room in it: dropped first, it lets them end.
@@ -171,6 +179,8 @@ impl ManagerLoop {
             outlet,
             names: BTreeMap::new(),
             counts: Counts::default(),
+            events: ClusterEvents::default(),
+            newcomers: Newcomers::default(),
             hands,
             sources,
             disk,

@@ -71,6 +71,7 @@ impl ManagerLoop {
                 }
                 self.counts.leader_changes += u64::from(matches!(event, Event::LeaderChanged { .. }));
                 self.counts.snapshots_restored += u64::from(matches!(event, Event::SnapshotRestored { .. }));
+                self.events.group(&event, self.core.replica().group());
                 show(&event);
             }
             ReplicaOutput::Waiting { known_by, reason } => {
@@ -100,6 +101,7 @@ impl ManagerLoop {
         for member in group.roster().members() {
             self.hands.transport.suggest(member.node, member.addresses.peer);
             contacts.push(member.addresses.peer);
+            self.newcomers.joined(member.node);
         }
         self.order(Command::Join { contacts });
     }

@@ -3,6 +3,7 @@
 mod authority;
 mod config;
 mod nodes;
+mod operate;
 mod tls;
 
 use serde_json::Value;

@@ -88,6 +88,16 @@ impl Cluster {
         self.managers[index] = Some(Node::spawn(&mut command));
     }
 
+    /// Starts one more manager, which is not a member of the group; its index.
+    pub(super) fn add_manager(&mut self) -> usize {
+        self.folders.push(tempfile::tempdir().unwrap());
+        self.addresses.push(free_address());
+        self.managers.push(None);
+        let index = self.managers.len() - 1;
+        self.start_manager(index);
+        index
+    }
+
     pub(super) fn add_worker(&mut self) {
         let mut command = hyperscale();
         let name = format!("w{}", self.workers.len());
@@ -111,7 +121,9 @@ impl Cluster {
 
     /// All managers that run, as `--server` takes them; this one first.
     pub(super) fn servers(&self, first: usize) -> String {
-        let all = (0..3).map(|index| (first + index) % 3).filter(|index| self.managers[*index].is_some());
+        let count = self.managers.len();
+        let all = (0..count).map(|index| (first + index) % count);
+        let all = all.filter(|index| self.managers[*index].is_some());
         all.map(|index| self.server(index)).collect::<Vec<_>>().join(",")
     }
 

@@ -276,7 +276,8 @@ impl<M: JobMachine> Manager<M> {
         let mut workers: Vec<PoolWorker> = register
             .workers()
             .filter(|(id, worker)| {
-                !self.is_dead(**id) && worker.owner.is_some_and(|(owner, _)| !self.is_dead(owner))
+                let may_work = !self.is_dead(**id) && !self.is_draining(**id);
+                may_work && worker.owner.is_some_and(|(owner, _)| !self.is_dead(owner))
             })
             .map(|(id, worker)| PoolWorker {
                 id: Arc::from(id.to_string()),

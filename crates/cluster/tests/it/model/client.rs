@@ -43,6 +43,11 @@ impl Cluster {
         self.responses.remove(&request).unwrap()
     }
 
+    /// Whether a worker's process runs.
+    pub(crate) fn has_worker(&self, node: NodeId) -> bool {
+        self.workers.contains_key(&node)
+    }
+
     /// Submits and waits for the acceptance.
     pub(crate) fn accepted(&mut self, to: NodeId, key: &str, text: &str) -> (JobId, NodeId) {
         self.accepted_with(to, key, text, &JobOptions::default())
