@@ -1,6 +1,9 @@
 //! What attempts are told while they run. A directive is a function of what was decided; it is sent when it differs from
 //! the one that was sent last.
 
+use std::time::Duration;
+
+use crate::LoadClock;
 use crate::io::Action;
 use crate::machine::JobCore;
 use crate::record::WorkflowRecord;
@@ -29,12 +32,18 @@ pub(crate) fn reconcile(core: &mut JobCore) {
 fn directive(record: &WorkflowRecord, id: AttemptId, is_paused: bool) -> Directive {
     let is_load = id.segment.kind == SegmentKind::Load;
     Directive {
-        go: record.load_clock().filter(|_| is_load).map(crate::LoadClock::began),
+        go: record.load_clock().filter(|_| is_load).map(|clock| begins(record, id, clock)),
         phase: phase(record, id.segment.kind),
         paused: is_paused && is_load && record.load_clock().is_some(),
         vus: record.vus().filter(|_| is_load),
         rate: record.rate().filter(|_| is_load),
     }
+}
+
+/// When the load of an attempt begins, on the job clock: with its workflow, or where it joins the curve.
+fn begins(record: &WorkflowRecord, id: AttemptId, clock: &LoadClock) -> Duration {
+    let joins_at = record.attempt(id).map_or(Duration::ZERO, |known| known.assignment.joins_at);
+    if joins_at.is_zero() { clock.began() } else { clock.job_time(joins_at) }
 }
 
 fn phase(record: &WorkflowRecord, kind: SegmentKind) -> StopPhase {

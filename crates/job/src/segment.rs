@@ -87,7 +87,8 @@ pub enum StopPhase {
 /// What an attempt is told while it runs. The newest value counts; numbers are those of the whole workflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Directive {
-    /// When the load begins; not before every segment of the workflow is prepared.
+    /// When the load of the attempt begins, on the job clock: not before every segment of the workflow is prepared, and at
+    /// [`SegmentOrder::offset`] of the load clock.
     pub go: Option<Duration>,
     /// How far to the end.
     pub phase: StopPhase,

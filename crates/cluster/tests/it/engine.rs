@@ -94,7 +94,8 @@ impl Attempt {
         let job_time = self.start.job_time + now.since(self.began);
         let Some(go) = self.directive.go.filter(|go| job_time >= *go) else { return Step::Waits };
         let planned = self.plan.workflows[self.start.attempt.attempt.segment.workflow].planned();
-        if planned.is_some_and(|planned| job_time.saturating_sub(go) >= planned.to_duration()) {
+        let load_time = job_time.saturating_sub(go) + self.start.order.offset;
+        if planned.is_some_and(|planned| load_time >= planned.to_duration()) {
             return Step::Ended(self.left(0));
         }
         let share = self.start.order.assignment.share;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hyperscale_job::{AttemptId, Input, JobFacts, LossPolicy, Report, SegmentResult};
+use hyperscale_job::{AttemptId, Input, JobFacts, LoadClock, LossPolicy, Report, SegmentResult};
 use hyperscale_types::Span;
 use serde_json::json;
 
@@ -125,6 +125,26 @@ fn load_that_has_not_begun_waits_for_a_lost_segment_and_then_begins_without_it()
     model.input(Input::Pool(model.pool()));
     let third = AttemptId { number: 2, ..first };
     assert_eq!(model.open(0), [third, second], "it joins when there are cores");
+}
+
+#[test]
+fn attempt_that_joins_a_load_has_the_load_clock_of_its_workflow() {
+    let mut model = Model::with(&workflows(&[("A", "")]), &[2, 2], facts());
+    let (first, second) = (model.open(0)[0], model.open(0)[1]);
+    model.report(first, Report::Prepared);
+    model.report(second, Report::Prepared);
+    model.pass(Duration::from_secs(3));
+    lose(&mut model, first);
+    model.pass(Duration::from_secs(1));
+    model.workers.push(("w2".into(), 2, 0));
+    model.input(Input::Pool(model.pool()));
+    model.pass(Duration::from_secs(1));
+    let joined = AttemptId { number: 2, ..first };
+    let (go, offset) = (model.told[&joined].go.unwrap(), model.orders[&joined].offset);
+    let workflow = model.core.record().workflows()[0].load_clock().unwrap();
+    let shown = LoadClock::new(go, offset).load_time(model.now);
+    assert_eq!(shown, workflow.load_time(model.now), "it begins at {go:?} with {offset:?}");
+    assert_eq!(model.told[&second].go, Some(workflow.began()));
 }
 
 #[test]

@@ -127,6 +127,10 @@ fn worker_that_is_killed_leaves_a_named_gap_and_its_segment_is_resumed() {
     let (reported, seen) = (ended["totals"]["requests"].as_u64().unwrap(), target.seen().requests);
     assert!(reported <= seen, "{reported} of {seen}");
     assert_eq!(ended["loss"]["workers_lost"], 1, "{}", ended["loss"]);
+    assert!(
+        ended["elapsed_s"].as_f64().unwrap() >= 12.0,
+        "what was resumed ends with the load curve: {ended}"
+    );
     assert_eq!(ended["loss"]["unreported"].as_array().unwrap().len(), 1, "{}", ended["loss"]);
 }
 
