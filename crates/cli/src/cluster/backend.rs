@@ -20,6 +20,7 @@ use hyperscale_api::{
 };
 use hyperscale_cluster::manager::{JobLine, Rejection, Request, Response};
 use hyperscale_consensus::register::{JobEnd, JobId, RequestId};
+use hyperscale_consensus::replica::{Reply, Request as ReplicaRequest};
 use hyperscale_job::CancelStatus as job_cancel;
 use hyperscale_node::manager::{JobNews, ManagerHandle, Seen};
 use hyperscale_node::membership::MembershipHandle;
@@ -266,8 +267,21 @@ impl ManagerBackend {
         }
     }
 
+    /// Asks the manager. A job that it does not know may have been accepted by another one a moment ago: it says so only after it
+    /// has caught up with the group.
     pub(super) async fn ask(&self, request: Request) -> Result<Response, RpcError> {
-        self.manager.request(request).await.map_err(stopped)
+        let is_about_a_job =
+            !matches!(request, Request::Submit { .. } | Request::List | Request::Drain { .. });
+        let again = is_about_a_job.then(|| request.clone());
+        let response = self.manager.request(request).await.map_err(stopped)?;
+        let (Some(again), Response::Rejected(Rejection::UnknownJob)) = (again, &response) else {
+            return Ok(response);
+        };
+        match self.manager.replica(ReplicaRequest::Read).await.map_err(stopped)? {
+            Reply::Readable { .. } => self.manager.request(again).await.map_err(stopped),
+            Reply::Failed(error) => Ok(Response::Rejected(Rejection::Unavailable(error.to_string()))),
+            _ => Ok(response),
+        }
     }
 
     async fn name(&self, node: Option<NodeId>) -> Result<Option<String>, RpcError> {

@@ -182,6 +182,24 @@ fn job_is_cancelled_and_one_of_its_workflows_with_what_depends_on_it() {
 }
 
 #[test]
+fn manager_that_is_behind_does_not_call_a_job_unknown() {
+    let cluster = Cluster::start(0);
+    let plan = browse(&Target::start(&[]), 1, "1s");
+    let leader: usize = wait_until("a leader", || {
+        cluster.json(&["cluster", "status"])["leader"].as_str()?.strip_prefix('m')?.parse().ok()
+    });
+    let (accepts, behind) = ((leader + 1) % 3, (leader + 2) % 3);
+    // It hears nothing of what the others decide meanwhile.
+    cluster.managers[behind].as_ref().unwrap().signal("STOP");
+    let submitted = run(&["submit", &plan.path(), "--json", "--server", &cluster.server(accepts)]);
+    let submitted: Value = serde_json::from_str(&submitted.stdout).unwrap();
+    cluster.managers[behind].as_ref().unwrap().signal("CONT");
+    let job = submitted["job"].as_str().unwrap();
+    let shown = run(&["status", job, "--json", "--server", &cluster.server(behind)]);
+    assert_eq!(shown.code, 0, "{shown}");
+}
+
+#[test]
 fn worker_drains_on_sigterm_and_its_result_counts() {
     let target = Target::start(&[]);
     let mut cluster = Cluster::start(1);
