@@ -77,7 +77,7 @@ pub(crate) struct GlobalArgs {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start a target, run a sample plan against it and show the result
+    /// Start a target and a cluster in one process, run a sample plan on it and show the result
     Demo(DemoArgs),
     /// Run a plan, or put load on a URL, from this machine
     Run(Box<RunArgs>),
@@ -144,6 +144,9 @@ impl Command {
 /// `hyperscale demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
+    /// Run a plan in this process, without a cluster
+    #[arg(long)]
+    pub(crate) local: bool,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
     /// Write a report, by extension: .html, .json, .xml (JUnit), .csv, .md or .txt (may be repeated)

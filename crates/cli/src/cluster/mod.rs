@@ -12,6 +12,7 @@
 //! | `submission` | a plan with everything it names, on its way to a manager                    |
 //! | `node`    | settings of a node from arguments and environment                              |
 //! | `probes`  | what every node serves: health, readiness, metrics                             |
+//! | `served`  | a manager with its API, started and stopped as one                             |
 //! | `remote`  | the client of a cluster from arguments and environment                         |
 
 pub(crate) mod backend;
@@ -22,6 +23,7 @@ mod options;
 pub(crate) mod probes;
 mod refusals;
 pub(crate) mod remote;
+pub(crate) mod served;
 pub(crate) mod submission;
 mod uploads;
 mod view;

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyperscale_api::response::CancelStatus;
@@ -57,7 +57,7 @@ impl Session {
     pub(crate) async fn play(self) -> Result<Played, CommandError> {
         let printer = self.printer;
         let mut interrupts = Interrupts::listen()?;
-        let mut faces = self.recording()?;
+        let mut faces = recording(self.record.as_deref())?;
         let exported = faces::export(&self.exports, Source::Live, &mut faces, printer)?;
         let options = self.run_options();
         let settings = self.settings;
@@ -98,15 +98,6 @@ impl Session {
         Ok(Played { result, trouble })
     }
 
-    /// The faces that must be there before any load is made.
-    fn recording(&self) -> Result<Faces, CommandError> {
-        let mut faces = Faces::default();
-        if let Some(path) = &self.record {
-            faces.add("recording", Recorder::create(path)?)?;
-        }
-        Ok(faces)
-    }
-
     fn run_options(&self) -> RunOptions {
         let cores = self.settings.cores.map_or_else(available_cores, Into::into);
         let seed = self.settings.seed.unwrap_or_else(identity::random_u64);
@@ -123,6 +114,15 @@ impl Session {
             options,
         }
     }
+}
+
+/// The faces that must be there before any load is made.
+pub(super) fn recording(record: Option<&Path>) -> Result<Faces, CommandError> {
+    let mut faces = Faces::default();
+    if let Some(path) = record {
+        faces.add("recording", Recorder::create(path)?)?;
+    }
+    Ok(faces)
 }
 
 /// Adds the face for people: the screen where there is a terminal for it, else lines.

@@ -35,7 +35,7 @@ pub(super) async fn follow(
     settings: Settings,
     printer: Printer,
 ) -> Result<ExitCode, CommandError> {
-    let Some(played) = play(client, job, settings, printer).await? else {
+    let Some(played) = play(client, job, Faces::default(), settings, printer).await? else {
         printer.note(format_args!("detached; the job runs on: hyperscale watch {job}"));
         return Ok(ExitCode::Cancelled);
     };
@@ -46,14 +46,14 @@ pub(super) async fn follow(
 }
 
 /// Shows events until the last one; nothing, if the person left before.
-async fn play(
+pub(super) async fn play(
     client: &Client,
     job: &str,
+    mut faces: Faces,
     settings: Settings,
     printer: Printer,
 ) -> Result<Option<Played>, CommandError> {
     let mut interrupts = Interrupts::listen()?;
-    let mut faces = Faces::default();
     let mut wishes = session::watch(&mut faces, Mode::Live, settings, printer)?;
     let mut events = client.events(job, None);
     let outcome: Result<Option<RunResult>, CommandError> = loop {

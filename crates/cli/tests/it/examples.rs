@@ -54,10 +54,10 @@ fn all_examples_run_and_are_witnessed() {
 }
 
 #[test]
-fn the_demo_runs_on_its_own() {
+fn local_demo_runs_on_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("demo.html");
-    let outcome = run(&["demo", "--json", "--report", report.to_str().unwrap()]);
+    let outcome = run(&["demo", "--local", "--json", "--report", report.to_str().unwrap()]);
     let result = outcome.result(0);
     assert!(fs::read_to_string(report).unwrap().contains("<h1>"), "a page about the demo");
     let mut settings = measured();
@@ -74,4 +74,23 @@ fn the_demo_runs_on_its_own() {
     let steps = result.workflows.iter().flat_map(|w| w.steps.iter().chain(&w.setup_steps));
     let sent: u64 = steps.map(|step| step.requests).sum();
     outcome.assert_told(0, &[&format!("the target counted {sent} requests"), "Next:"]);
+}
+
+#[test]
+fn demo_loses_a_worker_and_its_numbers_still_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("demo.html");
+    let outcome = run(&["demo", "--json", "--report", report.to_str().unwrap()]);
+    let result = outcome.result(0);
+    assert!(fs::read_to_string(report).unwrap().contains("<h1>"), "a page about the demo");
+    let loss = &result.validity.loss;
+    assert_eq!((loss.workers_lost, loss.unreported.len()), (1, 2), "{loss:?}");
+    assert!(result.elapsed_s >= 12.0, "what was lost is resumed and ends with the load curve");
+    let sent: u64 = result.workflows.iter().flat_map(|w| &w.steps).map(|step| step.requests).sum();
+    outcome.assert_told(0, &["was stopped after 3 s", &format!("the result has {sent}:"), "Next:"]);
+    // What the target has counted beyond that was sent in the intervals that the result names, and little enough for them.
+    let line = outcome.stderr.lines().find(|line| line.starts_with("the target counted")).unwrap();
+    let seen: u64 = line.split_whitespace().nth(3).unwrap().parse().unwrap();
+    assert!(sent > 1_000 && seen >= sent && seen - sent < sent / 2, "{line}");
+    run(&["demo", "--cores", "2"]).assert_told(2, &["--cores cannot be used here", "demo --local"]);
 }

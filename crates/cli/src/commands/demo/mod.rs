@@ -1,10 +1,13 @@
-//! `hyperscale demo`: a target and a sample plan in one process, to see everything work at once.
+//! `hyperscale demo`: everything in one process, to see it work at once: a target, a cluster, a sample plan. With `--local` the
+//! plan is run without a cluster.
+
+mod cluster;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use hyperscale_target::{Latency, Options, Target};
+use hyperscale_target::{Latency, Options, Running, Target};
 use hyperscale_types::ExitCode;
 
 use super::session::{self, Session};
@@ -16,7 +19,7 @@ use crate::report_file::Reports;
 use crate::settings::Settings;
 
 /// The sample plan, the same file that is shown in the documentation.
-const PLAN: &str = include_str!("../../../../examples/shop.yaml");
+const PLAN: &str = include_str!("../../../../../examples/shop.yaml");
 const PLAN_NAME: &str = "examples/shop.yaml";
 
 /// The target answers like a server that has something to do: half of the answers take longer than this.
@@ -37,10 +40,24 @@ pub(crate) async fn demo(
     settings: Settings,
     printer: Printer,
 ) -> Result<ExitCode, CommandError> {
-    let reports = Reports::open(&args.reports)?;
+    if args.local {
+        local(args, settings, printer).await
+    } else {
+        cluster::demo(args, settings, printer).await
+    }
+}
+
+/// A target that answers like a server.
+fn target() -> Result<Running, CommandError> {
     let mut options = Options::new((Ipv4Addr::LOCALHOST, 0).into());
     options.latency = Latency::LogNormal { median: LATENCY_MEDIAN, sigma: LATENCY_SIGMA };
-    let target = Target::bind(options)?.spawn().map_err(CommandError::System)?;
+    Target::bind(options)?.spawn().map_err(CommandError::System)
+}
+
+/// Runs the sample plan in this process, without a cluster.
+async fn local(args: DemoArgs, settings: Settings, printer: Printer) -> Result<ExitCode, CommandError> {
+    let reports = Reports::open(&args.reports)?;
+    let target = target()?;
     let base = format!("http://{}", target.handle().listen());
     printer.note(format_args!("target on {base}; running {PLAN_NAME} against it"));
     let plan = plan_file::built_in(PLAN_NAME, PLAN, vec![("base".to_owned(), base)])?.plan;
