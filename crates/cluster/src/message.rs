@@ -59,6 +59,8 @@ pub enum ToWorker {
         attempt: JobAttempt,
         /// Of the job leader that tells it.
         token: Token,
+        /// The grant it was assigned under: another process under this id may run it.
+        grant: Token,
         /// All of it, not the difference.
         directive: Directive,
     },

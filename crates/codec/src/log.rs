@@ -106,6 +106,29 @@ pub fn from_incoming(
     }
 }
 
+/// Whether only replicas say this to each other. An error answers a question of the replica.
+pub fn is_of_log(message: &Incoming) -> bool {
+    use {bulk::Body as B, control::Body as C};
+    match message {
+        Incoming::Control(Control { body: Some(body), .. }) => matches!(
+            body,
+            C::Raft(_)
+                | C::Propose(_)
+                | C::Proposed(_)
+                | C::ReadIndex(_)
+                | C::ReadIndexAnswer(_)
+                | C::BootstrapQuery(_)
+                | C::BootstrapAnswer(_)
+                | C::Error(_)
+        ),
+        Incoming::Bulk(Bulk { body: Some(body), .. }) => matches!(body, B::BlobPutAnswer(_) | B::BlobGet(_)),
+        Incoming::Transfer(Bulk { body: Some(body), .. }, _) => {
+            matches!(body, B::Snapshot(_) | B::BlobPut(_) | B::BlobData(_))
+        }
+        _ => false,
+    }
+}
+
 fn control_in(group: &str, sent_by: NodeId, message: Control) -> Result<Vec<ReplicaMessage>, Unreadable> {
     let number = message.call_id;
     let in_group = |named: &str| if named == group { Ok(()) } else { Err(Unreadable::OtherGroup) };

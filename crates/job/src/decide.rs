@@ -61,7 +61,8 @@ pub(crate) fn next_timer(core: &JobCore) -> Option<Duration> {
         return None;
     }
     let ready = (0..core.plan.workflows.len()).filter_map(|at| ready_at(core, at));
-    ready.chain(overdue::next(core)).chain(retry::next(core)).filter(|due| *due > core.now).min()
+    let others = overdue::next(core).chain(retry::next(core)).chain([core.held_until]);
+    ready.chain(others).filter(|due| *due > core.now).min()
 }
 
 /// Whether other cores could change what is decided.

@@ -102,6 +102,22 @@ pub enum Entry {
     },
 }
 
+impl Entry {
+    /// When it was decided, on the job clock, as far as it says that.
+    pub fn at(&self) -> Option<Duration> {
+        match self {
+            Entry::Ready { at, .. }
+            | Entry::Start { at, .. }
+            | Entry::AttemptEnd { at, .. }
+            | Entry::WorkflowEnd { at, .. }
+            | Entry::Control { at, .. }
+            | Entry::JobEnd { at, .. } => Some(*at),
+            Entry::Stop(stop) => Some(stop.at),
+            Entry::Assign(_) | Entry::Context { .. } => None,
+        }
+    }
+}
+
 /// What starts together. It is applied as a whole or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {

@@ -48,6 +48,20 @@ pub struct JobFacts {
     pub environment: BTreeMap<String, String>,
     /// Options it was started with, for the result.
     pub options: BTreeMap<String, String>,
+    /// A deliberate bug: workers that lost a segment get it again.
+    #[cfg(feature = "bugs")]
+    pub forgets_exclusion: bool,
+}
+
+impl JobFacts {
+    /// Whether that deliberate bug is on.
+    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bug"))]
+    pub(crate) fn forgets_exclusion(&self) -> bool {
+        #[cfg(feature = "bugs")]
+        return self.forgets_exclusion;
+        #[cfg(not(feature = "bugs"))]
+        false
+    }
 }
 
 /// The cores that a job may use. A new value replaces the one before.

@@ -54,24 +54,32 @@ pub(crate) struct AttemptLive {
     pub(crate) overdue: Option<Duration>,
 }
 
+impl AttemptLive {
+    /// Whether it ended in a way that may leave no statistics.
+    fn left_nothing(&self) -> bool {
+        let (lost, refused, silent) = (AttemptEnd::Lost, AttemptEnd::Refused, AttemptEnd::TimedOut);
+        matches!(self.state, AttemptState::Ended(end) if end == lost || end == refused || end == silent)
+    }
+}
+
 impl WorkflowLive {
+    /// Whether nothing but the windows of an attempt is known.
+    pub(crate) fn is_unreported(&self, id: &AttemptId) -> bool {
+        let is_counted = self.left.as_ref().is_some_and(|(_, counted)| counted.contains(id));
+        !is_counted && self.attempts.get(id).is_none_or(AttemptLive::left_nothing)
+    }
+
     /// Once all attempts are over, what they left takes the place of their windows.
     pub(crate) fn count_left(&mut self) {
         let Some((sum, counted)) = &self.left else { return };
-        let is_lost = |live: &AttemptLive| {
-            matches!(live.state, AttemptState::Ended(AttemptEnd::Lost | AttemptEnd::Refused))
-        };
-        let is_known = |(id, live): (&AttemptId, &AttemptLive)| {
-            live.state.is_over() && (counted.contains(id) || is_lost(live))
-        };
+        let is_known = |(id, live): (&AttemptId, &AttemptLive)| counted.contains(id) || live.left_nothing();
         if !self.attempts.iter().all(is_known) {
             return;
         }
         let mut totals = sum.clone();
-        // Of an attempt that was lost nothing is known but what it reported before.
-        for windows in
-            self.attempts.values().filter(|live| is_lost(live)).filter_map(|it| it.windows.as_ref())
-        {
+        // Of an attempt that was lost, or never said its end, nothing is known but what it reported before.
+        let others = self.attempts.iter().filter(|(id, live)| !counted.contains(id) && live.left_nothing());
+        for windows in others.filter_map(|(_, live)| live.windows.as_ref()) {
             let mut windows = (**windows).clone();
             windows.close();
             totals.merge(&windows);

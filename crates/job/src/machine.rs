@@ -20,6 +20,10 @@ use crate::started::started;
 use crate::state::{AttemptState, IllegalTransition, WorkflowState};
 use crate::{context, decide, second};
 
+/// How long nothing is decided after the log has decided otherwise: what that was is learned from the log, which is not asked again
+/// and again for the same meanwhile.
+const HOLD: Duration = Duration::from_millis(50);
+
 /// Drives one job. See the crate's documentation for the contract.
 #[derive(Debug)]
 pub struct JobCore {
@@ -31,6 +35,8 @@ pub struct JobCore {
     pub(crate) pool: Pool,
     /// When there was a worker for the last time, as far as this leader saw.
     pub(crate) workers_seen: Duration,
+    /// Nothing is decided before.
+    pub(crate) held_until: Duration,
     pub(crate) proposed: BTreeSet<Pending>,
     pub(crate) now: Duration,
     actions: Vec<Action>,
@@ -75,6 +81,7 @@ impl JobCore {
             series: Series::new(),
             pool: Pool::default(),
             workers_seen: Duration::ZERO,
+            held_until: Duration::ZERO,
             proposed: BTreeSet::new(),
             now: Duration::ZERO,
             actions: Vec::new(),
@@ -122,9 +129,11 @@ impl JobCore {
             Input::Second { memory_bytes } => second::second(self, memory_bytes),
             Input::Timer => {}
         }
-        // What was refused is not proposed again before something else has happened.
-        if !was_refused && !self.is_deposed {
-            decide::decide(self);
+        if !self.is_deposed {
+            // What was refused is not proposed again before something else has happened.
+            if !was_refused && self.now >= self.held_until {
+                decide::decide(self);
+            }
             directive::reconcile(self);
         }
         std::mem::take(&mut self.actions)
@@ -240,6 +249,9 @@ impl JobCore {
 
     fn refused(&mut self, entry: &Entry, refused: Refused) {
         self.settle(entry);
+        if refused == Refused::Decided {
+            self.held_until = self.now + HOLD;
+        }
         if refused == Refused::StaleToken {
             self.is_deposed = true;
             self.act(Action::Deposed);
@@ -265,7 +277,8 @@ impl JobCore {
             }
             Entry::Assign(batch) => {
                 let is_teardown = |it: &Assignment| it.attempt.segment.kind == SegmentKind::Teardown;
-                if !batch.groups.is_empty() && !batch.assignments.iter().all(is_teardown) {
+                let tears_down = !batch.assignments.is_empty() && batch.assignments.iter().all(is_teardown);
+                if !batch.groups.is_empty() && !tears_down {
                     self.proposed.remove(&Pending::Batch);
                     return;
                 }

@@ -81,15 +81,6 @@ impl Record {
         Some((end, self.end_reason.as_ref(), self.ended_at.unwrap_or_default()))
     }
 
-    /// The latest time that any decision names: no clock of the job shows less.
-    pub fn newest(&self) -> Duration {
-        let workflows = self.workflows.iter().map(|workflow| workflow.since);
-        let attempts = self.workflows.iter().flat_map(|workflow| workflow.attempts.values());
-        let ends = attempts.filter_map(|attempt| attempt.ended_at);
-        let stops = self.stop.iter().map(|stop| stop.at);
-        workflows.chain(ends).chain(stops).max().unwrap_or_default()
-    }
-
     /// Changes from outside, in order, and how many are not listed.
     pub fn changes(&self) -> (&[ListedChange], u64) {
         (&self.changes, self.changes_left_out)

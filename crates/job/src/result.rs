@@ -22,8 +22,8 @@ use crate::entry::Entry;
 use crate::machine::JobCore;
 use crate::notes;
 use crate::reason::{FailureKind, Reason};
-use crate::record::Record;
-use crate::segment::{SegmentKind, StopPhase};
+use crate::record::{AttemptRecord, Record};
+use crate::segment::{AttemptId, SegmentKind, StopPhase};
 use crate::state::{JobEnd, JobState, WorkflowEnd, WorkflowState};
 
 /// Above this share of failed calls, a rule on the latency of the others carries a note.
@@ -170,12 +170,19 @@ fn validity(core: &JobCore) -> Validity {
     }
 }
 
-/// What is missing because workers were lost.
+/// What is missing because workers were lost, or did not say the end of an attempt in time.
 fn loss(core: &JobCore) -> Loss {
     let (mut workers, mut unreported) = (BTreeSet::new(), Vec::new());
     for (at, record) in core.record.workflows().iter().enumerate() {
-        for (id, attempt) in record.attempts().filter(|(_, attempt)| attempt.is_lost()) {
-            workers.insert(Arc::clone(&attempt.assignment.worker));
+        let is_silent = |id: &AttemptId, attempt: &AttemptRecord| {
+            core.facts.is_distributed && attempt.is_timed_out() && core.live[at].is_unreported(id)
+        };
+        let missing =
+            |(id, attempt): &(&AttemptId, &AttemptRecord)| attempt.is_lost() || is_silent(id, attempt);
+        for (id, attempt) in record.attempts().filter(missing) {
+            if attempt.is_lost() {
+                workers.insert(Arc::clone(&attempt.assignment.worker));
+            }
             let began = record.load_clock().map(|clock| clock.began() + attempt.assignment.joins_at);
             let Some(began) = began.filter(|_| id.segment.kind == SegmentKind::Load) else { continue };
             let reported = core.live[at].attempts.get(id).map_or(Duration::ZERO, |live| live.reported_to);

@@ -72,8 +72,9 @@ impl Claim {
             Priority::High => (three_quarters, total),
             Priority::Exclusive => (total, total),
         };
-        let cap = self.vus.max(1);
-        Bounds { least: least.min(cap), most: most.min(cap) }
+        // Also where there is no core at all: nothing begins without one.
+        let bound = |cores: u32| cores.clamp(1, self.vus.max(1));
+        Bounds { least: bound(least), most: bound(most) }
     }
 
     /// Whether nothing of lower rank may start while it waits.

@@ -152,7 +152,12 @@ fn to_worker() -> Vec<ToWorker> {
         ToWorker::Drain,
     ];
     all.extend(lease_answers().into_iter().map(|answer| ToWorker::Renewed { call, grant: token, answer }));
-    all.extend(directives().into_iter().map(|directive| ToWorker::Direct { attempt, token, directive }));
+    all.extend(directives().into_iter().map(|directive| ToWorker::Direct {
+        attempt,
+        token,
+        grant: Token(4),
+        directive,
+    }));
     all.extend(levels.map(ToWorker::Backpressure));
     all
 }

@@ -46,8 +46,8 @@ pub fn to_worker_out(message: ToWorker) -> Outgoing {
         ToWorker::Dispatch(dispatch) => {
             on_control(0, false, control::Body::Dispatch(Box::new(dispatch_out(&dispatch))))
         }
-        ToWorker::Direct { attempt, token, directive } => {
-            on_control(0, false, control::Body::Direct(direct_out(attempt, token, directive)))
+        ToWorker::Direct { attempt, token, grant, directive } => {
+            on_control(0, false, control::Body::Direct(direct_out(attempt, (token, grant), directive)))
         }
         ToWorker::LeaderChanged { job, token } => {
             let changed = wire::JobLeaderChanged {
@@ -176,7 +176,7 @@ fn dispatch_in(dispatch: wire::Dispatch) -> Read<Dispatch> {
     })
 }
 
-fn direct_out(attempt: JobAttempt, token: Token, directive: Directive) -> wire::Direct {
+fn direct_out(attempt: JobAttempt, (token, grant): (Token, Token), directive: Directive) -> wire::Direct {
     let rate = |change: RateChange| wire::RateChange {
         per_second: change.rate.as_per_second(),
         from_ns: time_out(change.from),
@@ -190,6 +190,7 @@ fn direct_out(attempt: JobAttempt, token: Token, directive: Directive) -> wire::
         paused: directive.paused,
         vus: directive.vus,
         rate: directive.rate.map(rate),
+        grant: grant.0,
     }
 }
 
@@ -211,6 +212,6 @@ fn direct_in(direct: wire::Direct) -> Read<ToWorker> {
         vus: direct.vus,
         rate: direct.rate.map(rate).transpose()?,
     };
-    let token = Token(direct.job_leader_token);
-    Ok(ToWorker::Direct { attempt: job_attempt_in(direct.attempt)?, token, directive })
+    let (token, grant) = (Token(direct.job_leader_token), Token(direct.grant));
+    Ok(ToWorker::Direct { attempt: job_attempt_in(direct.attempt)?, token, grant, directive })
 }

@@ -9,7 +9,7 @@ use hyperscale_job::Entry;
 use hyperscale_types::{BootEpoch, NodeId, Token};
 
 use super::io::RequestNumber;
-use crate::message::CallNumber;
+use crate::message::{CallNumber, JobAttempt};
 
 /// What a call is for.
 #[derive(Debug)]
@@ -26,6 +26,9 @@ pub(super) enum Purpose {
     Grant { worker: NodeId, boot: BootEpoch, call: CallNumber },
     /// A round that proves that this node leads, for a batch of renewals.
     Renewals,
+    /// A round that proves that this node leads, and that it knows every job: what an attempt of an unknown one left is kept in
+    /// vain.
+    Confirm { worker: NodeId, attempt: JobAttempt },
     /// A decision that is too large for the log is to be on a quorum.
     StoreDecision { job: JobId, token: Token, entry: Box<Entry> },
     /// What an attempt left is to be on a quorum.

@@ -130,6 +130,7 @@ impl<M: JobMachine> Manager<M> {
     /// Jobs whose leader is gone, with the token to replace.
     fn abandoned(&mut self, now: Now) -> Vec<(JobId, Token)> {
         let (duties, job_lease) = (&mut self.duties, self.options.job_lease);
+        let stays = bug!(self.options, NoTakeover);
         let Some(group) = self.replica.group() else { return Vec::new() };
         let open = group.machine().register().jobs().filter(|(_, job)| job.end.is_none());
         duties
@@ -140,7 +141,7 @@ impl<M: JobMachine> Manager<M> {
             // One that was removed from the group may still speak; it decides nothing any more.
             Some((manager, _)) => {
                 let is_gone = !members.contains(&manager) || duties.is_gone(now, manager, job_lease);
-                is_gone && duties.may_grant(now, **id, true)
+                !stays && is_gone && duties.may_grant(now, **id, true)
             }
             None => duties.may_grant(now, **id, false),
         });

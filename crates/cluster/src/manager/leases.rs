@@ -12,7 +12,7 @@ use hyperscale_types::{NodeId, Now, Token};
 
 use super::calls::Purpose;
 use super::io::{Output, ToPeer};
-use super::{JobMachine, Manager};
+use super::{JobMachine, Manager, Options};
 use crate::message::{CallNumber, ToWorker};
 
 /// How often a manager forwards renewals: a batch costs the cluster leader one round, and a worker waits a second for its answer.
@@ -44,8 +44,8 @@ struct Wanted {
 #[derive(Debug)]
 pub(super) struct Leases {
     pub(super) granter: Granter<NodeId>,
-    /// The newest renewal of each worker.
-    gathered: BTreeMap<NodeId, Renewal>,
+    /// The newest renewal of each grant: two processes may speak under one id, and the one that is obeyed must be heard.
+    gathered: BTreeMap<(NodeId, Token), Renewal>,
     forwarded: BTreeMap<u64, Vec<Renewal>>,
     forwarded_at: Now,
     wanted: BTreeMap<NodeId, Wanted>,
@@ -54,9 +54,9 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    pub(super) fn new(now: Now) -> Self {
+    pub(super) fn new(now: Now, options: &Options) -> Self {
         Self {
-            granter: Granter::default(),
+            granter: granter(options),
             gathered: BTreeMap::new(),
             forwarded: BTreeMap::new(),
             forwarded_at: now,
@@ -82,10 +82,18 @@ impl Leases {
     }
 }
 
+#[cfg_attr(not(feature = "bugs"), expect(unused_variables, reason = "holds the deliberate bugs"))]
+fn granter(options: &Options) -> Granter<NodeId> {
+    #[cfg(feature = "bugs")]
+    return Granter::with_bugs(options.bugs.consensus.clone());
+    #[cfg(not(feature = "bugs"))]
+    Granter::default()
+}
+
 impl<M: JobMachine> Manager<M> {
     /// The state came from a snapshot or from disk, and with it the leases.
     pub(super) fn reload_leases(&mut self, now: Now) {
-        self.leases.granter = Granter::default();
+        self.leases.granter = granter(&self.options);
         let Some(register) = self.replica.group().map(|group| group.machine().register()) else { return };
         for (worker, grant, former) in register.former() {
             self.leases.granter.superseded(now, worker, grant, Duration::from_millis(former.lease_ms));
@@ -99,7 +107,7 @@ impl<M: JobMachine> Manager<M> {
     /// made when it registered may have come to nothing.
     pub(super) fn renew(&mut self, now: Now, worker: NodeId, grant: Token, call: CallNumber) {
         let Some(group) = self.replica.group() else { return };
-        self.leases.gathered.insert(worker, Renewal { worker, grant, call });
+        self.leases.gathered.insert((worker, grant), Renewal { worker, grant, call });
         let known = group.machine().register().worker(worker).filter(|known| known.grant == grant);
         let is_there =
             |owner: NodeId| !self.is_dead(owner) && group.roster().members().any(|it| it.node == owner);

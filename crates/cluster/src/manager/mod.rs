@@ -38,17 +38,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use bytes::Bytes;
 use fastrand::Rng;
 use hyperscale_consensus::register::{Body, Clocks, Command, JobId, Outcome, Register};
 use hyperscale_consensus::replica::{self, CallId, Replica, Reply, Request as ReplicaRequest};
-use hyperscale_consensus::{Event, Machine, RaftRole};
+use hyperscale_consensus::{Event, Machine, RaftGroup, RaftRole};
 use hyperscale_types::{NodeId, Now, Token};
 
+use crate::message::ToWorker;
 use calls::{Calls, Purpose};
 use drain::Drains;
 use duties::Duties;
 pub use io::{Input, JobLine, Output, ReadNumber, Rejection, Request, RequestNumber, Response, ToPeer};
 use leases::Leases;
+pub use led::number_of;
 use led::{CachedPool, Led};
 use queue::found;
 use wakeups::Wakeups;
@@ -63,6 +66,16 @@ const HERE_EVERY: Duration = Duration::from_millis(500);
 pub trait JobMachine: Machine<Outcome = Outcome> {
     /// What the group has decided.
     fn register(&self) -> &Register;
+
+    /// A command as it is written into the log.
+    fn encode(&self, command: &Command) -> Bytes {
+        command.encode()
+    }
+
+    /// A command that was applied; nothing if this build cannot read it.
+    fn decode(&self, bytes: &Bytes) -> Option<Command> {
+        Command::decode(bytes).ok()
+    }
 }
 
 impl JobMachine for Register {
@@ -84,6 +97,24 @@ pub struct Options {
     pub worker_lease: Duration,
     /// A manager that is silent for so long leads no job any more.
     pub job_lease: Duration,
+    /// Deliberate bugs.
+    #[cfg(feature = "bugs")]
+    pub bugs: crate::bugs::Bugs,
+}
+
+impl Options {
+    /// With the times of a datacenter.
+    pub fn lan(node: NodeId, first_number: u64, seed: u64) -> Self {
+        Self {
+            node,
+            first_number,
+            seed,
+            worker_lease: Duration::from_secs(15),
+            job_lease: Duration::from_secs(3),
+            #[cfg(feature = "bugs")]
+            bugs: crate::bugs::Bugs::default(),
+        }
+    }
 }
 
 /// A manager in one life.
@@ -134,7 +165,7 @@ impl<M: JobMachine> Manager<M> {
         let mut manager = Self {
             rng: Rng::with_seed(options.seed),
             calls: Calls::new(options.first_number),
-            leases: Leases::new(now),
+            leases: Leases::new(now, &options),
             drains: Drains::default(),
             duties: Duties::default(),
             clocks: Clocks::default(),
@@ -302,10 +333,13 @@ impl<M: JobMachine> Manager<M> {
             replica::Output::Timer(at) => self.replica_timer = Some(at),
             replica::Output::Reply { call, reply } => self.replied(now, call, reply, out),
             replica::Output::Applied(applied) => {
-                let command = applied.command.as_ref().and_then(|bytes| Command::decode(bytes).ok());
+                let machine = self.replica.group().map(RaftGroup::machine);
+                let command =
+                    machine.zip(applied.command.as_ref()).and_then(|(machine, it)| machine.decode(it));
                 if let (Some(command), Some(outcome)) = (command, &applied.outcome) {
                     self.applied(now, applied.index, &command, outcome, out);
                 }
+                out.push(Output::Replica(replica::Output::Applied(applied)));
             }
             other => {
                 match &other {
@@ -385,11 +419,13 @@ impl<M: JobMachine> Manager<M> {
     }
 
     fn propose(&mut self, now: Now, purpose: Purpose, token: Token, body: Body) {
-        let call = self.calls.open(purpose);
-        self.call(now, call, ReplicaRequest::Propose(Command { token, body }.encode()));
+        let (call, command) = (self.calls.open(purpose), Command { token, body });
+        let machine = self.replica.group().map(RaftGroup::machine);
+        let bytes = machine.map_or_else(|| command.encode(), |machine| machine.encode(&command));
+        self.call(now, call, ReplicaRequest::Propose(bytes));
     }
 
-    fn store(&mut self, now: Now, purpose: Purpose, bytes: bytes::Bytes) {
+    fn store(&mut self, now: Now, purpose: Purpose, bytes: Bytes) {
         let call = self.calls.open(purpose);
         self.call(now, call, ReplicaRequest::StoreBlob(bytes));
     }
@@ -417,6 +453,14 @@ impl<M: JobMachine> Manager<M> {
             | Purpose::Decide { .. }
             | Purpose::StoreResult { .. }
             | Purpose::End { .. } => self.decision_replied(now, purpose, reply, out),
+            Purpose::Confirm { worker, attempt } => {
+                let is_forgotten =
+                    self.register().is_some_and(|register| register.job(attempt.job).is_none());
+                if is_forgotten && matches!(reply, Reply::Readable { .. }) {
+                    let message = ToWorker::Confirmed { attempt };
+                    out.push(Output::SendWorker { to: worker, message });
+                }
+            }
             Purpose::Renewals | Purpose::Other => {}
         }
     }

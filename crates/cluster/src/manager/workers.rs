@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hyperscale_consensus::RaftGroup;
 use hyperscale_consensus::register::{AttemptState, Body, Outcome};
-use hyperscale_consensus::replica::Reply;
+use hyperscale_consensus::replica::{Reply, Request};
 use hyperscale_job::{Failure, FailureKind, Report, SegmentResult};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
@@ -36,7 +36,8 @@ impl<M: JobMachine> Manager<M> {
             }
             ToManager::Refused { attempt, token, refusal } => {
                 let is_led = self.led.get(&attempt.job).is_some_and(|led| led.token() == token);
-                if is_led && self.has_attempt(from, attempt) {
+                let is_heard = !bug!(self.options, IgnoreRefusal);
+                if is_led && is_heard && self.has_attempt(from, attempt) {
                     self.report(now, attempt, refused(from, &refusal), out);
                 }
             }
@@ -121,8 +122,11 @@ impl<M: JobMachine> Manager<M> {
             Some(job) if job.end.is_some() => return out.push(confirm),
             Some(job) => job.leader.map(|(leader, _)| leader),
             // Who leads the group knows every job that was accepted: this one has ended and is sealed or forgotten. Anybody
-            // else may only be behind.
-            None if knows_all => return out.push(confirm),
+            // else may only be behind, and so may a leader that was stopped and does not know yet that it was replaced.
+            None if knows_all => {
+                let call = self.calls.open(Purpose::Confirm { worker, attempt });
+                return self.call(now, call, Request::ReadAsLeader);
+            }
             None => self.replica.leader_node(),
         };
         if leader != Some(self.options.node) {
@@ -144,7 +148,12 @@ impl<M: JobMachine> Manager<M> {
         let known =
             segment.and_then(|it| it.attempts().iter().find(|it| it.number == attempt.attempt.number));
         match known.map(|known| &known.state) {
-            Some(AttemptState::Running) => self.take_left(now, worker, attempt, (how, left), out),
+            Some(AttemptState::Running) => {
+                if bug!(self.options, ConfirmBeforeCommit) {
+                    out.push(confirm);
+                }
+                self.take_left(now, worker, attempt, (how, left), out);
+            }
             // Committed, lost or superseded: it need not be kept.
             Some(AttemptState::Lost { .. } | AttemptState::Ended(_)) => out.push(confirm),
             None => {}

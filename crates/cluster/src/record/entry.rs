@@ -41,6 +41,14 @@ pub enum Stored {
 }
 
 impl Stored {
+    /// When it was decided, on the job clock, as far as it says that.
+    pub fn at(&self) -> Option<Duration> {
+        match self {
+            Stored::Whole(entry) => entry.at(),
+            Stored::AttemptEnd { at, .. } => Some(*at),
+        }
+    }
+
     /// The decision, with what the attempt left if it is the end of one.
     pub fn with(self, left: SegmentResult) -> Entry {
         match self {

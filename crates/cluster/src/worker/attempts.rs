@@ -86,7 +86,8 @@ impl Worker {
             self.tell_again(it.attempt.job);
             return out.push(Output::Send { to: from, message });
         }
-        if !self.registration.has_grant(it.grant) || self.registration.is_new_to_grant() {
+        let is_granted = self.registration.has_grant(it.grant) || bug!(self.options, TakeAnyGrant);
+        if !is_granted || self.registration.is_new_to_grant() {
             // Of a former process under this id, which may still run it, or of a grant that is on its way here, or whose lease
             // is: not to be refused. What it does not take in time ends with its lease.
             return self.registration.ask_soon(now);
@@ -179,14 +180,15 @@ impl Worker {
         &mut self,
         now: Now,
         (from, token): (NodeId, Token),
-        attempt: JobAttempt,
+        (attempt, grant): (JobAttempt, Token),
         directive: Directive,
         out: &mut Vec<Output>,
     ) {
         match self.attempts.get(&attempt) {
             Some(running) if running.end.is_none() => out.push(Output::Direct { attempt, directive }),
-            // A dispatch of it may be on its way here, or lost: it will never run.
-            None if directive.phase >= StopPhase::Cancelling => {
+            // A dispatch of it may be on its way here, or lost: it will never run. Of another grant a former process under this id
+            // may run it: only that one, or the end of its lease, stops it.
+            None if directive.phase >= StopPhase::Cancelling && self.registration.has_grant(grant) => {
                 let message = self.refuse(now, attempt, token, DispatchRefusal::Cancelled);
                 out.push(Output::Send { to: from, message });
             }
@@ -241,6 +243,9 @@ impl Worker {
         {
             running.end = Some(Ended::Confirmed { at: now });
             running.order = None;
+            if bug!(self.options, ForgetSettled) {
+                self.attempts.remove(&attempt);
+            }
         }
     }
 
@@ -306,6 +311,9 @@ impl Worker {
                     left: (**left).clone(),
                 },
             });
+            if bug!(self.options, DropOutboxEarly) {
+                running.end = Some(Ended::Confirmed { at: now });
+            }
         }
     }
 

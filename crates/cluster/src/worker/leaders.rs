@@ -11,7 +11,7 @@ use hyperscale_consensus::register::JobId;
 use hyperscale_consensus::{Bearer, TokenBook};
 use hyperscale_types::{NodeId, Now, Token};
 
-use super::{Output, Worker};
+use super::{Options, Output, Worker};
 use crate::message::ToManager;
 
 /// How long the token of a job and its settled attempts are remembered: a leader that was replaced may speak late.
@@ -19,7 +19,7 @@ pub(super) const REMEMBERED: Duration = Duration::from_mins(10);
 /// How long attempts run without anybody who leads their job.
 pub(super) const ORPHAN_GRACE: Duration = Duration::from_secs(30);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Leaders {
     tokens: TokenBook<(), JobId>,
     /// Who brought the highest token of a job, and when it last spoke about it.
@@ -29,6 +29,15 @@ pub(super) struct Leaders {
 }
 
 impl Leaders {
+    #[cfg_attr(not(feature = "bugs"), expect(unused_variables, reason = "holds the deliberate bugs"))]
+    pub(super) fn new(options: &Options) -> Self {
+        #[cfg(feature = "bugs")]
+        let tokens = TokenBook::with_bugs(options.bugs.consensus.clone());
+        #[cfg(not(feature = "bugs"))]
+        let tokens = TokenBook::default();
+        Self { tokens, of: BTreeMap::new(), orphaned: BTreeMap::new() }
+    }
+
     /// A manager is gone, and with it the leadership of its jobs.
     pub(super) fn gone(&mut self, now: Now, manager: NodeId) {
         let led = self.of.iter().filter(|(_, (leader, _))| *leader == manager);

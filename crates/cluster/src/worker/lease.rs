@@ -17,7 +17,7 @@ use fastrand::Rng;
 use hyperscale_consensus::lease::{Holder, LeaseError};
 use hyperscale_types::{NodeId, Now, Token};
 
-use super::Output;
+use super::{Options, Output};
 use crate::message::{CallNumber, ToManager};
 
 /// A manager that does not answer within this time is left for the next one.
@@ -36,6 +36,8 @@ const FAILURES_WITHIN: Duration = Duration::from_secs(30);
 const HALF_OPEN_AFTER: Duration = Duration::from_secs(10);
 /// A lease that is not renewed is asked for again after this time, however short it is.
 const RENEW_AGAIN: Duration = Duration::from_millis(200);
+/// How long a worker with a deliberate bug goes on.
+const OUTLIVED: Duration = Duration::from_secs(10);
 
 /// Questions whose answers still count. The oldest is forgotten: its lease would be over anyway.
 const QUESTIONS_MAX: usize = 16;
@@ -50,6 +52,8 @@ struct Question {
 
 #[derive(Debug)]
 pub(super) struct Registration {
+    #[cfg(feature = "bugs")]
+    bugs: crate::bugs::Bugs,
     rng: Rng,
     /// Managers that can be asked: the next one first, the one that was silent last at the end.
     managers: Vec<NodeId>,
@@ -79,9 +83,11 @@ pub(super) struct Registration {
 }
 
 impl Registration {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(options: &Options) -> Self {
         Self {
-            rng: Rng::with_seed(seed),
+            #[cfg(feature = "bugs")]
+            bugs: options.bugs.clone(),
+            rng: Rng::with_seed(options.seed),
             managers: Vec::new(),
             gone: BTreeSet::new(),
             calls: 0,
@@ -173,7 +179,10 @@ impl Registration {
             return false;
         }
         // Without a lease the grant was in force before: how long is known once it is renewed.
-        self.lease = Some(Holder::new(grant, lease.unwrap_or_default(), question.sent));
+        let holder = Holder::new(grant, lease.unwrap_or_default(), question.sent);
+        #[cfg(feature = "bugs")]
+        let holder = holder.with_bugs(self.bugs.consensus.clone());
+        self.lease = Some(holder);
         (self.lapsed, self.renew_at) = (lease.is_none(), Now::ZERO);
         self.is_new_to_grant = lease.is_none();
         true
@@ -259,6 +268,7 @@ impl Registration {
 
     fn tell_lease(&mut self, out: &mut Vec<Output>) {
         let until = self.lease.as_ref().map(Holder::usable_until);
+        let until = until.map(|it| if bug!(self, OutliveLease) { it.plus(OUTLIVED) } else { it });
         if let Some(until) = until.filter(|until| Some(*until) != self.until) {
             self.until = Some(until);
             out.push(Output::Lease { until });

@@ -48,6 +48,23 @@ pub struct Options {
     pub capabilities: BTreeSet<String>,
     /// Decides everything that is drawn.
     pub seed: u64,
+    /// Deliberate bugs.
+    #[cfg(feature = "bugs")]
+    pub bugs: crate::bugs::Bugs,
+}
+
+impl Options {
+    /// A worker that can what every worker can.
+    pub fn new(boot: BootEpoch, cores: u32, seed: u64) -> Self {
+        Self {
+            boot,
+            cores,
+            capabilities: BTreeSet::new(),
+            seed,
+            #[cfg(feature = "bugs")]
+            bugs: crate::bugs::Bugs::default(),
+        }
+    }
 }
 
 /// A worker in one life.
@@ -71,8 +88,8 @@ impl Worker {
     /// A worker that starts. It does nothing before it hears of a manager.
     pub fn new(options: Options) -> Self {
         Self {
-            registration: Registration::new(options.seed),
-            leaders: Leaders::default(),
+            registration: Registration::new(&options),
+            leaders: Leaders::new(&options),
             cores: CoreTable::new(options.cores),
             attempts: BTreeMap::new(),
             refused: BTreeMap::new(),
@@ -131,9 +148,9 @@ impl Worker {
                 }
             }
             ToWorker::Dispatch(dispatch) => self.dispatch(now, from, &dispatch, out),
-            ToWorker::Direct { attempt, token, directive } => {
+            ToWorker::Direct { attempt, token, grant, directive } => {
                 if self.obeys(now, (from, token), attempt.job, out) {
-                    self.direct(now, (from, token), attempt, directive, out);
+                    self.direct(now, (from, token), (attempt, grant), directive, out);
                 }
             }
             ToWorker::LeaderChanged { job, token } => self.leader_changed(now, (from, token), job, out),

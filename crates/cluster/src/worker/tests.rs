@@ -82,7 +82,7 @@ impl Rig {
     /// A worker with four cores that nobody has heard of.
     fn new() -> Self {
         let capabilities = BTreeSet::from(["native:hash".to_owned()]);
-        let options = Options { boot: BootEpoch(1), cores: 4, capabilities, seed: 7 };
+        let options = Options { capabilities, ..Options::new(BootEpoch(1), 4, 7) };
         Rig { worker: Worker::new(options), now: Now::after_start(Duration::from_secs(100)), out: Vec::new() }
     }
 

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "what a model cannot go on without fails its test")]
 
-mod engine;
 mod model;
 
 mod bad_network;
@@ -11,5 +10,6 @@ mod cost;
 mod dispatch;
 mod life;
 mod limits;
+mod loss;
 mod queue;
 mod takeover;

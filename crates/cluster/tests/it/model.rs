@@ -14,6 +14,7 @@ use bytes::Bytes;
 use hyperscale_cluster::bundle::Bundle;
 use hyperscale_cluster::manager::{self, Manager, RequestNumber, Response};
 use hyperscale_cluster::message::JobAttempt;
+use hyperscale_cluster::model::Attempt;
 use hyperscale_cluster::worker::{self, Worker};
 use hyperscale_consensus::register::{JobId, Register, Sizes};
 use hyperscale_consensus::storage::MemoryDisk;
@@ -21,7 +22,6 @@ use hyperscale_consensus::{Addresses, BlobId, replica};
 use hyperscale_stats::event::Event;
 use hyperscale_types::{NodeId, Now};
 
-use super::engine::Attempt;
 pub(crate) use network::Network;
 
 /// Between something that happens inside of a node and its consequences.
@@ -65,6 +65,8 @@ pub(crate) struct Cluster {
     pub(crate) events: Vec<(NodeId, JobId, Event)>,
     /// Requests that the target has seen, by job.
     pub(crate) seen: BTreeMap<JobId, u64>,
+    /// Attempts that workers were told to forget.
+    pub(crate) confirmed: Vec<JobAttempt>,
     /// Attempts that were started.
     pub(crate) started: Vec<(NodeId, JobAttempt)>,
     /// Nodes that nobody reaches and that reach nobody.
@@ -105,6 +107,7 @@ impl Cluster {
             responses: BTreeMap::new(),
             events: Vec::new(),
             seen: BTreeMap::new(),
+            confirmed: Vec::new(),
             started: Vec::new(),
             cut: BTreeSet::new(),
             cut_links: BTreeSet::new(),

@@ -172,7 +172,7 @@ pub(super) fn assign_teardown(core: &mut JobCore, at: usize) -> bool {
     let Some(group) = group else { return false };
     let Some(member) = group.members.iter().find(|member| member.workflow == at) else { return false };
     let teardown = once(core, group, member, SegmentKind::Teardown);
-    let excluded = excluded(&core.record.workflows()[at], teardown.attempt);
+    let excluded = excluded(core, at, teardown.attempt);
     let usable = || core.pool.workers.iter().filter(|worker| !excluded.contains(&*worker.id));
     let is_there = |part: &&GroupPart| usable().any(|worker| worker.id == part.worker);
     let batch = if let Some(part) = group.parts.iter().find(is_there) {

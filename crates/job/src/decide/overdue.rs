@@ -94,7 +94,9 @@ fn abandon(core: &mut JobCore, at: usize) {
         matches!(core.record.workflows()[at].stop_of(), Some((_, Reason::Timeout | Reason::Stuck)));
     let mut entries = Vec::new();
     for (id, live) in &mut core.live[at].attempts {
-        if live.state.is_over() || live.proposed || live.result.is_some() {
+        // The end of one that was lost or refused is known.
+        let is_known = live.result.is_some() || live.is_lost || live.refused.is_some();
+        if live.state.is_over() || live.proposed || is_known {
             continue;
         }
         // A tear-down runs after the stop: it is given up when nothing is heard of it.

@@ -2,8 +2,8 @@
 //! left to run.
 //!
 //! The workflow's clock does not stop. The next attempt of a load joins it where the workflow is and ends with the others; where
-//! iterations are counted it runs what is known to be left. Workers that lost or refused an attempt of a segment get none of it
-//! again. A load that has not begun waits for a segment without a worker for [`JOIN_GRACE`] and then begins without it: it joins
+//! iterations are counted it runs what is known to be left. A worker that lost an attempt of a segment gets none of it again, and
+//! one that refused it not for [`REFUSED_FOR`]: its lease may only have been late. A load that has not begun waits for a segment without a worker for [`JOIN_GRACE`] and then begins without it: it joins
 //! when there are cores.
 //!
 //! | an attempt is | counts against `max_retries` | counts against the retry budget | needs `resume` |
@@ -28,6 +28,9 @@ use crate::state::WorkflowState;
 
 /// How long the prepared segments of a workflow wait for one that lost its worker before the load began.
 const JOIN_GRACE: Duration = Duration::from_secs(30);
+
+/// How long a segment is not given again to a worker that refused it.
+const REFUSED_FOR: Duration = Duration::from_secs(5);
 
 /// Why a segment gets no further attempt.
 pub(super) enum GaveUp {
@@ -56,7 +59,7 @@ pub(super) fn next(core: &JobCore) -> impl Iterator<Item = Duration> {
     all.flat_map(|(at, id)| {
         let since = missed_at(&core.record.workflows()[at], id);
         let given_up = core.facts.queue_timeout.map(|timeout| since + timeout.to_duration());
-        [Some(since + JOIN_GRACE), given_up]
+        [Some(since + REFUSED_FOR), Some(since + JOIN_GRACE), given_up]
     })
     .flatten()
 }
@@ -97,11 +100,15 @@ pub(super) fn teardown(core: &mut JobCore, at: usize) -> bool {
     tries_again && batch::assign_teardown(core, at)
 }
 
-/// Workers that get no further attempt of a segment.
-pub(super) fn excluded(record: &WorkflowRecord, id: AttemptId) -> BTreeSet<&str> {
-    let missed =
-        record.attempts().filter(|(other, attempt)| other.segment == id.segment && attempt.is_missed());
-    missed.map(|(_, attempt)| &*attempt.assignment.worker).collect()
+/// Workers that get no further attempt of a segment now.
+pub(super) fn excluded(core: &JobCore, at: usize, id: AttemptId) -> BTreeSet<&str> {
+    let is_late = |attempt: &AttemptRecord| {
+        attempt.is_refused() && attempt.ended_at.is_none_or(|ended| core.now < ended + REFUSED_FOR)
+    };
+    let is_lost = |attempt: &AttemptRecord| attempt.is_lost() && !core.facts.forgets_exclusion();
+    let of_segment = core.record.workflows()[at].attempts().filter(|(other, _)| other.segment == id.segment);
+    let excluded = of_segment.filter(|(_, attempt)| is_lost(attempt) || is_late(attempt));
+    excluded.map(|(_, attempt)| &*attempt.assignment.worker).collect()
 }
 
 fn missed_at(record: &WorkflowRecord, id: AttemptId) -> Duration {
@@ -144,7 +151,7 @@ fn is_hopeless(core: &JobCore, record: &WorkflowRecord, last: AttemptId) -> bool
     let ends = record.load_clock().is_some() && core.workflow(last.segment.workflow).planned().is_some();
     let timeout = core.facts.queue_timeout.map(Span::to_duration);
     let is_late = timeout.is_some_and(|timeout| core.now >= missed_at(record, last) + timeout);
-    let excluded = excluded(record, last);
+    let excluded = excluded(core, last.segment.workflow, last);
     is_late && !ends && core.pool.workers.iter().all(|worker| excluded.contains(&*worker.id))
 }
 
@@ -160,18 +167,18 @@ fn is_over(core: &JobCore, at: usize) -> bool {
 
 fn place(core: &JobCore, at: usize, last: AttemptId) -> Option<Batch> {
     if last.segment.kind == SegmentKind::Setup {
-        let excluded = excluded(&core.record.workflows()[at], last);
+        let excluded = excluded(core, at, last);
         return batch::place_anew(core, at, &excluded, batch::Begins::WithSetup);
     }
     place_load(core, at, last)
 }
 
-/// Another attempt on a worker that has the cores and has not lost or refused this segment before.
+/// Another attempt on a worker that has the cores and is not excluded.
 fn place_load(core: &JobCore, at: usize, last: AttemptId) -> Option<Batch> {
     let record = &core.record.workflows()[at];
     let known = record.attempt(last)?;
     let share = known.assignment.share;
-    let excluded = excluded(record, last);
+    let excluded = excluded(core, at, last);
     let fits = |worker: &&PoolWorker| worker.free >= share.cores && !excluded.contains(&*worker.id);
     let worker = core.pool.workers.iter().find(fits)?;
     let group = Group {

@@ -58,6 +58,11 @@ impl AttemptRecord {
         matches!(self.end, Some((AttemptEnd::Lost, _)))
     }
 
+    /// Whether it did not end in time.
+    pub fn is_timed_out(&self) -> bool {
+        matches!(self.end, Some((AttemptEnd::TimedOut, _)))
+    }
+
     /// Whether its worker did not take it.
     pub fn is_refused(&self) -> bool {
         matches!(self.end, Some((AttemptEnd::Refused, _)))

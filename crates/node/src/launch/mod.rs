@@ -186,11 +186,9 @@ impl Manager {
             config: hyperscale_consensus::Config { seed: entropy::seed(), ..timers.log },
         };
         let core = manager_core::Options {
-            node,
-            first_number,
-            seed: entropy::seed(),
             worker_lease: timers.worker_lease,
             job_lease: timers.job_lease,
+            ..manager_core::Options::lan(node, first_number, entropy::seed())
         };
         let options = manager::Options {
             replica,
@@ -252,10 +250,8 @@ impl Worker {
         let parts = Parts::start(settings, Role::Worker, &managers)?;
         let (node, boot) = (parts.directory.node(), parts.directory.boot());
         let core = worker_core::Options {
-            boot,
-            cores: offer.cores,
             capabilities: offer.capabilities,
-            seed: entropy::seed(),
+            ..worker_core::Options::new(boot, offer.cores, entropy::seed())
         };
         let cpus = if offer.cpus.len() < offer.cores as usize { Vec::new() } else { offer.cpus };
         let folder = parts.directory.path().join(PLANS);

@@ -178,17 +178,19 @@ impl ManagerLoop {
                 Ok(None) => {}
                 Err(error) => unreadable(from, &error),
             },
-            (_, message) if is_of_log(&message) => match log::from_incoming(&self.group, from, message) {
-                Ok(messages) => {
-                    for message in messages {
-                        if let ReplicaMessage::BootstrapQuery { directory } = &message {
-                            self.newcomers.asked(from, *directory);
+            (_, message) if log::is_of_log(&message) => {
+                match log::from_incoming(&self.group, from, message) {
+                    Ok(messages) => {
+                        for message in messages {
+                            if let ReplicaMessage::BootstrapQuery { directory } = &message {
+                                self.newcomers.asked(from, *directory);
+                            }
+                            self.replica(replica::Input::Message { from, message });
                         }
-                        self.replica(replica::Input::Message { from, message });
                     }
+                    Err(error) => unreadable(from, &error),
                 }
-                Err(error) => unreadable(from, &error),
-            },
+            }
             (_, message) => match to_peer_in(message) {
                 Ok(Some(message)) => self.input(Input::Peer { from, message }),
                 Ok(None) => {}
@@ -233,27 +235,4 @@ impl ManagerLoop {
 
 fn unreadable(from: NodeId, error: &dyn std::error::Error) {
     tracing::warn!(node = %from, %error, "a message cannot be read");
-}
-
-/// Whether only replicas say this to each other. An error answers a question of the replica.
-fn is_of_log(message: &Incoming) -> bool {
-    use {bulk::Body as B, control::Body as C};
-    match message {
-        Incoming::Control(Control { body: Some(body), .. }) => matches!(
-            body,
-            C::Raft(_)
-                | C::Propose(_)
-                | C::Proposed(_)
-                | C::ReadIndex(_)
-                | C::ReadIndexAnswer(_)
-                | C::BootstrapQuery(_)
-                | C::BootstrapAnswer(_)
-                | C::Error(_)
-        ),
-        Incoming::Bulk(Bulk { body: Some(body), .. }) => matches!(body, B::BlobPutAnswer(_) | B::BlobGet(_)),
-        Incoming::Transfer(Bulk { body: Some(body), .. }, _) => {
-            matches!(body, B::Snapshot(_) | B::BlobPut(_) | B::BlobData(_))
-        }
-        _ => false,
-    }
 }

@@ -63,7 +63,7 @@ impl ManagerLoop {
             }
             ReplicaOutput::RemoveBlob(blob) => self.blobs.order(BlobWork::Remove(blob))?,
             ReplicaOutput::Reply { call, reply } => self.calls.end(call, reply),
-            // Both stay in the core.
+            // The core has its own timer, and has dealt with what was applied.
             ReplicaOutput::Timer(_) | ReplicaOutput::Applied(_) => {}
             ReplicaOutput::Event(event) => {
                 if let Event::ConfigurationChanged(_) | Event::SnapshotRestored { .. } = event {

@@ -182,7 +182,7 @@ impl TransportHandle {
 
 impl Inner {
     fn send(&self, to: Destination, outgoing: Outgoing) -> Result<(), NotSent> {
-        let lane = lane_of(&outgoing);
+        let lane = outgoing.lane();
         let mut table = self.table();
         let sent = match table.offer(to, lane, outgoing) {
             Offered::Taken => Ok(()),
@@ -245,14 +245,6 @@ impl Inner {
     fn charge(&self, now: Now, peer: NodeId, class: Class) -> Result<(), RateLimited> {
         let mut counters = self.counters();
         lock(&self.rates).take(now, peer, class, &mut counters.wire)
-    }
-}
-
-/// The lane that something to say belongs to.
-fn lane_of(outgoing: &Outgoing) -> Lane {
-    match outgoing {
-        Outgoing::Control(_) => Lane::Control,
-        Outgoing::Bulk(_) | Outgoing::Transfer(..) => Lane::Bulk,
     }
 }
 

@@ -69,6 +69,10 @@ fn least_and_most_cores_by_priority() {
 #[test]
 fn cores_are_capped_by_vus_and_non_test_gets_one() {
     assert_eq!(claims("A high 3")[0].bounds(8), Bounds { least: 3, most: 3 });
+    for word in ["low", "auto", "normal", "high", "exclusive"] {
+        let bounds = claims(&format!("A {word} 3"))[0].bounds(0);
+        assert_eq!(bounds, Bounds { least: 1, most: 1 }, "nothing begins without a core: {word}");
+    }
     assert_eq!(claims("A exclusive 5000 setup")[0].bounds(8), Bounds { least: 1, most: 1 });
 }
 

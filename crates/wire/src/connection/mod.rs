@@ -60,6 +60,16 @@ pub enum Outgoing {
     Transfer(Bulk, Bytes),
 }
 
+impl Outgoing {
+    /// The lane that it takes.
+    pub fn lane(&self) -> Lane {
+        match self {
+            Outgoing::Control(_) => Lane::Control,
+            Outgoing::Bulk(_) | Outgoing::Transfer(..) => Lane::Bulk,
+        }
+    }
+}
+
 /// Something that arrived.
 #[derive(Debug)]
 pub enum Incoming {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use hyperscale_consensus::register::{AttemptState, JobId, Register};
+use hyperscale_consensus::register::{Attempt, AttemptState, JobId, Register};
 use hyperscale_job::{AttemptId, SegmentKind, StopPhase};
 use hyperscale_types::{NodeId, Now};
 
@@ -20,7 +20,7 @@ impl<M: JobMachine> Manager<M> {
         let token = led.token();
         let Some(drive) = led.driving() else { return };
         let job_time = drive.job_time(now);
-        let (mut orders, mut unheard) = (Vec::new(), BTreeSet::new());
+        let (mut orders, mut directives, mut unheard) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (attempt, handling) in &mut drive.attempts {
             // Its worker was asked what it knows, and has not said so.
             let is_unheard = !handling.is_taken && !handling.may_dispatch;
@@ -42,9 +42,13 @@ impl<M: JobMachine> Manager<M> {
             {
                 (told.due, told.pause) = (now.plus(told.pause), (told.pause * 2).min(DIRECT_AGAIN_MAX));
                 let attempt = JobAttempt { job: id, attempt: *attempt };
-                let message = ToWorker::Direct { attempt, token, directive: told.directive };
-                out.push(Output::SendWorker { to: handling.worker, message });
+                directives.push((handling.worker, attempt, told.directive));
             }
+        }
+        for (to, attempt, directive) in directives {
+            let Some(grant) = known(register, drive, attempt).map(|known| known.grant) else { continue };
+            let message = ToWorker::Direct { attempt, token, grant, directive };
+            out.push(Output::SendWorker { to, message });
         }
         for to in unheard {
             out.push(Output::SendWorker { to, message: ToWorker::LeaderChanged { job: id, token } });
@@ -74,6 +78,13 @@ impl<M: JobMachine> Manager<M> {
     }
 }
 
+/// An attempt as the log knows it.
+fn known<'a>(register: &'a Register, drive: &Drive, it: JobAttempt) -> Option<&'a Attempt> {
+    let workflow = drive.core.plan().workflows.get(it.attempt.segment.workflow)?;
+    let segment = register.job(it.job)?.segment(workflow.name.as_str(), number_of(it.attempt.segment))?;
+    segment.attempts().iter().find(|known| known.number == it.attempt.number)
+}
+
 /// What a worker is told to run: the same for every leader of the job, but for the token and the time.
 fn dispatch(
     register: &Register,
@@ -85,8 +96,7 @@ fn dispatch(
     let job = register.job(id)?;
     let order = drive.core.order_of(attempt)?;
     let workflow = drive.core.plan().workflows.get(attempt.segment.workflow)?;
-    let segment = job.segment(workflow.name.as_str(), number_of(attempt.segment))?;
-    let known = segment.attempts().iter().find(|known| known.number == attempt.number)?;
+    let known = known(register, drive, JobAttempt { job: id, attempt })?;
     // Nothing that was cancelled starts, also before the core has decided what follows from the cancel.
     let is_cancelled =
         job.is_cancelled(workflow.name.as_str()) && attempt.segment.kind != SegmentKind::Teardown;

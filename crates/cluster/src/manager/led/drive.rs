@@ -48,6 +48,9 @@ pub(super) struct Drive {
     pub(super) cancel_told: Option<Now>,
     /// The end that is on its way into the log.
     pub(super) ending: Option<Box<Entry>>,
+    /// Something was decided by another leader, or in another life.
+    #[cfg(feature = "bugs")]
+    pub(super) is_taken_over: bool,
 }
 
 /// An attempt that runs, as this leader sees it.
@@ -99,6 +102,8 @@ impl Drive {
             requests: BTreeMap::new(),
             cancel_told: None,
             ending: None,
+            #[cfg(feature = "bugs")]
+            is_taken_over: seen > 0,
         };
         let running: Vec<(AttemptId, NodeId)> = drive.running().collect();
         for (attempt, worker) in running {

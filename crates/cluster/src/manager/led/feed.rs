@@ -9,7 +9,6 @@ use hyperscale_types::{Command, Now};
 use super::drive::{Drive, SEND_AGAIN};
 use super::number_of;
 use super::open::decode_totals;
-use super::propose::leaves_something;
 use crate::manager::{JobMachine, Manager, Output, Rejection, Response};
 use crate::message::{JobAttempt, ToWorker};
 use crate::record::{self, Stored};
@@ -39,8 +38,10 @@ impl<M: JobMachine> Manager<M> {
             drive.seen += 1;
             let ended = stored.ended();
             let left = ended.and_then(|attempt| Some((attempt, drive.lefts.remove(&attempt)?)));
+            // Of an attempt that was lost before its end was decided what it had reported counts, and nothing else.
+            let left = left.filter(|_| stored.leaves_something());
             // Its statistics count once its end is decided, and not before.
-            if let Some((attempt, left)) = &left
+            if let Some((attempt, left)) = left.as_ref().filter(|(_, left)| !stored.is_silence(left))
                 && let Some(totals) = decode_totals(&drive.core, &drive.codecs, *attempt, &left.totals)
             {
                 self.with_core(now, id, Input::Left { attempt: *attempt, totals: &totals }, out);
@@ -88,6 +89,10 @@ impl<M: JobMachine> Manager<M> {
             return;
         };
         let Some(drive) = self.led.get_mut(&id).and_then(|led| led.driving()) else { return };
+        #[cfg(feature = "bugs")]
+        if bug!(self.options, LoseCancelAtTakeover) && drive.is_taken_over {
+            return;
+        }
         // What was told and is not decided may have come to nothing: it is told again.
         if drive.cancel_told.is_some_and(|told| now.since(told) < SEND_AGAIN) {
             return;
@@ -126,7 +131,10 @@ impl<M: JobMachine> Manager<M> {
             let Some(workflow) = drive.core.plan().workflows.get(attempt.segment.workflow) else { continue };
             let segment = job.segment(workflow.name.as_str(), number_of(attempt.segment));
             let known = segment.and_then(|it| it.attempts().iter().find(|it| it.number == attempt.number));
-            let is_lost = known.is_some_and(|known| matches!(known.state, AttemptState::Lost { .. }));
+            let is_lost = known.is_some_and(|known| matches!(known.state, AttemptState::Lost { .. }))
+                || bug!(self.options, LoseAttemptOnDeath) && self.dead.contains(&handling.worker);
+            #[cfg(feature = "bugs")]
+            let is_lost = is_lost || self.options.bugs.is_impatient() && self.dead.contains(&handling.worker);
             if is_lost && !std::mem::replace(&mut handling.is_lost, true) {
                 lost.push(*attempt);
             }
@@ -155,8 +163,8 @@ impl Drive {
     /// Whether a decision can be told to the core: what an ended attempt left is known.
     fn has_left(&self, stored: &Stored) -> bool {
         match stored {
-            Stored::AttemptEnd { attempt, end, .. } => {
-                !leaves_something(*end) || self.lefts.contains_key(attempt)
+            Stored::AttemptEnd { attempt, .. } => {
+                !stored.leaves_something() || self.lefts.contains_key(attempt)
             }
             Stored::Whole(_) => true,
         }

@@ -123,7 +123,7 @@ pub(super) enum NotNamed {
 type Contents = BTreeMap<BlobId, Bytes>;
 
 /// The number of a segment in the log: unique in its workflow, whatever its kind.
-pub(super) fn number_of(segment: SegmentId) -> u32 {
+pub fn number_of(segment: SegmentId) -> u32 {
     let kind = match segment.kind {
         SegmentKind::Load => 0,
         SegmentKind::Setup => 1,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{AttemptState, Body, Elapsed, Job, JobId, OnWorkerLoss, Values};
+use hyperscale_job::state::AttemptEnd;
 use hyperscale_job::{AttemptId, Entry, JobCore, JobFacts, LossPolicy, Record};
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::Totals;
@@ -17,7 +18,7 @@ use super::propose::leaves_something;
 use super::{Contents, Stage, number_of, text_of};
 use crate::bundle::Bundle;
 use crate::manager::calls::Purpose;
-use crate::manager::{JobMachine, Manager, Output, ReadNumber};
+use crate::manager::{JobMachine, Manager, Options, Output, ReadNumber};
 use crate::record::{self, AttemptLeft, RecordError, Stored};
 
 /// A blob that this disk lacks is asked for again after this time: the replica fetches what it misses.
@@ -102,7 +103,7 @@ impl<M: JobMachine> Manager<M> {
         let Some(job) = self.replica.group().and_then(|group| group.machine().register().job(id)) else {
             return false;
         };
-        match open(now, id, job, &opening.contents, &elapsed) {
+        match open(now, id, job, &opening.contents, (&elapsed, &self.options)) {
             Ok(drive) => {
                 led.stage = Stage::Driving(Box::new(drive));
                 true
@@ -129,7 +130,14 @@ impl<M: JobMachine> Manager<M> {
 }
 
 /// Builds the core of a job from its decisions.
-fn open(now: Now, id: JobId, job: &Job, contents: &Contents, elapsed: &Elapsed) -> Result<Drive, NotOpened> {
+#[cfg_attr(not(feature = "bugs"), expect(unused_variables, reason = "the options hold the deliberate bugs"))]
+fn open(
+    now: Now,
+    id: JobId,
+    job: &Job,
+    contents: &Contents,
+    (elapsed, options): (&Elapsed, &Options),
+) -> Result<Drive, NotOpened> {
     let content =
         |blob: BlobId| contents.get(&blob).cloned().ok_or_else(|| NotOpened::Missing(BTreeSet::from([blob])));
     let bundle = Bundle::decode(&content(job.plan)?)?;
@@ -138,6 +146,7 @@ fn open(now: Now, id: JobId, job: &Job, contents: &Contents, elapsed: &Elapsed) 
     let lefts = lefts(&plan, job, &stored, contents)?;
     let mut record = Record::new(plan.workflows.iter().map(|workflow| workflow.name.clone()));
     let seen = stored.len();
+    let newest = stored.iter().filter_map(Stored::at).max().unwrap_or_default();
     for decision in stored {
         let left = match &decision {
             Stored::AttemptEnd { attempt, .. } => lefts.get(attempt).map(|left| left.result.clone()),
@@ -157,13 +166,19 @@ fn open(now: Now, id: JobId, job: &Job, contents: &Contents, elapsed: &Elapsed) 
             max_retries: job.options.max_retries,
             retry_budget: job.options.retry_budget,
         },
+        #[cfg(feature = "bugs")]
+        forgets_exclusion: options.bugs.has(crate::bugs::Bug::ForgetExclusion),
         ..JobFacts::default()
     };
     let mut core = JobCore::rebuild(Arc::clone(&plan), facts, record);
     let codecs = codecs(&core, job.plan);
     // A leader that restarts counts from what the log says, which may be less than what it decided itself.
-    let job_time = Duration::from_millis(elapsed.job_ms).max(core.record().newest());
+    let job_time = Duration::from_millis(elapsed.job_ms).max(newest);
+    let job_time = if bug!(options, RestartTimeoutAtTakeover) { Duration::ZERO } else { job_time };
     for (attempt, left) in &lefts {
+        if bug!(options, ForgetResultsAtTakeover) {
+            break;
+        }
         if let Some(totals) = decode_totals(&core, &codecs, *attempt, &left.totals) {
             core.recall(*attempt, &totals);
         }
@@ -231,7 +246,10 @@ fn lefts(
         let Some(blob) = blob else { continue };
         match contents.get(&blob) {
             Some(bytes) => {
-                lefts.insert(*attempt, AttemptLeft::decode(bytes)?);
+                let left = AttemptLeft::decode(bytes)?;
+                if !decision.is_silence(&left) {
+                    lefts.insert(*attempt, left);
+                }
             }
             None => {
                 missing.insert(blob);
@@ -242,6 +260,16 @@ fn lefts(
 }
 
 impl Stored {
+    /// Whether this is the end of an attempt that did not say it in time.
+    pub(super) fn is_silence(&self, left: &AttemptLeft) -> bool {
+        matches!(self, Stored::AttemptEnd { end: AttemptEnd::TimedOut, .. }) && left.totals.is_empty()
+    }
+
+    /// Whether this is the end of an attempt that leaves something.
+    pub(super) fn leaves_something(&self) -> bool {
+        matches!(self, Stored::AttemptEnd { end, .. } if leaves_something(*end))
+    }
+
     /// Whether this is a decision about one attempt's end.
     pub(super) fn ended(&self) -> Option<AttemptId> {
         match self {

@@ -42,7 +42,10 @@ impl<M: JobMachine> Manager<M> {
         let Some(drive) = led.driving() else { return };
         match &*entry {
             Entry::JobEnd { end, .. } => {
-                let result = drive.core.result_with(&entry);
+                let mut result = drive.core.result_with(&entry);
+                if bug!(self.options, HideLoss) {
+                    result.validity.loss = hyperscale_stats::result::Loss::default();
+                }
                 // A result that cannot be written is a bug; the job ends all the same.
                 let bytes = Bytes::from(serde_json::to_vec(&result).unwrap_or_default());
                 drive.ending = Some(entry.clone());
@@ -78,7 +81,10 @@ impl<M: JobMachine> Manager<M> {
     ) {
         let Some(register) = self.replica.group().map(|group| group.machine().register()) else { return };
         let Some(drive) = self.led.get_mut(&id).and_then(|led| led.driving()) else { return };
-        let effect = match effect(id, register, drive, &entry, left) {
+        let effect = effect(id, register, drive, &entry, left);
+        #[cfg(feature = "bugs")]
+        let effect = effect.map(|it| if is_impatience(&self.options, &entry) { None } else { it });
+        let effect = match effect {
             Ok(effect) => effect,
             Err(refused) => {
                 return self.with_core(now, id, Input::Applied { entry, outcome: Err(refused) }, out);
@@ -137,7 +143,10 @@ impl<M: JobMachine> Manager<M> {
                 self.with_core(now, job, Input::Applied { entry, outcome }, out);
             }
             // The core learns it from the log.
-            (Purpose::Decide { .. } | Purpose::End { .. }, Reply::Applied { .. }) => {}
+            (
+                Purpose::Decide { .. } | Purpose::End { .. },
+                Reply::Applied { outcome: Some(Outcome::Done), .. },
+            ) => {}
             (
                 Purpose::StoreDecision { entry, .. }
                 | Purpose::StoreLeft { entry, .. }
@@ -232,6 +241,13 @@ fn effect(
         | Entry::Control { .. }
         | Entry::JobEnd { .. } => None,
     })
+}
+
+/// Whether this is the end of an attempt that its leader only takes for lost.
+#[cfg(feature = "bugs")]
+fn is_impatience(options: &crate::manager::Options, entry: &Entry) -> bool {
+    let is_lost = matches!(entry, Entry::AttemptEnd { end: AttemptEnd::Lost, .. });
+    options.bugs.is_impatient() && is_lost
 }
 
 /// Whether an attempt runs as far as the log goes.

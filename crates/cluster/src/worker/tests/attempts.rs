@@ -60,7 +60,7 @@ fn lower_token_is_not_obeyed_and_is_told_the_current_one() {
     let told = ToManager::StaleToken { job: job(1), current: TOKEN };
     assert_eq!(sent(&out), [(manager(2), told)]);
     let directive = Directive::default();
-    let message = ToWorker::Direct { attempt: attempt(1, 0, 1), token: Token(19), directive };
+    let message = ToWorker::Direct { attempt: attempt(1, 0, 1), token: Token(19), grant: GRANT, directive };
     let out = rig.from(manager(2), message);
     assert!(!out.iter().any(|output| matches!(output, Output::Direct { .. })));
 }
@@ -151,8 +151,16 @@ fn what_was_refused_stays_refused() {
 fn attempt_that_was_cancelled_before_its_dispatch_came_never_starts() {
     let (mut rig, owner) = Rig::registered(&[1]);
     let directive = |phase| Directive { phase, ..Directive::default() };
-    let direct =
-        |phase| ToWorker::Direct { attempt: attempt(1, 0, 1), token: TOKEN, directive: directive(phase) };
+    let (attempt_1, other) = (attempt(1, 0, 1), Token(GRANT.0 + 1));
+    let direct_under = |grant, phase| ToWorker::Direct {
+        attempt: attempt_1,
+        token: TOKEN,
+        grant,
+        directive: directive(phase),
+    };
+    let direct = |phase| direct_under(GRANT, phase);
+    let out = rig.from(owner, direct_under(other, StopPhase::Cancelling));
+    assert_eq!(refusals(&out), [], "another process may run it");
     assert_eq!(refusals(&rig.from(owner, direct(StopPhase::Running))), []);
     let out = rig.from(owner, direct(StopPhase::Cancelling));
     assert_eq!(refusals(&out), [DispatchRefusal::Cancelled], "it is confirmed");

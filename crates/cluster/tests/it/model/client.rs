@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyperscale_cluster::manager::{self, Rejection, Request, RequestNumber, Response};
-use hyperscale_cluster::message::JobAttempt;
+use hyperscale_cluster::message::{JobAttempt, ToManager};
 use hyperscale_consensus::RaftGroup;
 use hyperscale_consensus::register::{JobEnd, JobId, JobOptions, Register};
 use hyperscale_stats::result::RunResult;
@@ -36,6 +36,16 @@ impl Cluster {
         let request = RequestNumber(self.numbers);
         self.soon_manager(to, manager::Input::Request { request, what });
         request
+    }
+
+    /// A worker says something to a manager, whatever its core thinks.
+    pub(crate) fn say(&mut self, from: NodeId, to: NodeId, message: ToManager) {
+        self.soon_manager(to, manager::Input::Worker { from, message });
+    }
+
+    /// Whether a worker has a lease that it may use.
+    pub(crate) fn is_usable(&self, node: NodeId) -> bool {
+        self.workers[&node].core.is_usable(self.now)
     }
 
     pub(crate) fn response(&mut self, request: RequestNumber) -> Response {

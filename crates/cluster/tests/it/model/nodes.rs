@@ -11,7 +11,7 @@ use hyperscale_consensus::storage::{LogStorage, Loss};
 use hyperscale_consensus::{Config, DirectoryId};
 use hyperscale_types::{BootEpoch, NodeId, Now};
 
-use super::{Cluster, ManagerNode, WORKER_LEASE, WorkerNode, addresses};
+use super::{Cluster, ManagerNode, WorkerNode, addresses};
 
 impl Cluster {
     pub(crate) fn start_manager(&mut self, node: NodeId) {
@@ -37,13 +37,7 @@ impl Cluster {
         let (mut outputs, mut out) = (Vec::new(), Vec::new());
         let register = Register::new(Group::Managers).with_sizes(self.sizes);
         let replica = Replica::start(self.now, options, loaded, register, &mut outputs);
-        let options = manager::Options {
-            node,
-            first_number: life << 32,
-            seed: life,
-            worker_lease: WORKER_LEASE,
-            job_lease: Duration::from_secs(3),
-        };
+        let options = manager::Options::lan(node, life << 32, life);
         let core = Manager::start(self.now, options, replica, outputs, &mut out);
         self.managers.insert(node, ManagerNode { core, life, timer: Now::ZERO });
         self.manager_outputs(node, out);
@@ -64,13 +58,7 @@ impl Cluster {
     pub(crate) fn start_worker(&mut self, node: NodeId, cores: u32) {
         self.numbers += 1;
         let life = self.numbers;
-        let options = worker::Options {
-            boot: BootEpoch(life),
-            cores,
-            capabilities: std::collections::BTreeSet::new(),
-            seed: life,
-        };
-        let core = Worker::new(options);
+        let core = Worker::new(worker::Options::new(BootEpoch(life), cores, life));
         self.workers.insert(node, WorkerNode { core, life, attempts: BTreeMap::new(), lease: Now::ZERO });
         let managers: Vec<NodeId> = self.managers.keys().copied().collect();
         for manager in managers {

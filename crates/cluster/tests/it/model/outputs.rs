@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use hyperscale_cluster::manager;
-use hyperscale_cluster::message::{JobAttempt, ToManager};
+use hyperscale_cluster::message::{JobAttempt, ToManager, ToWorker};
+use hyperscale_cluster::model::{Attempt, Step, WINDOW};
 use hyperscale_cluster::worker;
 use hyperscale_consensus::register::Outcome;
 use hyperscale_consensus::replica;
@@ -11,7 +12,6 @@ use hyperscale_consensus::storage::LogStorage;
 use hyperscale_job::Report;
 use hyperscale_types::NodeId;
 
-use super::super::engine::{Attempt, Step, WINDOW};
 use super::{Cluster, Happening, SOON, WRITE};
 
 impl Cluster {
@@ -33,6 +33,9 @@ impl Cluster {
                     self.send(node, to, |life| Happening::Manager(to, life, input(message.clone())));
                 }
                 manager::Output::SendWorker { to, message } => {
+                    if let ToWorker::Confirmed { attempt } = &message {
+                        self.confirmed.push(*attempt);
+                    }
                     let input = |message| worker::Input::Message { from: node, message };
                     self.send(node, to, |life| Happening::Worker(to, life, input(message.clone())));
                 }
@@ -106,7 +109,7 @@ impl Cluster {
             worker::Output::Send { to, message } => self.worker_sends(node, to, &message),
             worker::Output::Start(start) => {
                 let bundle = self.blobs.values().find_map(|blobs| blobs.get(&start.plan)).unwrap().clone();
-                let attempt = Attempt::new(self.now, *start, &bundle);
+                let attempt = Attempt::new(self.now, *start, &bundle).unwrap();
                 let id = attempt.id();
                 self.started.push((node, id));
                 self.workers.get_mut(&node).unwrap().attempts.insert(id, attempt);
@@ -146,7 +149,7 @@ impl Cluster {
         let lease = it.lease;
         let Some(attempt) = it.attempts.get_mut(&id) else { return };
         // Every core compares the clock with the lease itself; the worker says the same at once.
-        let is_over = attempt.start.is_bound_to_lease && now >= lease;
+        let is_over = attempt.is_bound_to_lease() && now >= lease;
         assert!(!is_over || attempt.is_cut_off() || now.since(lease) < WINDOW, "load after the lease");
         let step = if is_over && !attempt.is_cut_off() { Step::Waits } else { attempt.step(now) };
         match step {

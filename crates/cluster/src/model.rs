@@ -1,14 +1,13 @@
-//! A model of the engine: attempts that are prepared, run for the planned time and count what they "send".
+//! A model of the engine, for the simulator and for tests: attempts that run for the planned time and count what they "send".
+//!
+//! Compiled only with the feature `model`. It stands for what a worker's host does with [`crate::worker::Output::Start`] and what
+//! follows; time is handed in, a window at a time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyperscale_cluster::bundle::Bundle;
-use hyperscale_cluster::message::JobAttempt;
-use hyperscale_cluster::record::AttemptLeft;
-use hyperscale_cluster::worker::Start;
 use hyperscale_job::layout::layout;
 use hyperscale_job::{Directive, SegmentKind, SegmentResult, StopPhase};
 use hyperscale_plan::model::Plan;
@@ -16,26 +15,32 @@ use hyperscale_stats::wire::Codec;
 use hyperscale_stats::{CallSample, Totals, Window};
 use hyperscale_types::Now;
 
+use crate::bundle::Bundle;
+use crate::message::JobAttempt;
+use crate::record::{AttemptLeft, RecordError};
+use crate::worker::Start;
+
 /// Calls of every core in every window.
-pub(crate) const CALLS: u64 = 5;
+pub const CALLS: u64 = 5;
 /// Length of a window.
-pub(crate) const WINDOW: Duration = Duration::from_millis(100);
+pub const WINDOW: Duration = Duration::from_millis(100);
 
 /// An attempt that runs.
-pub(crate) struct Attempt {
-    pub(crate) start: Start,
+#[derive(Debug)]
+pub struct Attempt {
+    start: Start,
     plan: Arc<Plan>,
     codec: Codec,
     totals: Totals,
     seqs: BTreeMap<u32, u64>,
     began: Now,
     directive: Directive,
-    windows: u64,
     is_cut_off: bool,
 }
 
 /// What an attempt did in a moment.
-pub(crate) enum Step {
+#[derive(Debug)]
+pub enum Step {
     /// It waits to be told to go.
     Waits,
     /// It closed windows, with this many requests in them.
@@ -45,43 +50,59 @@ pub(crate) enum Step {
 }
 
 impl Attempt {
-    pub(crate) fn new(now: Now, start: Start, bundle: &Bytes) -> Self {
-        let plan = Arc::new(Bundle::decode(bundle).unwrap().load().unwrap().plan);
-        let workflow = &plan.workflows[start.attempt.attempt.segment.workflow];
+    /// An attempt with the plan of its blob.
+    pub fn new(now: Now, start: Start, bundle: &Bytes) -> Result<Self, RecordError> {
+        let loaded = Bundle::decode(bundle)?.load().map_err(|_| RecordError::Malformed)?;
+        let plan = Arc::new(loaded.plan);
+        let workflow = plan.workflows.get(start.attempt.attempt.segment.workflow);
+        let workflow = workflow.ok_or(RecordError::Missing("workflow"))?;
         let layout = Arc::new(layout(workflow).0);
         let codec = Codec::new(&start.plan.hash, &workflow.name, &layout);
         let totals = Totals::new(&layout);
-        Self {
+        Ok(Self {
             began: now,
             start,
             codec,
             totals,
             seqs: BTreeMap::new(),
             directive: Directive::default(),
-            windows: 0,
             is_cut_off: false,
             plan,
-        }
+        })
     }
 
-    pub(crate) fn id(&self) -> JobAttempt {
+    /// Which attempt it is.
+    pub fn id(&self) -> JobAttempt {
         self.start.attempt
     }
 
-    pub(crate) fn direct(&mut self, directive: Directive) {
+    /// Whether it must stop before the lease ends.
+    pub fn is_bound_to_lease(&self) -> bool {
+        self.start.is_bound_to_lease
+    }
+
+    /// The name of its workflow.
+    pub fn workflow(&self) -> &str {
+        self.plan.workflows[self.start.attempt.attempt.segment.workflow].name.as_str()
+    }
+
+    /// What it is to do from now on.
+    pub fn direct(&mut self, directive: Directive) {
         self.directive = directive;
     }
 
-    pub(crate) fn is_cut_off(&self) -> bool {
+    /// Whether it was stopped at once.
+    pub fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }
 
-    pub(crate) fn cut_off(&mut self) {
+    /// It is stopped at once.
+    pub fn cut_off(&mut self) {
         self.is_cut_off = true;
     }
 
-    /// A tenth of a second passes.
-    pub(crate) fn step(&mut self, now: Now) -> Step {
+    /// The time of a window passes.
+    pub fn step(&mut self, now: Now) -> Step {
         let kind = self.start.attempt.attempt.segment.kind;
         if self.is_cut_off || self.directive.phase > StopPhase::Running {
             return Step::Ended(self.left(0));
@@ -110,7 +131,6 @@ impl Attempt {
         (window.core, window.seq) = (core, *seq);
         (window.from_ns, window.to_ns) = (*seq * 100_000_000, (*seq + 1) * 100_000_000);
         *seq += 1;
-        self.windows += 1;
         for call in 0..CALLS {
             window.started();
             let latency_ns = 1_000_000 * (1 + call + u64::from(core));

@@ -1,0 +1,132 @@
+//! What counts of attempts that were lost, were silent, or came back at the wrong moment.
+
+use std::time::Duration;
+
+use hyperscale_cluster::manager::Response;
+use hyperscale_cluster::message::{CallNumber, HowEnded, JobAttempt, ToManager};
+use hyperscale_cluster::record::AttemptLeft;
+use hyperscale_consensus::register::{EndStatus, JobId, JobOptions};
+use hyperscale_job::{AttemptId, SegmentId, SegmentKind};
+use hyperscale_types::Token;
+
+use super::model::{Cluster, WORKER_LEASE, manager, worker};
+
+const PLAN: &str = "workflows:\n  Browse: { vus: 1, duration: 8s, steps: { home: { http: 'http://x/' } } }\n";
+
+fn cut_from_managers(cluster: &mut Cluster, number: u64) {
+    (1..=3).for_each(|it| cluster.cut_link(manager(it), worker(number)));
+}
+
+fn heal_to_managers(cluster: &mut Cluster, number: u64) {
+    (1..=3).for_each(|it| cluster.heal_link(manager(it), worker(number)));
+}
+
+#[test]
+fn end_that_comes_while_its_lease_ends_counts_once() {
+    let mut were_lost = 0;
+    for step in 0..40 {
+        let mut cluster = Cluster::ready(&[1]);
+        let (job, _) = cluster.accepted(manager(1), "late", PLAN);
+        cluster.run(Duration::from_secs(5));
+        // The load ends while nobody hears of it, and its end is told when the lease ends or about then.
+        cut_from_managers(&mut cluster, 1);
+        let lease = |cluster: &Cluster| cluster.register(manager(1)).worker(worker(1)).is_none();
+        cluster.run(WORKER_LEASE.saturating_sub(Duration::from_secs(2)));
+        cluster.run(Duration::from_millis(100) * step);
+        heal_to_managers(&mut cluster, 1);
+        were_lost += u32::from(lease(&cluster));
+        let end = cluster.end_of(job, Duration::from_mins(7));
+        let (result, seen) = (cluster.result(&end), cluster.seen[&job]);
+        let loss = &result.validity.loss;
+        assert!(result.totals.requests <= seen, "step {step}: {} of {seen}", result.totals.requests);
+        assert!(result.totals.requests == seen || !loss.unreported.is_empty(), "step {step}: {loss:?}");
+    }
+    assert!(
+        (1..40).contains(&were_lost),
+        "some come before the end of the lease and some after: {were_lost}"
+    );
+}
+
+#[test]
+fn attempt_that_does_not_say_its_end_in_time_is_named_and_what_it_reported_counts() {
+    let mut cluster = Cluster::ready(&[1]);
+    let options = JobOptions { timeout_ms: Some(3_000), ..JobOptions::default() };
+    let request = cluster.submit_with(manager(1), "silent", PLAN, options);
+    let Response::Accepted { job, .. } = cluster.response(request) else { panic!("it is accepted") };
+    cluster.run(Duration::from_millis(2_500));
+    cut_from_managers(&mut cluster, 1);
+    let end = cluster.end_of(job, Duration::from_secs(13));
+    assert_eq!(end.how.status, EndStatus::TimedOut);
+    let (result, seen) = (cluster.result(&end), cluster.seen[&job]);
+    let loss = &result.validity.loss;
+    assert!((80..seen).contains(&result.totals.requests), "{} of {seen}", result.totals.requests);
+    assert_eq!((loss.workers_lost, loss.unreported.len()), (0, 1), "{loss:?}");
+}
+
+#[test]
+fn worker_that_refused_a_segment_gets_it_again_after_a_while_if_there_is_no_other() {
+    let mut refused = 0;
+    for step in 0..12 {
+        let mut cluster = Cluster::ready(&[1]);
+        cut_from_managers(&mut cluster, 1);
+        cluster.wait("the lease cannot be used", WORKER_LEASE, |cluster| !cluster.is_usable(worker(1)));
+        let (job, _) = cluster.accepted(manager(1), "later", PLAN);
+        cluster.run(Duration::from_millis(40) * step);
+        heal_to_managers(&mut cluster, 1);
+        let end = cluster.end_of(job, Duration::from_secs(40));
+        assert_eq!(end.how.status, EndStatus::Completed, "step {step}");
+        refused += u32::from(cluster.started.last().unwrap().1.attempt.number > 1);
+    }
+    assert!(refused > 0, "a dispatch arrives before the renewal");
+}
+
+#[test]
+fn what_an_attempt_of_an_unknown_job_left_is_given_up_only_by_a_leader_that_has_proved_it() {
+    let segment = SegmentId { workflow: 0, kind: SegmentKind::Load, index: 0 };
+    let attempt = JobAttempt { job: JobId([9; 16]), attempt: AttemptId { segment, number: 1 } };
+    let (token, how, left) = (Token(1), HowEnded::Ran, AttemptLeft::default());
+    let ended = ToManager::Ended { attempt, token, how, left };
+    let mut cluster = Cluster::ready(&[1]);
+    let leader = cluster.cluster_leader().unwrap();
+    cluster.say(worker(1), leader, ended.clone());
+    cluster.run(Duration::from_millis(200));
+    assert_eq!(cluster.confirmed, [attempt]);
+    cluster.cut(leader);
+    cluster.say(worker(1), leader, ended);
+    cluster.run(Duration::from_millis(200));
+    assert_eq!(cluster.cluster_leader(), Some(leader), "it does not know yet that it is alone");
+    assert_eq!(cluster.confirmed, [attempt], "others may have accepted the job meanwhile");
+}
+
+#[test]
+fn renewals_of_two_processes_under_one_id_are_both_answered() {
+    let mut cluster = Cluster::ready(&[1]);
+    let grant = cluster.register(manager(1)).worker(worker(1)).unwrap().grant;
+    // A process that was started earlier under the same id asks again and again, and hears nothing.
+    for call in 0..60 {
+        (1..=3).for_each(|it| {
+            let former = ToManager::Renew { call: CallNumber(1_000 + call), grant: Token(grant.0 - 1) };
+            cluster.say(worker(1), manager(it), former);
+        });
+        cluster.run(Duration::from_millis(400));
+    }
+    let known = cluster.register(manager(1)).worker(worker(1)).map(|worker| worker.grant);
+    assert_eq!(known, Some(grant), "its lease is renewed all the time");
+}
+
+#[test]
+fn attempt_that_is_lost_while_its_last_word_is_waited_for_ends_and_the_job_with_it() {
+    let mut cluster = Cluster::ready(&[1]);
+    let options = JobOptions { timeout_ms: Some(9_000), ..JobOptions::default() };
+    let plan = PLAN.replace("8s", "60s");
+    let request = cluster.submit_with(manager(1), "lost", &plan, options);
+    let Response::Accepted { job, .. } = cluster.response(request) else { panic!("it is accepted") };
+    cluster.run(Duration::from_secs(3));
+    cluster.kill_worker(worker(1));
+    let end = cluster.end_of(job, Duration::from_secs(40));
+    assert_eq!(end.how.status, EndStatus::TimedOut);
+    let result = cluster.result(&end);
+    assert_eq!(result.validity.loss.unreported.len(), 1, "{:?}", result.validity);
+    let entries = cluster.register(manager(1)).job(job).map_or(0, |job| job.decisions().len());
+    assert_eq!(entries, 0, "an ended job has no decisions");
+}
