@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use hyperscale_cluster::bugs as cluster;
 use hyperscale_consensus::bugs as consensus;
 use hyperscale_swim as swim;
 
@@ -13,6 +14,8 @@ pub enum Bug {
     Swim(swim::Bug),
     /// Of the replicated log.
     Consensus(consensus::Bug),
+    /// Of managers and workers.
+    Cluster(cluster::Bug),
     /// Of what a node does with wire and codec.
     Wire(WireBug),
 }
@@ -37,14 +40,15 @@ impl Bug {
     pub fn all() -> impl Iterator<Item = Bug> {
         let swim = swim::Bug::ALL.into_iter().map(Bug::Swim);
         let consensus = consensus::Bug::ALL.into_iter().map(Bug::Consensus);
-        swim.chain(consensus).chain(WireBug::ALL.into_iter().map(Bug::Wire))
+        let cluster = cluster::Bug::ALL.into_iter().map(Bug::Cluster);
+        swim.chain(consensus).chain(cluster).chain(WireBug::ALL.into_iter().map(Bug::Wire))
     }
 
     /// The bug for the membership core.
     pub fn swim(bug: Option<Bug>) -> swim::Bugs {
         match bug {
             Some(Bug::Swim(bug)) => swim::Bugs::one(bug),
-            Some(Bug::Consensus(_) | Bug::Wire(_)) | None => swim::Bugs::NONE,
+            Some(Bug::Consensus(_) | Bug::Cluster(_) | Bug::Wire(_)) | None => swim::Bugs::NONE,
         }
     }
 
@@ -52,7 +56,7 @@ impl Bug {
     pub fn wire(bug: Option<Bug>) -> Option<WireBug> {
         match bug {
             Some(Bug::Wire(bug)) => Some(bug),
-            Some(Bug::Swim(_) | Bug::Consensus(_)) | None => None,
+            Some(Bug::Swim(_) | Bug::Consensus(_) | Bug::Cluster(_)) | None => None,
         }
     }
 
@@ -60,8 +64,17 @@ impl Bug {
     pub fn consensus(bug: Option<Bug>) -> consensus::Bugs {
         match bug {
             Some(Bug::Consensus(bug)) => [bug].into_iter().collect(),
-            Some(Bug::Swim(_) | Bug::Wire(_)) | None => consensus::Bugs::default(),
+            Some(Bug::Swim(_) | Bug::Cluster(_) | Bug::Wire(_)) | None => consensus::Bugs::default(),
         }
+    }
+
+    /// The bugs for managers and workers: their own, and those of the log.
+    pub fn cluster(bug: Option<Bug>) -> cluster::Bugs {
+        let own = match bug {
+            Some(Bug::Cluster(bug)) => Some(bug),
+            Some(Bug::Swim(_) | Bug::Consensus(_) | Bug::Wire(_)) | None => None,
+        };
+        cluster::Bugs::new(own, Self::consensus(bug))
     }
 }
 
@@ -70,6 +83,7 @@ impl fmt::Display for Bug {
         match self {
             Bug::Swim(bug) => write!(f, "swim:{bug:?}"),
             Bug::Consensus(bug) => write!(f, "consensus:{bug:?}"),
+            Bug::Cluster(bug) => write!(f, "cluster:{bug:?}"),
             Bug::Wire(bug) => write!(f, "wire:{bug:?}"),
         }
     }

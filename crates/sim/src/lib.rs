@@ -1,8 +1,7 @@
 //! Discrete-event simulator of whole clusters: one thread, one seed decides everything.
 //!
-//! The production cores of membership and log run unchanged; only clock, processor, disk, network and process are models, and the
-//! jobs on the log are a small driver until the role cores take its place. A seed draws a
-//! cluster, a subset of all kinds of trouble and the times they come, and runs two phases: *safety*, with faults and
+//! The production cores of membership, log, managers and workers run unchanged; only clock, processor, disk, network, process and
+//! engine are models, and gates have a small driver until their core takes its place. A seed draws a cluster, a subset of all kinds of trouble and the times they come, and runs two phases: *safety*, with faults and
 //! every invariant checked after every event, then *liveness*, without faults, in which the cluster must find itself again.
 //!
 //! | folder or file | what it owns                                                                    |
@@ -10,7 +9,7 @@
 //! | `kernel`       | the queue of events, true time, the trace hash                                  |
 //! | `clock`, `cpu`, `process`, `network` | models of a machine and of what lies between machines     |
 //! | `log`          | the replicated log: hosts, disks, letters                                       |
-//! | `jobs`         | a small application on it: clients, job leaders, workers under leases           |
+//! | `jobs`         | what runs on it: managers, workers, gates, and clients that order jobs          |
 //! | `faults`       | what goes wrong: kinds, swarm, schedule F                                       |
 //! | `world`        | nodes: the cores on their models, the wire between them where keys are changed  |
 //! | `invariants`   | what must hold, one file each                                                   |

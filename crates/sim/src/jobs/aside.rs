@@ -1,27 +1,21 @@
-//! Commands beside the running of segments: whoever leads a job makes a few at random, so that every kind of command meets
-//! every fault. They name workflows without segments and datacenters that do not exist: the driver cares for none of them,
-//! but ends the parts of a job before the job.
+//! Commands beside the life of a job: whichever gate leads one makes a few at random, so that every kind of command meets every
+//! fault. They name datacenters that do not exist: the gate cares for none of them, but ends the parts of a job before the job.
 
-use bytes::Bytes;
 use hyperscale_consensus::register::{
-    Body, DatacenterClass, End, EndStatus, Group, Job, JobId, LoadChange, PartId, PartState, RequestId,
-    VERSION, Values,
+    Body, DatacenterClass, End, EndStatus, Job, JobId, PartId, PartState, VERSION,
 };
 use hyperscale_types::{Now, Token};
 
-use super::manager::{ManagerDriver, group_of};
-use super::requests::Purpose;
+use super::gate::{Gate, Purpose, group_of};
 
 /// One of so many looks at a job makes a command.
 const ONE_OF: u8 = 12;
-/// Workflows without segments.
-const WORKFLOWS: [&str; 3] = ["aside-1", "aside-2", "aside-3"];
 /// Datacenters that do not exist.
 const DATACENTERS: [&str; 2] = ["east", "west"];
 const CLASSES: [DatacenterClass; 4] =
     [DatacenterClass::Unhealthy, DatacenterClass::Degraded, DatacenterClass::Busy, DatacenterClass::Healthy];
 
-impl ManagerDriver {
+impl Gate {
     /// Commands for some of the jobs that are led here.
     pub(super) fn make_asides(&mut self, now: Now) {
         let open = group_of(&self.replica).machine().register().jobs().filter(|(_, job)| job.end.is_none());
@@ -39,40 +33,14 @@ impl ManagerDriver {
     fn aside(&mut self, id: JobId) -> Option<Body> {
         let register = group_of(&self.replica).machine().register();
         let job = register.job(id)?;
-        Some(match register.group() {
-            _ if self.rng.u8(..8) == 0 => Body::ClusterVersion { version: VERSION },
-            Group::Managers => manager_aside(&mut self.rng, id, job),
-            Group::Gates if self.rng.u8(..3) == 0 => {
+        Some(match self.rng.u8(..8) {
+            0 => Body::ClusterVersion { version: VERSION },
+            1..=3 => {
                 let (class, proposer) = (*any(&mut self.rng, &CLASSES), self.me);
                 Body::DcState { datacenter: (*any(&mut self.rng, &DATACENTERS)).to_owned(), class, proposer }
             }
-            Group::Gates => part_aside(&mut self.rng, id, job),
+            _ => part_aside(&mut self.rng, id, job),
         })
-    }
-}
-
-fn manager_aside(rng: &mut fastrand::Rng, id: JobId, job: &Job) -> Body {
-    let workflow = (*any(rng, &WORKFLOWS)).to_owned();
-    let request = RequestId(rng.u128(..).to_be_bytes());
-    match rng.u8(0..6) {
-        0 | 1 => {
-            let version = job.context(&workflow).map_or(1, |(version, _)| version + 1);
-            let values = Values::Inline(Bytes::from(vec![rng.u8(..); rng.usize(..64)]));
-            Body::Context { job: id, workflow, version, values }
-        }
-        2 => {
-            let status = if rng.bool() { EndStatus::Completed } else { EndStatus::Failed };
-            Body::WorkflowEnd { job: id, workflow, status, error: None }
-        }
-        3 => {
-            let (workflows, reason, caller) = (vec![workflow], "an aside".to_owned(), String::new());
-            Body::Cancel { job: id, workflows, request, reason, caller }
-        }
-        _ => {
-            let (vus, rate) = (LoadChange::Vus(rng.u32(1..9)), LoadChange::RateMilli(rng.u64(1..9)));
-            let change = *any(rng, &[vus, rate, LoadChange::Pause, LoadChange::Resume]);
-            Body::Control { job: id, workflow, change, request }
-        }
     }
 }
 
@@ -100,7 +68,7 @@ pub(super) fn end_of_part(id: JobId, job: &Job) -> Option<Body> {
 
 /// Whether only the leader of the job may say it.
 fn is_fenced(body: &Body) -> bool {
-    !matches!(body, Body::ClusterVersion { .. } | Body::DcState { .. } | Body::Cancel { .. })
+    !matches!(body, Body::ClusterVersion { .. } | Body::DcState { .. })
 }
 
 fn any<'a, T>(rng: &mut fastrand::Rng, of: &'a [T]) -> &'a T {

@@ -20,6 +20,8 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 const CANCELLED: u8 = 3;
 /// Each repetition is made by one of so many clients.
 const REPEATED: u8 = 4;
+/// One of so many clients changes something about its job while it runs.
+const CHANGED: u8 = 3;
 
 /// What a client says again though it was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,15 @@ pub enum Repeat {
     SubmitEnded,
     /// It cancels a job that has ended, whether it did so before or not.
     CancelEnded,
+}
+
+/// What a client may want changed about a job that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// One of its workflows is cancelled.
+    CancelWorkflow(u32),
+    /// It gets other virtual users.
+    Scale(u32),
 }
 
 /// One job that a client wants done.
@@ -55,6 +66,8 @@ pub struct ClientJob {
     pub ended: Option<JobEnd>,
     /// What it will say again, once each.
     pub repeats: Vec<Repeat>,
+    /// What it wants changed while the job runs, said once.
+    pub changes: Vec<Change>,
     /// Nothing excuses another end than completion: it is ordered when all trouble is over, and never cancelled.
     pub must_complete: bool,
 }
@@ -92,9 +105,12 @@ impl Clients {
             let later = Duration::from_secs_f64(12.0 * rng.f64().powi(2));
             let cancels_at = (rng.u8(..CANCELLED) == 0 && !orders.must_complete).then(|| at.plus(later));
             let key = format!("client-{}", self.client_jobs.len());
-            let wanted = plan::draw(rng, orders.has_workers);
+            let wanted = plan::draw(rng, orders.has_workers, orders.must_complete);
             let mut repeats = Repeat::ALL.to_vec();
             repeats.retain(|_| rng.u8(..REPEATED) == 0);
+            let workflow = rng.u32(..plan::workflows(wanted).max(1));
+            let mut changes = vec![Change::CancelWorkflow(workflow), Change::Scale(rng.u32(1..=3))];
+            changes.retain(|_| rng.u8(..CHANGED) == 0 && !orders.must_complete);
             self.client_jobs.push(ClientJob {
                 cluster: orders.cluster,
                 at,
@@ -105,6 +121,7 @@ impl Clients {
                 cancelled: false,
                 ended: None,
                 repeats,
+                changes,
                 must_complete: orders.must_complete,
             });
         }
@@ -136,6 +153,12 @@ impl ClientJob {
         }
         if self.ended.is_some() {
             return None;
+        }
+        if let Some(change) = self.changes.pop() {
+            return Some(match change {
+                Change::CancelWorkflow(number) => Wish::CancelWorkflow(job, number),
+                Change::Scale(vus) => Wish::Scale(job, vus),
+            });
         }
         let cancels = !self.cancelled && self.cancels_at.is_some_and(|at| now >= at);
         Some(if cancels { Wish::Cancel(job) } else { Wish::Status(job) })
@@ -192,6 +215,7 @@ mod tests {
         let job = client_job.wanted;
         let (submit, cancel) = (client_job.submit(), Wish::Cancel(job));
         (client_job.repeats, client_job.cancels_at) = (Repeat::ALL.to_vec(), Some(Moment::ZERO));
+        client_job.changes.clear();
         let wish = |client_job: &mut ClientJob| client_job.wish(Moment::seconds(1));
         assert_eq!(wish(&mut client_job), Some(submit.clone()), "it was not answered yet");
         client_job.accepted = Some(job);

@@ -1,284 +1,217 @@
-//! A manager at work: its replica, and what it answers to clients, workers and other managers. Gates have the same manager;
-//! no worker ever writes to them.
+//! A manager: the production core with its replica, and what clients ask of it.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::time::Duration;
+use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use fastrand::Rng;
-use hyperscale_consensus::bugs::Bugs;
-use hyperscale_consensus::register::{Body, Clocks, EndStatus, JobEnd, JobId, Outcome, Segment};
-use hyperscale_consensus::replica::{Input, Output, Replica};
-use hyperscale_consensus::{Event, RaftGroup, RaftRole, ReadId};
-use hyperscale_types::{BootEpoch, NodeId, Now, Token};
+use hyperscale_cluster::manager::{
+    Input, Manager, Options, Output, ReadNumber, Rejection, Request, RequestNumber, Response, ToPeer,
+};
+use hyperscale_cluster::message::ToManager;
+use hyperscale_consensus::ReadId;
+use hyperscale_consensus::register::{
+    Assign, AssignSegment, Body, Job, JobId, Outcome, RequestId, SegmentKind,
+};
+use hyperscale_consensus::replica::{self, CallId, Replica, Reply};
+use hyperscale_types::{Command, NodeId, Now, Token};
 
-use super::driver::Driver;
-use super::leader_duties::LeaderDuties;
-use super::leases::{LEASE, Leases};
 use super::plan;
-use super::requests::{Purpose, Requests};
-use crate::log::{Journal, Letter, Written};
-use crate::moment::Moment;
+use super::voter::{Answer, Deed, VoterOptions};
+use crate::log::letter::{ClientLetter, Wish};
+use crate::log::{Journal, Letter};
 
-/// How often a manager tells the cluster leader that it is there.
-const HERE_EVERY: Duration = Duration::from_secs(1);
+/// Calls of the host have numbers that no core uses.
+const HOST_CALLS: u64 = 1 << 63;
+/// One of so many requests of clients comes with a proposal of a leader that was replaced.
+const GHOSTS: u8 = 8;
 
-/// What a manager wants of the world.
-#[derive(Debug)]
-pub enum ManagerAction {
-    /// Send a letter.
-    Send {
-        /// The receiver: a worker or another manager.
-        to: NodeId,
-        /// The message.
-        letter: Letter,
-    },
-    /// Answer a client.
-    Answer {
-        /// About which of its jobs.
-        client_job: usize,
-        /// The response.
-        answer: Answer,
-    },
-    /// For the judges: a read was asked for.
-    ReadAsked(ReadId),
+/// A manager in one life.
+pub(super) struct ManagerHost {
+    /// The production core.
+    pub(super) core: Manager<Journal>,
+    outputs: Vec<Output>,
+    rng: Rng,
+    last: u64,
+    /// Clients that wait for a response of the core, and about which of their jobs.
+    requests: BTreeMap<RequestNumber, usize>,
+    /// Clients that wait for a state that is fresh enough to say how their job is.
+    reads: BTreeMap<CallId, (usize, JobId)>,
+    deeds: Vec<Deed>,
 }
 
-/// What a client is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Its job is accepted, under this id.
-    Accepted(JobId),
-    /// Its cancel is committed, or came too late.
-    Cancelled,
-    /// Its job has ended.
-    Ended(JobEnd),
-}
-
-/// Who a manager is in this life.
-#[derive(Debug)]
-pub struct ManagerOptions {
-    /// The node.
-    pub me: NodeId,
-    /// Numbers of its requests begin here.
-    pub first_number: u64,
-    /// Decides what it draws.
-    pub seed: u64,
-    /// Deliberate bugs.
-    pub bugs: Bugs,
-}
-
-/// A manager at work.
-pub struct ManagerDriver {
-    /// Its replica, as in production.
-    pub replica: Replica<Journal>,
-    /// What the replica wants done.
-    pub outputs: Vec<Output<Outcome>>,
-    /// Nodes whose version the replica was told, in worlds where they do not say hello.
-    pub greeted: BTreeSet<(NodeId, BootEpoch)>,
-    pub(super) me: NodeId,
-    pub(super) bugs: Bugs,
-    pub(super) rng: Rng,
-    pub(super) requests: Requests,
-    pub(super) leases: Leases,
-    pub(super) leader_duties: LeaderDuties,
-    pub(super) driver: Driver,
-    /// What the clocks of the jobs show, so that deadlines survive a change of leader.
-    pub(super) clocks: Clocks,
-    was_here: Now,
-}
-
-/// The group of a replica that takes part. Nothing else is asked of a manager before that.
-pub(super) fn group_of(replica: &Replica<Journal>) -> &RaftGroup<Journal> {
-    replica.group().expect("only managers whose replica takes part do anything")
-}
-
-impl ManagerDriver {
-    /// A manager that starts with this replica and what that wants done.
-    pub fn new(
+impl ManagerHost {
+    pub(super) fn new(
         now: Now,
-        options: ManagerOptions,
+        options: VoterOptions,
         replica: Replica<Journal>,
-        outputs: Vec<Output<Outcome>>,
+        begun: Vec<replica::Output<Outcome>>,
     ) -> Self {
-        let mut manager = Self {
-            replica,
+        let VoterOptions { me, first_number, seed, bugs } = options;
+        let (mut outputs, last) = (Vec::new(), HOST_CALLS | first_number);
+        let options = Options { bugs, ..Options::lan(me, first_number, seed) };
+        Self {
+            core: Manager::start(now, options, replica, begun, &mut outputs),
             outputs,
-            greeted: BTreeSet::new(),
-            me: options.me,
-            rng: Rng::with_seed(options.seed),
-            requests: Requests::new(options.first_number),
-            leases: Leases::new(now, options.bugs.clone()),
-            leader_duties: LeaderDuties::default(),
-            driver: Driver::default(),
-            clocks: Clocks::default(),
-            was_here: now,
-            bugs: options.bugs,
+            rng: Rng::with_seed(seed ^ 1),
+            last,
+            requests: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            deeds: Vec::new(),
+        }
+    }
+
+    fn handle(&mut self, now: Now, input: Input) {
+        self.core.handle(now, input, &mut self.outputs);
+    }
+
+    pub(super) fn replica_input(&mut self, now: Now, input: replica::Input) {
+        self.handle(now, Input::Replica(input));
+    }
+
+    pub(super) fn timer(&mut self, now: Now) {
+        self.handle(now, Input::Timer);
+    }
+
+    pub(super) fn gossip(&mut self, now: Now, node: NodeId, is_dead: bool) {
+        self.handle(now, if is_dead { Input::Died(node) } else { Input::Alive(node) });
+    }
+
+    pub(super) fn peer(&mut self, now: Now, from: NodeId, message: ToPeer) {
+        self.handle(now, Input::Peer { from, message });
+    }
+
+    pub(super) fn worker(&mut self, now: Now, from: NodeId, message: ToManager) {
+        self.handle(now, Input::Worker { from, message });
+    }
+
+    pub(super) fn blob_read(&mut self, now: Now, read: ReadNumber, bytes: Option<Bytes>) {
+        self.handle(now, Input::BlobRead { read, bytes });
+    }
+
+    pub(super) fn client(&mut self, now: Now, ClientLetter { client_job, wish }: ClientLetter) {
+        self.last += 1;
+        if self.rng.u8(..GHOSTS) == 0 {
+            self.haunt(now);
+        }
+        let what = match wish {
+            Wish::Submit { job, key } => Request::Submit {
+                key,
+                bundle: Box::new(plan::bundle(job)),
+                options: Box::new(plan::options(job)),
+                submitted_at_ms: 0,
+                caller: String::new(),
+            },
+            Wish::Cancel(job) => Request::Cancel {
+                job,
+                workflows: Vec::new(),
+                dependents: true,
+                request: RequestId(job.0),
+                reason: "asked".to_owned(),
+                caller: String::new(),
+            },
+            Wish::CancelWorkflow(job, number) => Request::Cancel {
+                job,
+                workflows: vec![plan::name(number)],
+                dependents: self.rng.bool(),
+                request: RequestId(self.rng.u128(..).to_be_bytes()),
+                reason: "asked".to_owned(),
+                caller: String::new(),
+            },
+            Wish::Scale(job, vus) => {
+                Request::Control { job, command: Command::SetVus { workflow: None, vus } }
+            }
+            // Half of the clients want to know what the group knows, not what this manager does.
+            Wish::Status(job) if self.rng.bool() => return self.read(now, client_job, job),
+            Wish::Status(job) => Request::Get { job },
         };
-        manager.reload_leases(now);
-        manager
+        let request = RequestNumber(self.last);
+        self.requests.insert(request, client_job);
+        self.handle(now, Input::Request { request, what });
     }
 
-    /// The group it takes part in.
-    pub fn group(&self) -> &RaftGroup<Journal> {
-        group_of(&self.replica)
+    /// What a leader of a job that was replaced long ago had to say arrives at last: a segment that nothing runs of is given to a
+    /// worker, under a token that is not in force.
+    fn haunt(&mut self, now: Now) {
+        let Some(group) = self.core.replica().group() else { return };
+        let register = group.machine().register();
+        let is_open = |(_, job): &(&JobId, &Job)| job.end.is_none() && job.leader.is_some();
+        let Some((id, job)) = register.jobs().find(is_open) else { return };
+        let Some((worker, known)) = register.workers().find(|(_, worker)| worker.free() > 0) else { return };
+        let (workflow, number) = (plan::name(0), 0);
+        let segment = AssignSegment {
+            attempt: job.attempt(&workflow, number).map_or(1, |last| last.number + 1),
+            workflow,
+            number,
+            kind: SegmentKind::Load,
+            worker: *worker,
+            boot: known.boot,
+            grant: known.grant,
+            group: 0,
+            cores: 1,
+            vus: 1,
+            elapsed_ms: 0,
+            iterations_left: None,
+        };
+        let token = Token(job.token().0.saturating_sub(1));
+        let body = Body::Assign(Assign { job: *id, segments: vec![segment] });
+        let command = hyperscale_consensus::register::Command { token, body }.encode();
+        self.last += 1;
+        let (call, request) = (CallId(self.last), replica::Request::Propose(command));
+        self.replica_input(now, replica::Input::Call { call, request });
     }
 
-    /// The node that leads the group, as far as this replica knows.
-    pub fn leader_node(&self) -> Option<NodeId> {
-        self.replica.leader_node()
+    /// Asks for a state that is fresh enough to decide on.
+    fn read(&mut self, now: Now, client_job: usize, job: JobId) {
+        let call = CallId(self.last);
+        self.reads.insert(call, (client_job, job));
+        self.deeds.push(Deed::ReadAsked(ReadId(call.0)));
+        self.replica_input(now, replica::Input::Call { call, request: replica::Request::Read });
     }
 
-    /// Something happens to the replica.
-    pub fn input(&mut self, now: Now, input: Input) {
-        self.replica.handle(now, input, &mut self.outputs);
-    }
-
-    /// SWIM says that a node is dead, or that it is there.
-    pub fn gossip(&mut self, now: Now, node: NodeId, is_dead: bool) {
-        if !is_dead {
-            self.driver.dead.remove(&node);
-            return;
-        }
-        self.driver.dead.insert(node);
-        self.leader_duties.declare_dead(node);
-        self.input(now, Input::PeerGone(node));
-    }
-
-    /// What is to be done from time to time.
-    pub fn duty(&mut self, now: Now, at: Moment, out: &mut Vec<ManagerAction>) {
-        if now.since(self.was_here) >= HERE_EVERY {
-            self.was_here = now;
-            let leader = self.leader_node().filter(|leader| *leader != self.me);
-            out.extend(leader.map(|to| ManagerAction::Send { to, letter: Letter::Here }));
-        }
-        self.forward_renewals(now, at, out);
-        self.claim_workers(now);
-        self.lead(now);
-        self.drive(now, out);
-        self.make_asides(now);
-    }
-
-    /// A letter of the application; those of the group go to the group.
-    pub fn letter(
-        &mut self,
-        now: Now,
-        at: Moment,
-        from: NodeId,
-        letter: Letter,
-        out: &mut Vec<ManagerAction>,
-    ) {
-        match letter {
-            Letter::Here => self.leader_duties.heard(now, from),
-            Letter::RollCall => out.push(ManagerAction::Send { to: from, letter: Letter::Here }),
-            Letter::Register { boot, cores, sent } => {
-                let lease_ms = LEASE.as_millis() as u64;
-                let capabilities = BTreeSet::new();
-                let body = Body::WorkerGrant { worker: from, boot, cores, lease_ms, capabilities };
-                self.ask(now, Purpose::Grant { worker: from, boot, sent }, Token(0), body);
-            }
-            Letter::Renewals { batch, claims } => self.renewals(now, at, from, batch, claims, out),
-            Letter::RenewalsAnswered { batch, answers, arrived } => {
-                self.renewals_answered(batch, &answers, arrived, out);
-            }
-            Letter::Dispatched { segment, attempt, taken } => {
-                if taken {
-                    self.driver.taken(&segment, attempt);
-                } else {
-                    // Dispatched again until the log shows that it was refused.
-                    self.end_attempt(now, from, segment, attempt, EndStatus::Refused, out);
+    pub(super) fn take(&mut self) -> Vec<Deed> {
+        let mut deeds = std::mem::take(&mut self.deeds);
+        for output in std::mem::take(&mut self.outputs) {
+            match output {
+                Output::Replica(output) => {
+                    let answer = self.read_answer(&output);
+                    deeds.push(Deed::Replica(output));
+                    deeds.extend(answer);
                 }
-            }
-            Letter::Ended { worker, segment, attempt, status } => {
-                self.end_attempt(now, worker, segment, attempt, status, out);
-            }
-            Letter::Client(letter) => self.client(now, letter, out),
-            // Renewals are handed over with what membership says of the owner.
-            Letter::Renew { .. }
-            | Letter::Replica(_)
-            | Letter::Registered { .. }
-            | Letter::Renewed { .. }
-            | Letter::Dispatch(_)
-            | Letter::Stop { .. }
-            | Letter::Confirmed { .. } => {}
-        }
-    }
-
-    /// Something that the replica wants done concerns the application too.
-    pub fn output(
-        &mut self,
-        now: Now,
-        output: &Output<Outcome>,
-        written: Option<&Written>,
-        out: &mut Vec<ManagerAction>,
-    ) {
-        match output {
-            Output::Applied(_) => {
-                if let Some(written) = written {
-                    self.leases.applied(now, written);
-                    if let Some(id) = job_of(&written.command.body) {
-                        self.clocks.observe(now, id, group_of(&self.replica).machine().register().job(id));
-                    }
+                Output::SendPeer { to, message } => {
+                    deeds.push(Deed::Send { to, letter: Letter::Peer(message) });
                 }
+                Output::SendWorker { to, message } => {
+                    deeds.push(Deed::Send { to, letter: Letter::ToWorker(Box::new(message)) });
+                }
+                Output::ReadBlob { read, blob } => deeds.push(Deed::ReadBlob { read, blob }),
+                Output::Respond { request, response } => {
+                    let client_job = self.requests.remove(&request);
+                    let answered = client_job.zip(answer(response));
+                    deeds.extend(answered.map(|(client_job, answer)| Deed::Answer { client_job, answer }));
+                }
+                Output::Emit { .. } => {}
+                Output::Timer(at) => deeds.push(Deed::Timer(at)),
             }
-            Output::Reply { call, reply } => self.replied(now, *call, reply.clone(), out),
-            Output::Opened(_) | Output::Event(Event::SnapshotRestored { .. }) => self.reload_leases(now),
-            Output::Event(Event::Established { .. }) => self.begin_leading(now, out),
-            Output::Event(Event::LeaderChanged { role, .. }) if *role != RaftRole::Leader => {
-                self.stop_leading();
-            }
-            Output::Event(_)
-            | Output::Persist(_)
-            | Output::MakeSnapshot(_)
-            | Output::Waiting { .. }
-            | Output::Send { .. }
-            | Output::PutBlob { .. }
-            | Output::ReadBlob { .. }
-            | Output::RemoveBlob(_)
-            | Output::Timer(_)
-            | Output::Failed(_) => {}
         }
+        deeds
     }
 
-    /// An attempt ended, says its worker: the job's leader commits it.
-    fn end_attempt(
-        &mut self,
-        now: Now,
-        worker: NodeId,
-        segment: Segment,
-        attempt: u32,
-        status: EndStatus,
-        out: &mut Vec<ManagerAction>,
-    ) {
-        let job = group_of(&self.replica).machine().register().job(segment.job);
-        let Some((leader, _)) = job.and_then(|job| job.leader) else { return };
-        if leader == self.me {
-            let result = plan::result(&segment, attempt);
-            self.store(now, Purpose::StoreResult { worker, segment, attempt, status }, result);
-        } else {
-            out.push(ManagerAction::Send {
-                to: leader,
-                letter: Letter::Ended { worker, segment, attempt, status },
-            });
-        }
+    /// What a client is told once its read was answered.
+    fn read_answer(&mut self, output: &replica::Output<Outcome>) -> Option<Deed> {
+        let replica::Output::Reply { call, reply } = output else { return None };
+        let (client_job, job) = self.reads.remove(call)?;
+        let Reply::Readable { .. } = reply else { return None };
+        let end = self.core.replica().group()?.machine().end_of(job)?;
+        Some(Deed::Answer { client_job, answer: Answer::Ended(end) })
     }
 }
 
-/// The job whose clocks a command may start or stop.
-fn job_of(body: &Body) -> Option<JobId> {
-    match body {
-        Body::JobAccept(accept) => Some(accept.job),
-        Body::Assign(assign) => Some(assign.job),
-        Body::JobLeader { job, .. }
-        | Body::Control { job, .. }
-        | Body::WorkflowEnd { job, .. }
-        | Body::JobEnd { job, .. } => Some(*job),
+/// What a response means for a client; nothing: it asks again.
+fn answer(response: Response) -> Option<Answer> {
+    match response {
+        Response::Accepted { job, .. } => Some(Answer::Accepted(job)),
+        Response::CancelCommitted | Response::Rejected(Rejection::AlreadyEnded) => Some(Answer::Cancelled),
+        Response::Ended(end) => Some(Answer::Ended(*end)),
         _ => None,
-    }
-}
-
-impl fmt::Debug for ManagerDriver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ManagerDriver").field("me", &self.me).finish_non_exhaustive()
     }
 }

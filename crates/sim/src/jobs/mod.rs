@@ -1,36 +1,25 @@
-//! A small application on the log: clients submit jobs, managers lead them, workers run their segments under leases.
+//! What runs on the log: managers and workers with their production cores, clients that order jobs, and a small driver in the
+//! place of gates, whose core comes later.
 //!
-//! It exists so that tokens, leases and terminal states are exercised by everything that goes wrong in a seed; the role
-//! cores take its place later. What decides is production code – register, granter, holder, roll call, token book. What
-//! stands here is a driver: each step follows from the log, is repeated until the log shows it, and may be proposed by
-//! somebody who has been replaced long ago. The register has to cope with that, and the judges look whether it does.
-//!
-//! | file            | whose part it is                                                                       |
-//! | --------------- | -------------------------------------------------------------------------------------- |
-//! | `manager`       | a manager: its replica, and what it answers                                            |
-//! | `client_requests` | what clients ask of a manager                                                        |
-//! | `outcomes`      | what becomes of what a manager asked for                                               |
-//! | `requests`      | what a manager asked of its replica, and what for                                      |
-//! | `leases`        | a manager forwards renewals, the cluster leader grants them                            |
-//! | `leader_duties` | the cluster leader ends leases and gives the jobs of silent managers to others         |
-//! | `driver`        | a job leader assigns, dispatches, cancels and ends                                     |
-//! | `placement`     | which workers get the segments of a job                                                |
-//! | `worker`        | holds a lease, runs attempts, reports their ends until somebody confirms               |
-//! | `client`        | what is ordered, and what clients were told                                            |
-//! | `plan`          | what a job consists of, all of it in its id                                            |
+//! | file     | whose part it is                                                                                        |
+//! | -------- | ------------------------------------------------------------------------------------------------------- |
+//! | `voter`  | a member of a group at work, whichever role it has                                                       |
+//! | `manager` | a manager: the production core, and what clients ask of it                                              |
+//! | `worker` | a worker: the production core on a model of the engine                                                   |
+//! | `gate`   | a gate: leads jobs without workflows, which end after a while                                            |
+//! | `gate_duties` | the leader of the gates gives the jobs of silent gates to others                                    |
+//! | `aside`  | commands beside that, so that every kind of command of gates meets every fault                           |
+//! | `client` | what is ordered, and what clients were told                                                              |
+//! | `plan`   | what a job consists of                                                                                   |
 
 mod aside;
 pub mod client;
-mod client_requests;
-mod driver;
-mod leader_duties;
-mod leases;
+mod gate;
+mod gate_duties;
 mod manager;
-mod outcomes;
-mod placement;
 pub mod plan;
-mod requests;
+mod voter;
 mod worker;
 
-pub use manager::{Answer, ManagerAction, ManagerDriver, ManagerOptions};
-pub use worker::{Worker, WorkerAction};
+pub use voter::{Answer, Deed, Voter, VoterOptions};
+pub use worker::{WorkerDeed, WorkerHost};

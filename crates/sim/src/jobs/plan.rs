@@ -1,88 +1,112 @@
-//! What a job consists of. All of it is in the first bytes of the job's id, so that every manager knows it without a blob.
+//! What a job consists of. All of it is in the first bytes of an id that its client draws, so that a client needs to remember
+//! nothing else and every gate knows it without a blob.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
-use hyperscale_consensus::register::{JobId, Segment, SegmentKind};
-use hyperscale_types::Priority;
+use hyperscale_cluster::bundle::Bundle;
+use hyperscale_consensus::register::{JobId, JobOptions, OnWorkerLoss};
 
-/// The one workflow of a job.
-pub const WORKFLOW: &str = "load";
 /// Cores of a worker: few, so that jobs compete for them.
 pub const CORES: u32 = 2;
+const PRIORITIES: [&str; 6] = ["auto", "auto", "low", "normal", "normal", "high"];
 
-/// A new job. Gates have no workers: their jobs have no segments.
-pub fn draw(rng: &mut Rng, has_workers: bool) -> JobId {
+/// A new job. Gates have no workers: their jobs have no workflows. One that must complete has nothing that may end it otherwise.
+pub fn draw(rng: &mut Rng, has_workers: bool, must_complete: bool) -> JobId {
     let mut id = [0; 16];
     rng.fill(&mut id);
     id[0] = if has_workers { rng.u8(1..=3) } else { 0 };
-    id[1] = rng.u8(1..=2);
+    id[1] = rng.u8(1..=4);
     id[2] = rng.u8(2..=20);
+    id[3] = if must_complete { 1 } else { rng.u8(..) };
     JobId(id)
 }
 
-/// The segment that prepares a job.
-pub const SET_UP: u32 = 100;
-/// The segment that cleans up after it.
-pub const TEAR_DOWN: u32 = 101;
-
-/// Whether a job has a set-up and a tear-down.
-pub fn has_set_up(job: JobId) -> bool {
-    segments(job) > 0 && job.0[4].is_multiple_of(3)
-}
-
-/// What a segment does.
-pub fn kind(segment: u32) -> SegmentKind {
-    match segment {
-        SET_UP => SegmentKind::SetUp,
-        TEAR_DOWN => SegmentKind::TearDown,
-        _ => SegmentKind::Load,
-    }
-}
-
-/// Cores of a segment.
-pub fn cores_of(job: JobId, segment: u32) -> u32 {
-    if kind(segment) == SegmentKind::Load { cores(job) } else { 1 }
-}
-
-/// The core group that its load shares; zero: each segment has its own cores.
-pub fn group(job: JobId) -> u32 {
-    u32::from(job.0[5].is_multiple_of(4))
-}
-
-/// How it waits for cores.
-pub fn priority(job: JobId) -> Priority {
-    if job.0[6].is_multiple_of(2) { Priority::High } else { Priority::Auto }
-}
-
-/// Load segments of a job.
-pub fn segments(job: JobId) -> u32 {
+/// Workflows of a job.
+pub fn workflows(job: JobId) -> u32 {
     u32::from(job.0[0])
 }
 
-/// Cores of each of its segments.
-pub fn cores(job: JobId) -> u32 {
-    u32::from(job.0[1])
+/// Whether its workflows run one after the other, or as the cores allow.
+pub fn is_chain(job: JobId) -> bool {
+    job.0[5].is_multiple_of(2)
 }
 
-/// How long each of its segments runs.
+/// Whether its first workflow has a set-up and a tear-down.
+pub fn has_set_up(job: JobId) -> bool {
+    workflows(job) > 0 && job.0[4].is_multiple_of(3)
+}
+
+/// How long each of its workflows runs.
 pub fn length(job: JobId) -> Duration {
     Duration::from_millis(500) * u32::from(job.0[2])
 }
 
-/// Whether gates sent it, as a part of a job of theirs: then they chose its id.
-pub fn is_part(job: JobId) -> bool {
-    segments(job) > 0 && job.0[3].is_multiple_of(4)
+/// How long a job may take, if that is limited.
+pub fn timeout(job: JobId) -> Option<Duration> {
+    job.0[3].is_multiple_of(5).then_some(Duration::from_secs(40))
 }
 
-/// One of its segments.
-pub fn segment(job: JobId, number: u32) -> Segment {
-    Segment { job, workflow: WORKFLOW.to_owned(), number }
+/// The name of one of its workflows.
+pub fn name(number: u32) -> String {
+    format!("W{number}")
 }
 
-/// The result of an attempt: another one for every attempt, so that a stranger's is recognised.
-pub fn result(segment: &Segment, attempt: u32) -> Bytes {
-    let numbers = [segment.number.to_be_bytes(), attempt.to_be_bytes()].concat();
-    [&segment.job.0[..], &numbers].concat().into()
+/// What a job is submitted with.
+pub fn options(job: JobId) -> JobOptions {
+    let on_worker_loss = if job.0[3].is_multiple_of(7) { OnWorkerLoss::Fail } else { OnWorkerLoss::Resume };
+    let timeout_ms = timeout(job).map(|timeout| timeout.as_millis() as u64);
+    // Shorter than by default, so that it is over within a seed.
+    JobOptions { on_worker_loss, timeout_ms, queue_timeout_ms: 60_000, ..JobOptions::default() }
+}
+
+/// The plan of a job with workflows.
+pub fn bundle(job: JobId) -> Bundle {
+    let mut text = "workflows:\n".to_owned();
+    let (vus, length) = (job.0[1], length(job).as_millis());
+    for number in 0..workflows(job) {
+        let _ = writeln!(text, "  {}:\n    vus: {vus}\n    duration: {length}ms", name(number));
+        let priority = PRIORITIES[usize::from(job.0[6]) % PRIORITIES.len()];
+        let _ = writeln!(text, "    priority: {priority}");
+        if number > 0 && is_chain(job) {
+            let _ = writeln!(text, "    depends: [{}]", name(number - 1));
+        }
+        if number == 0 && has_set_up(job) {
+            text.push_str("    setup: [ { name: seed, http: 'http://x/seed' } ]\n");
+            text.push_str("    teardown: [ { name: drop, http: 'http://x/drop' } ]\n");
+        }
+        text.push_str("    steps: { home: { http: 'http://x/' } }\n");
+    }
+    Bundle { name: "sim.yaml".to_owned(), text: text.into(), ..Bundle::default() }
+}
+
+/// What stands for the plan and the result of a job without workflows: another one for every job.
+pub fn stand_in(job: JobId) -> Bytes {
+    Bytes::copy_from_slice(&job.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_plan_that_is_drawn_is_valid() {
+        let mut rng = Rng::with_seed(1);
+        for _ in 0..200 {
+            let job = draw(&mut rng, true, false);
+            let loaded = bundle(job).load().unwrap_or_else(|problems| panic!("{problems:?}"));
+            assert_eq!(loaded.plan.workflows.len() as u32, workflows(job));
+        }
+    }
+
+    #[test]
+    fn nothing_but_completion_is_drawn_for_jobs_that_must_complete() {
+        let mut rng = Rng::with_seed(1);
+        for _ in 0..200 {
+            let options = options(draw(&mut rng, true, true));
+            assert_eq!((options.on_worker_loss, options.timeout_ms), (OnWorkerLoss::Resume, None));
+        }
+    }
 }

@@ -1,51 +1,50 @@
-//! A worker: holds a lease, runs attempts, reports their ends until somebody confirms.
+//! A worker: the production core on a model of the engine.
 //!
-//! ```text
-//! dispatch ──► running ── done, stopped, lease over ──► ended (repeated) ── confirmed ──► kept, so that it never starts again
-//!      └─► refused: never starts here
-//! ```
-//!
-//! Immediately before it sends load it compares its clock with its lease: a worker that wakes up sends nothing.
-
-mod attempts;
+//! The host does what production's does: it starts, directs and cuts off attempts, and compares the clock with the lease
+//! immediately before it sends load. What it does is told to the world as [`WorkerDeed`]s.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hyperscale_consensus::TokenBook;
-use hyperscale_consensus::bugs::Bugs;
-use hyperscale_consensus::lease::{Holder, LeaseError};
-use hyperscale_consensus::register::{EndStatus, JobId, Segment};
+use bytes::Bytes;
+use hyperscale_cluster::bugs::Bugs;
+use hyperscale_cluster::manager::number_of;
+use hyperscale_cluster::message::{CallNumber, JobAttempt, ToManager, ToWorker};
+use hyperscale_cluster::model::{Attempt, Step};
+use hyperscale_cluster::worker::{Input, Options, Output, Start, Worker};
+use hyperscale_consensus::BlobId;
+use hyperscale_consensus::register::{JobId, Segment};
+use hyperscale_job::{Directive, Report, SegmentKind};
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::plan::CORES;
-use crate::log::Letter;
 use crate::moment::Moment;
-use attempts::{State, Tried, ended};
-
-/// A manager that does not answer within this time is left for the next one.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// A manager is lost for a worker after so many requests without an answer.
-const LOST_AFTER: u32 = 2;
-/// The end of an attempt is told again after this time.
-const TELL_AGAIN: Duration = Duration::from_secs(1);
 
 /// What a worker did, for the world and for the judges.
 #[derive(Debug)]
-pub enum WorkerAction {
-    /// It sends a letter.
+pub enum WorkerDeed {
+    /// It says something to a manager.
     Send {
-        /// The manager that gets it.
+        /// The manager.
         to: NodeId,
-        /// The message.
-        letter: Letter,
+        /// What is said.
+        message: Box<ToManager>,
     },
+    /// Wake it at this time.
+    Timer(Now),
+    /// Step this attempt after the time of a window.
+    Step(JobAttempt),
     /// It obeyed a job leader.
     Obeyed {
         /// Of which job.
         job: JobId,
         /// With which token.
         token: Token,
+    },
+    /// It starts an attempt.
+    Starts {
+        /// The attempt.
+        attempt: JobAttempt,
     },
     /// It sends load.
     Load {
@@ -55,230 +54,225 @@ pub enum WorkerAction {
         attempt: u32,
         /// Under which grant.
         grant: Token,
+        /// So many requests.
+        requests: u64,
     },
     /// Its lease was renewed.
     Renewed {
+        /// The grant.
+        grant: Token,
         /// It uses it until then, on its clock.
         until: Now,
-        /// How long the granter waits from when the renewal arrived.
+        /// How long the lease is.
         lease: Duration,
-        /// When the renewal arrived, which only the judges may look at.
-        arrived: Moment,
+        /// When it asked, which only the judges may look at.
+        asked: Moment,
     },
+    /// It has finished everything and told it.
+    Offline,
+}
+
+/// An attempt on this worker.
+#[derive(Debug)]
+struct Tried {
+    start: Start,
+    grant: Token,
+    /// Once its plan is here.
+    engine: Option<Attempt>,
+    /// What it was told before that.
+    directive: Option<Directive>,
+    is_cut_off: bool,
 }
 
 /// One worker in one life.
 #[derive(Debug)]
-pub struct Worker {
-    me: NodeId,
-    boot: BootEpoch,
-    lease: Option<Holder>,
-    /// When, and whom, it last asked for a grant or a renewal that is not answered yet.
-    asked: Option<(Now, NodeId)>,
-    /// Which of the managers it talks to.
-    turn: usize,
-    /// The manager it registered with, which is to own it.
-    registered: Option<NodeId>,
-    /// Requests to that manager without an answer since its last one.
-    silences: u32,
-    tried: BTreeMap<Segment, Tried>,
-    tokens: TokenBook<u8, JobId>,
-    /// Who brought the highest token of a job.
-    leaders: BTreeMap<JobId, NodeId>,
-    bugs: Bugs,
+pub struct WorkerHost {
+    core: Worker,
+    attempts: BTreeMap<JobAttempt, Tried>,
+    lease: Now,
+    /// When questions were asked, for the judges.
+    asked: BTreeMap<CallNumber, Moment>,
+    /// Grants that dispatches named.
+    grants: BTreeMap<JobAttempt, Token>,
+    deeds: Vec<WorkerDeed>,
 }
 
-impl Worker {
+impl WorkerHost {
     /// A worker that starts.
-    pub fn new(me: NodeId, boot: BootEpoch, turn: usize, bugs: Bugs) -> Self {
+    pub fn new(boot: BootEpoch, seed: u64, bugs: Bugs) -> Self {
+        let options = Options { bugs, ..Options::new(boot, CORES, seed) };
         Self {
-            me,
-            boot,
-            lease: None,
-            asked: None,
-            turn,
-            registered: None,
-            silences: 0,
-            tried: BTreeMap::new(),
-            tokens: TokenBook::with_bugs(bugs.clone()),
-            leaders: BTreeMap::new(),
-            bugs,
+            core: Worker::new(options),
+            attempts: BTreeMap::new(),
+            lease: Now::ZERO,
+            asked: BTreeMap::new(),
+            grants: BTreeMap::new(),
+            deeds: Vec::new(),
         }
-    }
-
-    /// Whether it has a grant and may use it.
-    pub fn is_usable(&self, now: Now) -> bool {
-        self.lease.as_ref().is_some_and(|lease| lease.is_usable(now))
     }
 
     /// Whether it runs an attempt.
     pub fn has_load(&self) -> bool {
-        self.tried.values().any(|it| matches!(it.state, State::Running { .. }))
+        !self.attempts.is_empty()
     }
 
-    /// What is to be done from time to time, load included. `managers` are those it knows of.
-    pub fn duty(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) {
-        if managers.is_empty() {
-            return;
-        }
-        self.keep_lease(now, managers, out);
-        self.work(now, out);
-        self.tell(now, managers, out);
+    /// What it did since it was last asked.
+    pub fn take(&mut self) -> Vec<WorkerDeed> {
+        std::mem::take(&mut self.deeds)
     }
 
-    fn keep_lease(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) {
-        let is_silent = self.asked.is_some_and(|(asked, _)| now.since(asked) >= PATIENCE);
-        if self.asked.is_some() && !is_silent {
-            return;
-        }
-        self.turn += usize::from(is_silent);
-        let was_asked = self.asked.filter(|_| is_silent).map(|(_, manager)| manager);
-        self.silences += u32::from(was_asked.is_some() && was_asked == self.registered);
-        // Its own manager first, unless that one is silent or gone.
-        let own =
-            self.registered.filter(|own| !is_silent && self.silences < LOST_AFTER && managers.contains(own));
-        let to = own.unwrap_or(managers[self.turn % managers.len()]);
-        let renews = self.lease.as_ref().filter(|lease| now >= lease.renew_at());
-        let renewal = renews.map(|lease| Letter::Renew { grant: lease.token(), sent: now });
-        // A worker that lost its manager goes to another one under the grant it has. One late answer is no loss: managers
-        // gather renewals for a second.
-        let is_lost =
-            self.silences >= LOST_AFTER || self.registered.is_none_or(|own| !managers.contains(&own));
-        let moves = self.lease.is_none() || is_lost && self.registered != Some(to);
-        let registration = moves.then_some(Letter::Register { boot: self.boot, cores: CORES, sent: now });
-        for letter in renewal.into_iter().chain(registration) {
-            self.asked = Some((now, to));
-            out.push(WorkerAction::Send { to, letter });
-        }
+    /// The time of its timer has come.
+    pub fn timer(&mut self, now: Now, at: Moment) {
+        self.handle(now, at, Input::Timer);
     }
 
-    fn work(&mut self, now: Now, out: &mut Vec<WorkerAction>) {
-        let is_usable = self.is_usable(now);
-        for (segment, it) in &mut self.tried {
-            let State::Running { ends } = it.state else { continue };
-            if !is_usable {
-                it.state = ended(EndStatus::Lost);
-            } else if now >= ends {
-                it.state = ended(EndStatus::Completed);
-            } else {
-                out.push(WorkerAction::Load {
-                    segment: segment.clone(),
-                    attempt: it.attempt,
-                    grant: it.grant,
-                });
+    /// A manager can be asked.
+    pub fn manager_seen(&mut self, now: Now, at: Moment, manager: NodeId) {
+        self.handle(now, at, Input::ManagerSeen(manager));
+    }
+
+    /// A manager is gone.
+    pub fn manager_gone(&mut self, now: Now, at: Moment, manager: NodeId) {
+        self.handle(now, at, Input::ManagerGone(manager));
+    }
+
+    /// It is to take nothing new.
+    pub fn drain(&mut self, now: Now, at: Moment) {
+        self.handle(now, at, Input::Drain);
+    }
+
+    /// A manager says something.
+    pub fn message(&mut self, now: Now, at: Moment, from: NodeId, message: ToWorker) {
+        let renewal = match &message {
+            ToWorker::Registered { call, grant, lease: Some(lease), .. }
+            | ToWorker::Renewed { call, grant, answer: Ok(lease) } => Some((*call, *grant, *lease)),
+            _ => None,
+        };
+        let leads = match &message {
+            ToWorker::Dispatch(it) => {
+                self.grants.insert(it.attempt, it.grant);
+                Some((it.attempt.job, it.token))
             }
-        }
-    }
-
-    /// Ends are told to the job's leader, or to whoever listens.
-    fn tell(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) {
-        for (segment, it) in &mut self.tried {
-            let State::Ended { status, told, confirmed: false } = &mut it.state else { continue };
-            if now.since(*told) < TELL_AGAIN {
-                continue;
+            ToWorker::Direct { attempt, token, .. } => Some((attempt.job, *token)),
+            _ => None,
+        };
+        let mut outputs = Vec::new();
+        self.core.handle(now, Input::Message { from, message }, &mut outputs);
+        for output in outputs {
+            let obeys = matches!(output, Output::Start(_) | Output::Direct { .. });
+            if let Some((job, token)) = leads.filter(|_| obeys) {
+                self.deeds.push(WorkerDeed::Obeyed { job, token });
             }
-            let first = *told == Now::ZERO;
-            *told = now;
-            let leader = self.leaders.get(&segment.job).filter(|_| first).copied();
-            self.turn += usize::from(!first);
-            let to = leader.unwrap_or(managers[self.turn % managers.len()]);
-            let (segment, attempt, status) = (segment.clone(), it.attempt, *status);
-            out.push(WorkerAction::Send {
-                to,
-                letter: Letter::Ended { worker: self.me, segment, attempt, status },
-            });
-        }
-    }
-
-    /// A letter from a manager.
-    pub fn letter(&mut self, now: Now, from: NodeId, letter: Letter, out: &mut Vec<WorkerAction>) {
-        match letter {
-            Letter::Registered { boot, grant, lease, sent } if boot == self.boot => {
-                self.registered(now, from, grant, lease, sent);
+            if let (Output::Lease { until }, Some((call, grant, lease))) = (&output, renewal)
+                && let Some(asked) = self.asked.get(&call)
+            {
+                let (until, asked) = (*until, *asked);
+                self.deeds.push(WorkerDeed::Renewed { grant, until, lease, asked });
             }
-            Letter::Renewed { grant, sent, answer, arrived } if self.has_grant(grant) => {
-                self.renewed(now, from, (sent, answer, arrived), out);
+            self.output(at, output);
+        }
+    }
+
+    fn handle(&mut self, now: Now, at: Moment, input: Input) {
+        let mut outputs = Vec::new();
+        self.core.handle(now, input, &mut outputs);
+        for output in outputs {
+            self.output(at, output);
+        }
+    }
+
+    fn output(&mut self, at: Moment, output: Output) {
+        match output {
+            Output::Send { to, message } => {
+                if let ToManager::Register { call, .. } | ToManager::Renew { call, .. } = &message {
+                    self.asked.insert(*call, at);
+                }
+                self.deeds.push(WorkerDeed::Send { to, message: Box::new(message) });
             }
-            Letter::Dispatch(dispatch) => self.dispatch(now, from, dispatch, out),
-            Letter::Stop { segment, attempt, token, grant } => {
-                self.stop(from, segment, attempt, (token, grant), out);
+            Output::Start(start) => {
+                let attempt = start.attempt;
+                let grant = self.grants.get(&attempt).copied().unwrap_or_default();
+                let tried = Tried { start: *start, grant, engine: None, directive: None, is_cut_off: false };
+                self.attempts.insert(attempt, tried);
+                self.deeds.push(WorkerDeed::Starts { attempt });
+                self.deeds.push(WorkerDeed::Step(attempt));
             }
-            Letter::Confirmed { segment, attempt } => self.confirmed(&segment, attempt),
-            _ => {}
-        }
-    }
-
-    fn has_grant(&self, grant: Token) -> bool {
-        self.lease.as_ref().is_some_and(|lease| lease.token() == grant)
-    }
-
-    fn registered(&mut self, now: Now, from: NodeId, grant: Token, lease: Option<Duration>, sent: Now) {
-        let held = self.lease.as_ref().map(Holder::token);
-        if held.is_some_and(|held| held > grant) {
-            return;
-        }
-        (self.asked, self.registered, self.silences) = (None, Some(from), 0);
-        if held == Some(grant) {
-            return;
-        }
-        self.stop_all();
-        // Without a lease the grant was in force before: how long is known once it is renewed.
-        let holder = Holder::new(grant, lease.unwrap_or_default(), sent.min(now));
-        self.lease = Some(holder.with_bugs(self.bugs.clone()));
-    }
-
-    fn renewed(
-        &mut self,
-        now: Now,
-        from: NodeId,
-        (sent, answer, arrived): (Now, Result<Duration, LeaseError>, Moment),
-        out: &mut Vec<WorkerAction>,
-    ) {
-        let Some(lease) = &mut self.lease else { return };
-        self.asked = None;
-        if self.registered == Some(from) {
-            self.silences = 0;
-        }
-        match answer {
-            Ok(ttl) => {
-                let before = lease.usable_until();
-                lease.renewed(sent, ttl, now);
-                // A late answer to an older renewal changes nothing.
-                if lease.usable_until() > before {
-                    out.push(WorkerAction::Renewed { until: lease.usable_until(), lease: ttl, arrived });
+            Output::Direct { attempt, directive } => {
+                let Some(tried) = self.attempts.get_mut(&attempt) else { return };
+                match &mut tried.engine {
+                    Some(engine) => engine.direct(directive),
+                    None => tried.directive = Some(directive),
                 }
             }
-            // The right is gone, or about to go: what runs stops, and a new grant is asked for.
-            Err(LeaseError::NotHeld | LeaseError::Stale { .. } | LeaseError::Ending) => {
-                self.stop_all();
-                self.lease = None;
+            Output::CutOff { attempt } => {
+                if let Some(tried) = self.attempts.get_mut(&attempt) {
+                    tried.is_cut_off = true;
+                }
             }
-            Err(LeaseError::NotLeader | LeaseError::Overloaded) => {}
+            Output::Lease { until } => self.lease = until,
+            Output::Timer(at) => self.deeds.push(WorkerDeed::Timer(at)),
+            Output::Offline => self.deeds.push(WorkerDeed::Offline),
         }
     }
 
-    fn stop_all(&mut self) {
-        for it in self.tried.values_mut().filter(|it| matches!(it.state, State::Running { .. })) {
-            it.state = ended(EndStatus::Lost);
-        }
+    /// The plan of an attempt that has none yet.
+    pub fn plan_wanted(&self, attempt: JobAttempt) -> Option<BlobId> {
+        self.attempts.get(&attempt).filter(|tried| tried.engine.is_none()).map(|tried| tried.start.plan)
     }
 
-    /// Its process is one of two under one id now, the older one: it hears nothing any more and runs on until its lease ends.
-    /// What it still does, and whether there will be more.
-    pub fn outlive(&mut self, now: Now, managers: &[NodeId], out: &mut Vec<WorkerAction>) -> bool {
-        let is_usable = self.is_usable(now);
-        self.work(now, out);
-        if !managers.is_empty() {
-            self.tell(now, managers, out);
+    /// The time of a window has passed for an attempt; its plan, if that was wanted and is here.
+    pub fn step(&mut self, now: Now, at: Moment, attempt: JobAttempt, plan: Option<&Bytes>) {
+        let Some(tried) = self.attempts.get_mut(&attempt) else { return };
+        if tried.engine.is_none()
+            && let Some(plan) = plan
+        {
+            // A plan that was accepted can be read.
+            tried.engine = Attempt::new(now, tried.start.clone(), plan).ok();
+            if let (Some(engine), Some(directive)) = (&mut tried.engine, tried.directive.take()) {
+                engine.direct(directive);
+            }
+            return self.prepared(now, at, attempt);
         }
-        is_usable
+        let Some(engine) = &mut tried.engine else {
+            if tried.is_cut_off {
+                self.attempts.remove(&attempt);
+                let left = hyperscale_cluster::record::AttemptLeft::default();
+                return self.handle(now, at, Input::Ended { attempt, left });
+            }
+            return self.deeds.push(WorkerDeed::Step(attempt));
+        };
+        if tried.is_cut_off {
+            engine.cut_off();
+        }
+        // Every core compares the clock with the lease itself; the worker says the same at once.
+        let is_over = engine.is_bound_to_lease() && now >= self.lease;
+        let step = if is_over && !engine.is_cut_off() { Step::Waits } else { engine.step(now) };
+        match step {
+            Step::Waits => {}
+            Step::Ran(windows, requests) => {
+                let segment = attempt.attempt.segment;
+                let (workflow, number) = (engine.workflow().to_owned(), number_of(segment));
+                debug_assert_eq!(segment.kind, SegmentKind::Load);
+                self.deeds.push(WorkerDeed::Load {
+                    segment: Segment { job: attempt.job, workflow, number },
+                    attempt: attempt.attempt.number,
+                    grant: tried.grant,
+                    requests,
+                });
+                for window in windows {
+                    self.handle(now, at, Input::Window { attempt, window });
+                }
+            }
+            Step::Ended(left) => {
+                self.attempts.remove(&attempt);
+                return self.handle(now, at, Input::Ended { attempt, left });
+            }
+        }
+        self.deeds.push(WorkerDeed::Step(attempt));
     }
 
-    fn busy(&self) -> u32 {
-        let runs = |it: &&Tried| matches!(it.state, State::Running { .. });
-        self.tried.values().filter(runs).map(|it| it.cores).sum()
+    fn prepared(&mut self, now: Now, at: Moment, attempt: JobAttempt) {
+        self.deeds.push(WorkerDeed::Step(attempt));
+        self.handle(now, at, Input::Report { attempt, report: Report::Prepared });
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,7 +8,7 @@ use hyperscale_consensus::{BlobId, DirectoryId};
 use hyperscale_types::Now;
 
 use super::disk::Disk;
-use crate::jobs::ManagerDriver;
+use crate::jobs::Voter;
 
 /// What a manager or a gate keeps of the log, whether it runs or not.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub enum Stage {
     /// Its process does not run.
     Off,
     /// Its process runs; the replica says how far it has come.
-    Running(Box<ManagerDriver>),
+    Running(Box<Voter>),
 }
 
 impl Host {
@@ -48,9 +48,9 @@ impl Host {
     }
 
     /// What it runs, once its replica takes part.
-    pub fn manager(&self) -> Option<&ManagerDriver> {
+    pub fn manager(&self) -> Option<&Voter> {
         match &self.stage {
-            Stage::Running(manager) if manager.replica.group().is_some() => Some(manager),
+            Stage::Running(manager) if manager.replica().group().is_some() => Some(manager),
             Stage::Running(_) | Stage::Off => None,
         }
     }
@@ -60,7 +60,7 @@ impl fmt::Debug for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stage::Off => f.write_str("Off"),
-            Stage::Running(manager) => manager.replica.fmt(f),
+            Stage::Running(manager) => manager.fmt(f),
         }
     }
 }

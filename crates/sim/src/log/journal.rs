@@ -9,9 +9,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use hyperscale_cluster::manager::JobMachine;
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{
-    Command, Group, Job, JobEnd, JobId, LOGICAL_BYTES_MAX, Outcome, Register, Sizes, VERSION, jobs_of_chunk,
+    Body, Command, Group, Job, JobEnd, JobId, LOGICAL_BYTES_MAX, Outcome, Register, Sizes, VERSION, Values,
+    jobs_of_chunk,
 };
 use hyperscale_consensus::{BlobId, Effects, Machine, NameCursor, Outdated, RestoreError, StateView};
 
@@ -27,13 +29,27 @@ pub fn newer(command: &Command) -> Bytes {
     [&[NEWER_MARK][..], &command.encode()].concat().into()
 }
 
+/// What a decision of a job's core makes the register do, if it does anything, and the decision; any other command as it is.
+fn carried_out(Command { token, body }: Command) -> (Command, Option<Values>) {
+    match body {
+        Body::Decide(mut decide) => {
+            let decision = Some(decide.decision.clone());
+            let body = decide.effect.take().unwrap_or(Body::Decide(decide));
+            (Command { token, body }, decision)
+        }
+        body => (Command { token, body }, None),
+    }
+}
+
 /// A command that was applied.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// Its place in the log.
     pub index: u64,
-    /// The command, decoded.
+    /// The command, decoded; of a decision what carries it out.
     pub command: Command,
+    /// The decision of the core that drives the job, if it is one.
+    pub decision: Option<Values>,
     /// What the register said to it.
     pub outcome: Outcome,
 }
@@ -87,9 +103,42 @@ impl Journal {
         jobs.into_iter().find(|(id, _)| *id == job)?.1.end
     }
 
+    /// A command that was applied, as this build reads it.
+    pub fn read(&self, bytes: &Bytes) -> Option<Command> {
+        Command::decode(&self.plain(bytes)).ok()
+    }
+
+    fn reads_newer(&self) -> bool {
+        self.understood.min(self.register.version()) >= NEWER
+    }
+
+    /// A command without the mark of the newer version, where that is in force.
+    fn plain(&self, command: &Bytes) -> Bytes {
+        match command.first() {
+            Some(&NEWER_MARK) if self.reads_newer() => command.slice(1..),
+            _ => command.clone(),
+        }
+    }
+
     /// What was applied since the last call.
     pub fn take(&self) -> Vec<Written> {
         self.written.take()
+    }
+}
+
+impl JobMachine for Journal {
+    fn register(&self) -> &Register {
+        &self.register
+    }
+
+    /// A newer build writes some of its commands in the newer way once everybody understands it.
+    fn encode(&self, command: &Command) -> Bytes {
+        let is_newer = self.reads_newer() && self.register.jobs_open().is_multiple_of(2);
+        if is_newer { newer(command) } else { command.encode() }
+    }
+
+    fn decode(&self, bytes: &Bytes) -> Option<Command> {
+        self.read(bytes)
     }
 }
 
@@ -97,14 +146,11 @@ impl Machine for Journal {
     type Outcome = Outcome;
 
     fn apply(&mut self, index: u64, command: &Bytes, effects: &mut Effects) -> Outcome {
-        let is_newer = self.understood.min(self.register.version()) >= NEWER;
-        let plain = match command.first() {
-            Some(&NEWER_MARK) if is_newer => command.slice(1..),
-            _ => command.clone(),
-        };
+        let plain = self.plain(command);
         let outcome = self.register.apply(index, &plain, effects);
         if let Ok(command) = Command::decode(&plain) {
-            self.written.get_mut().push(Written { index, command, outcome: outcome.clone() });
+            let (command, decision) = carried_out(command);
+            self.written.get_mut().push(Written { index, command, decision, outcome: outcome.clone() });
         }
         outcome
     }

@@ -1,17 +1,12 @@
-//! Everything that nodes of the log's world say to each other, as data.
+//! Everything that nodes of the log's world say to each other, as data. Where a world is sealed it travels as bytes.
 //!
-//! Messages of the group are the production ones. The rest belongs to the small application that exercises it: requests
-//! to the cluster leader, leases, dispatches. A letter that is lost is written again by whoever misses the answer.
+//! A letter that is lost is written again by whoever misses the answer.
 
-use std::time::Duration;
-
-use hyperscale_consensus::lease::{Claim, LeaseError};
-use hyperscale_consensus::register::{EndStatus, JobId, Segment};
+use hyperscale_cluster::manager::ToPeer;
+use hyperscale_cluster::message::{ToManager, ToWorker};
+use hyperscale_consensus::register::JobId;
 use hyperscale_consensus::replica::ReplicaMessage;
-use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 use hyperscale_wire::class::Lane;
-
-use crate::moment::Moment;
 
 /// About what a letter takes on the wire, beside what it carries.
 const LETTER_BYTES: usize = 120;
@@ -21,123 +16,14 @@ const LETTER_BYTES: usize = 120;
 pub enum Letter {
     /// Between replicas.
     Replica(ReplicaMessage),
-    /// To the cluster leader: this manager is there and leads its jobs.
-    Here,
-    /// From a new cluster leader: who is there?
-    RollCall,
-    /// A worker wants a grant.
-    Register {
-        /// The boot that the grant is asked for.
-        boot: BootEpoch,
-        /// Cores it offers.
-        cores: u32,
-        /// When it asked, on its clock.
-        sent: Now,
-    },
-    /// The grant. It comes with a lease only if it is new: one that was in force may be ending.
-    Registered {
-        /// The life it is for: an answer that was asked for by an earlier process under this id is not this one's.
-        boot: BootEpoch,
-        /// Index of the `WorkerGrant`, which dispatches and renewals carry.
-        grant: Token,
-        /// How long the lease is.
-        lease: Option<Duration>,
-        /// When the worker asked.
-        sent: Now,
-    },
-    /// A worker renews its lease.
-    Renew {
-        /// The grant whose lease is renewed.
-        grant: Token,
-        /// When it asked, on its clock.
-        sent: Now,
-    },
-    /// Renewals on their way to the cluster leader.
-    Renewals {
-        /// The sender's number for the batch.
-        batch: u64,
-        /// The renewals of all workers that asked since the last batch.
-        claims: Vec<Claim<NodeId>>,
-    },
-    /// The cluster leader's answer, after its round.
-    RenewalsAnswered {
-        /// The sender's number for the batch.
-        batch: u64,
-        /// For each worker the lease, or why it is not renewed.
-        answers: Vec<(NodeId, Result<Duration, LeaseError>)>,
-        /// When the batch arrived, which nobody but the judges may look at.
-        arrived: Moment,
-    },
-    /// The answer to a worker.
-    Renewed {
-        /// The grant that was to be renewed.
-        grant: Token,
-        /// When the worker asked.
-        sent: Now,
-        /// The lease, or why not.
-        answer: Result<Duration, LeaseError>,
-        /// When the renewal arrived at the cluster leader, which nobody but the judges may look at.
-        arrived: Moment,
-    },
-    /// A job leader gives a worker an attempt.
-    Dispatch(Dispatch),
-    /// The worker took it, or runs it already, or never will.
-    Dispatched {
-        /// Of which segment.
-        segment: Segment,
-        /// Number of the attempt, from 1.
-        attempt: u32,
-        /// Whether it runs or ran there.
-        taken: bool,
-    },
-    /// A job leader wants an attempt stopped because the job was cancelled.
-    Stop {
-        /// Of which segment.
-        segment: Segment,
-        /// Number of the attempt, from 1.
-        attempt: u32,
-        /// The job leader's token.
-        token: Token,
-        /// The grant it was assigned under.
-        grant: Token,
-    },
-    /// A worker's attempt ended. Repeated until it is confirmed.
-    Ended {
-        /// The worker that ran it; managers pass the letter on.
-        worker: NodeId,
-        /// Of which segment.
-        segment: Segment,
-        /// Number of the attempt, from 1.
-        attempt: u32,
-        /// The outcome that the worker reports.
-        status: EndStatus,
-    },
-    /// The end of an attempt is decided, whatever was decided.
-    Confirmed {
-        /// Of which segment.
-        segment: Segment,
-        /// Number of the attempt, from 1.
-        attempt: u32,
-    },
+    /// Between managers, or gates, beside the log.
+    Peer(ToPeer),
+    /// From a manager to a worker.
+    ToWorker(Box<ToWorker>),
+    /// From a worker to a manager.
+    ToManager(Box<ToManager>),
     /// From a client.
     Client(ClientLetter),
-}
-
-/// An attempt for a worker.
-#[derive(Clone, Debug)]
-pub struct Dispatch {
-    /// Of which segment.
-    pub segment: Segment,
-    /// Number of the attempt, from 1.
-    pub attempt: u32,
-    /// The job leader's token.
-    pub token: Token,
-    /// The worker's grant it was assigned under.
-    pub grant: Token,
-    /// Cores it takes.
-    pub cores: u32,
-    /// How long it runs.
-    pub length: Duration,
 }
 
 /// What a client wants. Repeated until it is answered.
@@ -161,6 +47,10 @@ pub enum Wish {
     },
     /// That nothing of a job runs any more.
     Cancel(JobId),
+    /// That nothing of a workflow runs any more.
+    CancelWorkflow(JobId, u32),
+    /// Other virtual users from now on.
+    Scale(JobId, u32),
     /// To know how a job ended.
     Status(JobId),
 }
@@ -181,8 +71,14 @@ impl Letter {
                 let entries: usize = message.entries.iter().map(|entry| entry.body.size()).sum();
                 entries + message.snapshot.as_ref().map_or(0, |snapshot| snapshot.state.len())
             }
-            Letter::Renewals { claims, .. } => claims.len() * 20,
-            Letter::RenewalsAnswered { answers, .. } => answers.len() * 20,
+            Letter::Peer(ToPeer::Renewals { claims, .. }) => claims.len() * 20,
+            Letter::Peer(ToPeer::RenewalsAnswered { answers, .. }) => answers.len() * 20,
+            Letter::Peer(ToPeer::AttemptEnded { left, .. }) => left.totals.len(),
+            Letter::ToManager(message) => match &**message {
+                ToManager::Progress { windows, .. } => windows.iter().map(bytes::Bytes::len).sum(),
+                ToManager::Ended { left, .. } => left.totals.len(),
+                _ => 0,
+            },
             _ => 0,
         };
         LETTER_BYTES + carried
@@ -192,19 +88,30 @@ impl Letter {
     pub fn fingerprint(&self) -> u64 {
         match self {
             Letter::Replica(message) => fingerprint(message).wrapping_mul(32),
-            Letter::Here => 6,
-            Letter::RollCall => 7,
-            Letter::Register { sent, .. } => 8 + 32 * sent.0,
-            Letter::Registered { grant, .. } => 9 + 32 * grant.0,
-            Letter::Renew { sent, .. } => 10 + 32 * sent.0,
-            Letter::Renewals { batch, .. } => 11 + 32 * batch,
-            Letter::RenewalsAnswered { batch, .. } => 12 + 32 * batch,
-            Letter::Renewed { sent, .. } => 13 + 32 * sent.0,
-            Letter::Dispatch(dispatch) => 14 + 32 * u64::from(dispatch.attempt),
-            Letter::Dispatched { attempt, .. } => 15 + 32 * u64::from(*attempt),
-            Letter::Stop { attempt, .. } => 16 + 32 * u64::from(*attempt),
-            Letter::Ended { attempt, .. } => 17 + 32 * u64::from(*attempt),
-            Letter::Confirmed { attempt, .. } => 18 + 32 * u64::from(*attempt),
+            Letter::Peer(message) => match message {
+                ToPeer::Here => 6,
+                ToPeer::RollCall => 7,
+                ToPeer::Renewals { batch, .. } => 11 + 32 * batch,
+                ToPeer::RenewalsAnswered { batch, .. } => 12 + 32 * batch,
+                ToPeer::AttemptEnded { attempt, .. } => 8 + 32 * u64::from(attempt.attempt.number),
+            },
+            Letter::ToWorker(message) => match &**message {
+                ToWorker::Registered { grant, .. } => 9 + 32 * grant.0,
+                ToWorker::Renewed { call, .. } => 13 + 32 * call.0,
+                ToWorker::Dispatch(it) => 14 + 32 * (it.token.0 + u64::from(it.attempt.attempt.number)),
+                ToWorker::Direct { token, .. } => 16 + 32 * token.0,
+                ToWorker::LeaderChanged { token, .. } => 20 + 32 * token.0,
+                ToWorker::Confirmed { attempt } => 18 + 32 * u64::from(attempt.attempt.number),
+                ToWorker::Backpressure(_) => 21,
+                ToWorker::Drain => 22,
+            },
+            Letter::ToManager(message) => match &**message {
+                ToManager::Register { call, .. } => 10 + 32 * call.0,
+                ToManager::Progress { windows, .. } => 23 + 32 * windows.len() as u64,
+                ToManager::Ended { attempt, .. } => 17 + 32 * u64::from(attempt.attempt.number),
+                ToManager::Taken { .. } => 15,
+                _ => 24,
+            },
             Letter::Client(letter) => 19 + 32 * letter.client_job as u64,
         }
     }

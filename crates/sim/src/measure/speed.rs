@@ -7,7 +7,6 @@ use hyperscale_swim::{Config, Lifeguard};
 
 use super::{all_know_all, settled};
 use crate::invariants::Judges;
-use crate::log::disk::Frailty;
 use crate::moment::Moment;
 use crate::network::Weather;
 use crate::process::Version;
@@ -36,7 +35,7 @@ pub fn full(count: usize, jobs: usize, span: Duration) -> World {
         weather: Weather::fair(),
         skewed_clocks: false,
         registers: true,
-        log: Some(LogSetup { config, frailty: Frailty::default(), jobs, ordered }),
+        log: Some(LogSetup { jobs, ordered, ..LogSetup::quiet(config) }),
         version: Version::New,
         start_within: Duration::from_millis(10 * count as u64),
     };

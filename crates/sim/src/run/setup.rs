@@ -94,7 +94,7 @@ fn log_setup(rng: &mut Rng, plan: &FaultPlan, options: Options) -> LogSetup {
         Size::Large => LARGE_JOBS,
     };
     let ordered = (Moment::ZERO.plus(ORDERS_FROM), safety(options.size).saturating_sub(ORDERS_FROM * 3));
-    LogSetup { config, frailty, jobs, ordered }
+    LogSetup { config, frailty, bugs: Bug::cluster(options.bug), jobs, ordered }
 }
 
 /// What may wait in a replica. Sometimes little, so that it has to refuse while its disk or its group stalls: whoever asked

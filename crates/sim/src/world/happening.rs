@@ -1,6 +1,7 @@
 //! Everything that can happen in the simulated world.
 
 use bytes::Bytes;
+use hyperscale_cluster::message::JobAttempt;
 use hyperscale_consensus::{BlobId, Snapshot};
 use hyperscale_swim::federation::{CrossBody, CrossMessage, FederationTimer};
 use hyperscale_swim::{Command, Datagram, Message, StreamMessage, Timer};
@@ -123,7 +124,7 @@ pub enum Happening {
         /// Index of the node whose process ended.
         by: usize,
     },
-    /// The timer of a replica is due.
+    /// The timer of a voter or a worker is due.
     Tick {
         /// Index of the node in the world.
         node: usize,
@@ -132,12 +133,21 @@ pub enum Happening {
         /// When, on the node's clock.
         at: Now,
     },
-    /// A manager or worker looks at what is to be done.
+    /// A gate looks at what is to be done.
     Duty {
         /// Index of the node in the world.
         node: usize,
         /// In which life.
         boot: BootEpoch,
+    },
+    /// The time of a window has passed for an attempt.
+    Step {
+        /// Index of the worker in the world.
+        node: usize,
+        /// In which life.
+        boot: BootEpoch,
+        /// The attempt that runs there.
+        attempt: JobAttempt,
     },
     /// A disk has had the time it needs.
     Disk {
@@ -235,6 +245,7 @@ impl Happening {
             | Happening::State { node, .. } => gossip(*node, Arrival::Own),
             Happening::Tick { node, .. }
             | Happening::Duty { node, .. }
+            | Happening::Step { node, .. }
             | Happening::Disk { node, .. }
             | Happening::SnapshotMade { node, .. }
             | Happening::BlobSynced { node, .. } => control(*node, Arrival::Own),
@@ -280,6 +291,9 @@ impl Happening {
             Happening::Tick { node, .. } => [11, *node as u64, 0],
             Happening::Duty { node, .. } => [12, *node as u64, 0],
             Happening::Disk { node, .. } => [13, *node as u64, 0],
+            Happening::Step { node, attempt, .. } => {
+                [25, *node as u64, u64::from(attempt.job.0[15]) | u64::from(attempt.attempt.number) << 8]
+            }
             Happening::BlobSynced { node, blob, .. } => [22, *node as u64, u64::from(blob.hash[0])],
             Happening::SnapshotMade { node, snapshot, .. } => [24, *node as u64, snapshot.index],
             Happening::Update { node, .. } => [14, *node as u64, 0],

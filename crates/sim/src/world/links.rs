@@ -1,4 +1,4 @@
-//! Connections between replicas in sealed worlds: handshake, hello, streams and codecs are those of production, and bytes
+//! Connections between nodes in sealed worlds: handshake, hello, streams and codecs are those of production, and bytes
 //! are what travels.
 //!
 //! Every node opens a connection per peer and lane for what it has to say, and opens another when that breaks. A broken
@@ -9,11 +9,11 @@
 
 use std::collections::BTreeMap;
 
+use hyperscale_cluster::encoding::{to_manager_in, to_peer_in, to_worker_in};
 use hyperscale_codec::log;
-use hyperscale_consensus::replica::ReplicaMessage;
-use hyperscale_types::{BootEpoch, NodeId};
+use hyperscale_types::{BootEpoch, NodeId, Role};
 use hyperscale_wire::class::Lane;
-use hyperscale_wire::connection::{Connection, ConnectionError, Incoming, Shared};
+use hyperscale_wire::connection::{Connection, ConnectionError, Incoming, Outgoing, Shared};
 use hyperscale_wire::link::LinkError;
 use hyperscale_wire::secret::SecretChoice;
 
@@ -21,6 +21,7 @@ use super::log::connection_of;
 use super::node::id_of;
 use super::wire::{PROMISE, Wire};
 use super::{Happening, World, cluster_name};
+use crate::log::Letter;
 
 /// Where bytes belong.
 #[derive(Clone, Copy, Debug)]
@@ -58,22 +59,21 @@ impl End {
 }
 
 impl World {
-    /// Connections that were opened between replicas.
+    /// Connections that were opened.
     pub fn links_opened(&self) -> u64 {
         self.links_opened
     }
 
-    /// Sends a message of the log; false if the sender notices that it cannot arrive.
-    pub(super) fn send_on_link(&mut self, from: usize, to: usize, message: ReplicaMessage) -> bool {
-        let lane = message.lane();
-        let outgoing = log::to_outgoing(&self.group_name(from), message);
+    /// Sends a message; false if the sender notices that it cannot arrive.
+    pub(super) fn send_on_link(&mut self, from: usize, to: usize, outgoing: &Outgoing) -> bool {
+        let lane = outgoing.lane();
         if self.truth.nodes[to].process.refuses() || !self.open_link(from, to, lane) {
             self.close_link(from, to, lane);
             return false;
         }
         let key = (id_of(to), lane, true);
         let Some(end) = self.link_end(from, key) else { return false };
-        match end.connection.send(&outgoing) {
+        match end.connection.send(outgoing) {
             Ok(()) => self.flush(from, to, key),
             // A full queue: the peer does not take anything.
             Err(_) => false,
@@ -219,14 +219,41 @@ impl World {
         if let Incoming::Admitted(peer) = &incoming {
             return self.peer_admitted(to, peer.node, peer.newest);
         }
-        match log::from_incoming(&group, sender, incoming) {
-            Ok(messages) => {
-                for message in messages {
-                    self.recorder.note(self.kernel.now(), to, || format!("{sender} writes {message:?}"));
-                    self.replica_message(to, sender, message);
-                }
+        let read = match (self.truth.nodes[from].role, self.truth.nodes[to].role) {
+            (Role::Worker, _) => to_manager_in(incoming)
+                .map(|message| message.map(|message| Letter::ToManager(Box::new(message))))
+                .map_err(|error| error.to_string()),
+            (_, Role::Worker) => to_worker_in(incoming)
+                .map(|message| message.map(|message| Letter::ToWorker(Box::new(message))))
+                .map_err(|error| error.to_string()),
+            _ if log::is_of_log(&incoming) => {
+                return match log::from_incoming(&group, sender, incoming) {
+                    Ok(messages) => {
+                        for message in messages {
+                            self.recorder
+                                .note(self.kernel.now(), to, || format!("{sender} writes {message:?}"));
+                            self.replica_message(to, sender, message);
+                        }
+                    }
+                    Err(error) => {
+                        self.judges.object(PROMISE, self.kernel.now(), Some(to), error.to_string());
+                    }
+                };
             }
-            Err(error) => self.judges.object(PROMISE, self.kernel.now(), Some(to), error.to_string()),
+            _ => to_peer_in(incoming)
+                .map(|message| message.map(Letter::Peer))
+                .map_err(|error| error.to_string()),
+        };
+        match read {
+            Ok(Some(letter)) => {
+                self.recorder.note(self.kernel.now(), to, || format!("{sender} writes {letter:?}"));
+                self.take_letter(to, sender, letter);
+            }
+            Ok(None) => {
+                let what = "a message that no role says to the other".to_owned();
+                self.judges.object(PROMISE, self.kernel.now(), Some(to), what);
+            }
+            Err(error) => self.judges.object(PROMISE, self.kernel.now(), Some(to), error),
         }
     }
 
@@ -248,7 +275,7 @@ impl World {
     }
 
     /// The name of a node's log group.
-    fn group_name(&self, index: usize) -> String {
+    pub(super) fn group_name(&self, index: usize) -> String {
         cluster_name(self.truth.nodes[index].cluster).0.to_string()
     }
 }

@@ -160,6 +160,7 @@ impl World {
             Happening::HungUp { node, boot, by } => self.hung_up(node, boot, by),
             Happening::Tick { node, boot, at } => self.log_tick(node, boot, at),
             Happening::Duty { node, boot } => self.duty(node, boot),
+            Happening::Step { node, boot, attempt } => self.step_attempt(node, boot, attempt),
             Happening::Disk { node, boot } => self.disk(node, boot),
             Happening::BlobSynced { node, boot, blob, bytes } => self.blob_synced(node, boot, blob, bytes),
             Happening::SnapshotMade { node, boot, snapshot } => self.snapshot_made(node, boot, *snapshot),

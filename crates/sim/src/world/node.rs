@@ -10,7 +10,7 @@ use hyperscale_types::{BootEpoch, NodeId, Role};
 use super::wire::Wire;
 use crate::clock::Clock;
 use crate::cpu::Cpu;
-use crate::jobs::Worker;
+use crate::jobs::WorkerHost;
 use crate::log::Host;
 
 /// First address; the others follow by number.
@@ -35,9 +35,9 @@ pub struct Node {
     /// Its part in the replicated log, if it is a manager or a gate in a world with logs.
     pub host: Option<Box<Host>>,
     /// Its work in this life, if it is a worker in a world with logs.
-    pub worker: Option<Box<Worker>>,
+    pub worker: Option<Box<WorkerHost>>,
     /// The worker of an earlier life that runs on beside the present one: a second process was started under the same id.
-    pub(super) outlived: Option<(BootEpoch, Box<Worker>)>,
+    pub(super) outlived: Option<(BootEpoch, Box<WorkerHost>)>,
     /// Transitions of the core that the judges have seen.
     pub(super) transitions_seen: u64,
 }

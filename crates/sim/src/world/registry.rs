@@ -33,9 +33,11 @@ pub(super) struct Registry {
 impl World {
     pub(super) fn registry_round(&mut self) {
         self.kernel.after(ROUND, Happening::Registry);
-        for manager in 0..self.truth.nodes.len() {
-            if self.truth.nodes[manager].role == Role::Manager && self.truth.runs(manager) {
-                self.tell_of_workers(manager);
+        for node in 0..self.truth.nodes.len() {
+            match self.truth.nodes[node].role {
+                Role::Manager if self.truth.runs(node) => self.tell_of_workers(node),
+                Role::Worker if self.truth.runs(node) => self.reach_managers(node),
+                _ => {}
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::invariants::{Invariant, Seen, Verdict, What};
 #[derive(Debug, Default)]
 pub(in crate::invariants) struct CancelledNeverRuns {
     cancelled: BTreeMap<(u8, JobId), u64>,
+    workflows: BTreeMap<(u8, JobId, String), u64>,
     ended: BTreeSet<(u8, JobId)>,
 }
 
@@ -35,16 +36,25 @@ impl Invariant for CancelledNeverRuns {
                 self.cancelled.entry((cluster, *job)).or_insert(written.index);
                 Ok(())
             }
+            (Body::Cancel { job, workflows, .. }, Outcome::Done) => {
+                for workflow in workflows {
+                    self.workflows.entry((cluster, *job, workflow.clone())).or_insert(written.index);
+                }
+                Ok(())
+            }
             (Body::JobEnd { job, .. }, Outcome::Done) => {
                 self.ended.insert((cluster, *job));
                 Ok(())
             }
             // Only what cleans up may still run.
             (Body::Assign(batch), Outcome::Done) => {
-                let runs = batch.segments.iter().find(|it| it.kind != SegmentKind::TearDown);
-                match (at(batch.job), runs) {
-                    (Some(at), Some(it)) => Err(format!("{it:?} was assigned, cancelled by entry {at}")),
-                    _ => Ok(()),
+                let of_workflow = |workflow: &String| {
+                    self.workflows.get(&(cluster, batch.job, workflow.clone())).or_else(|| at(batch.job))
+                };
+                let mut runs = batch.segments.iter().filter(|it| it.kind != SegmentKind::TearDown);
+                match runs.find_map(|it| Some((it, of_workflow(&it.workflow)?))) {
+                    Some((it, at)) => Err(format!("{it:?} was assigned, cancelled by entry {at}")),
+                    None => Ok(()),
                 }
             }
             _ => Ok(()),

@@ -45,7 +45,7 @@ mod tests {
         let (scene, mut judge) = (Scene::of(&[0, 0]), LoadOverlap::default());
         let segment = Segment { job: JobId([1; 16]), workflow: "browse".to_owned(), number: 0 };
         let said = sent.iter().map(|(node, attempt)| {
-            let load = Logged::Load { segment: &segment, attempt: *attempt, grant: Token(1) };
+            let load = Logged::Load { segment: &segment, attempt: *attempt, grant: Token(1), requests: 1 };
             scene.ask(&mut judge, *node, 1, What::Log(load))
         });
         said.last().unwrap()

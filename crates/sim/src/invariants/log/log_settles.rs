@@ -5,7 +5,7 @@
 
 use hyperscale_consensus::Machine;
 
-use crate::jobs::ManagerDriver;
+use crate::jobs::Voter;
 use crate::world::World;
 
 /// The first group that has no leader or whose replicas differ, if there is any.
@@ -22,7 +22,7 @@ pub fn replicas_differ(world: &World) -> Option<String> {
         let Some((_, leader)) = managers().find(|(_, manager)| manager.group().is_established()) else {
             return Some(format!("the group of {} has no leader", world.name_of(hosts[0].0)));
         };
-        let state = |manager: &ManagerDriver| (manager.group().applied(), manager.group().leader());
+        let state = |manager: &Voter| (manager.group().applied(), manager.group().leader());
         let behind = managers().find(|(_, manager)| state(manager) != state(leader));
         behind.map(|(node, manager)| {
             let (me, mine, theirs) = (world.name_of(node), state(manager), state(leader));
@@ -54,10 +54,14 @@ pub fn jobs_open(world: &World) -> Option<String> {
             let hosts = world.hosts_of(client_job.cluster);
             let Some(end) = &client_job.ended else {
                 let mut managers = hosts.iter().filter_map(|(_, host)| host.manager());
-                let known = managers.find_map(|manager| manager.group().machine().register().job(job));
-                return Some(format!("'{}' has not ended: {job:?} {known:?}", client_job.key));
+                let register = managers.next().map(|manager| manager.group().machine().register());
+                let known = register.and_then(|register| register.job(job));
+                let waits: Vec<_> = register.iter().flat_map(|register| register.claims()).collect();
+                let workers: Vec<_> = register.iter().flat_map(|register| register.workers()).collect();
+                let key = &client_job.key;
+                return Some(format!("'{key}' has not ended: {job:?} {known:?}; {waits:?}; {workers:?}"));
             };
-            let shown = |manager: &ManagerDriver| manager.group().machine().end_of(job);
+            let shown = |manager: &Voter| manager.group().machine().end_of(job);
             let differs = hosts.iter().find(|(_, host)| host.manager().and_then(shown).as_ref() != Some(end));
             differs.map(|(node, _)| format!("{} does not show {job:?} as {end:?}", world.name_of(*node)))
         },

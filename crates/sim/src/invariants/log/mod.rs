@@ -1,10 +1,14 @@
 //! Promises about the log and what is built on it, one file each, and what their judges are shown.
 
+mod attempts_once;
 mod cancelled_never_runs;
 mod committed_is_durable;
 mod committed_prefix;
 mod cores_promised_once;
+mod counts_reconcile;
+mod excluded_never_again;
 mod fresh_reads;
+mod job_clock_goes_on;
 mod jobs_complete;
 mod leader_per_term;
 mod learners_caught_up;
@@ -22,9 +26,11 @@ mod vote_kept;
 
 use std::time::Duration;
 
+use hyperscale_cluster::message::JobAttempt;
 use hyperscale_consensus::register::{JobEnd, JobId, Outcome, Segment};
 use hyperscale_consensus::storage::{Batch, Loaded};
 use hyperscale_consensus::{Backlog, Halt, Message, RaftId, ReadId, StateHash};
+use hyperscale_stats::result::RunResult;
 use hyperscale_types::Token;
 
 use super::Invariant;
@@ -125,6 +131,11 @@ pub enum Logged<'a> {
         /// With which token.
         token: Token,
     },
+    /// A worker starts an attempt.
+    Starts {
+        /// The attempt.
+        attempt: JobAttempt,
+    },
     /// A worker sends load.
     Load {
         /// For which segment.
@@ -133,13 +144,17 @@ pub enum Logged<'a> {
         attempt: u32,
         /// Under which grant.
         grant: Token,
+        /// So many requests.
+        requests: u64,
     },
     /// A worker's lease was renewed.
     Renewed {
+        /// The grant whose lease it is.
+        grant: Token,
         /// The worker uses it until then.
         until: Moment,
-        /// The renewal arrived at the cluster leader then.
-        arrived: Moment,
+        /// The worker asked for it then; it arrived at the cluster leader later.
+        asked: Moment,
         /// The granter takes it for ended so long after the renewal arrived.
         lease: Duration,
     },
@@ -149,6 +164,13 @@ pub enum Logged<'a> {
         key: &'a str,
         /// The id that the client was told.
         job: JobId,
+    },
+    /// A client has read the result of a job that has ended.
+    Result {
+        /// The job.
+        job: JobId,
+        /// What the result says.
+        result: &'a RunResult,
     },
     /// A client was told how a job ended.
     Told {
@@ -163,10 +185,14 @@ pub enum Logged<'a> {
 pub(super) fn judges() -> Vec<Box<dyn Invariant>> {
     vec![
         Box::new(cancelled_never_runs::CancelledNeverRuns::default()),
+        Box::new(attempts_once::AttemptsOnce::default()),
         Box::new(committed_is_durable::CommittedIsDurable),
         Box::new(committed_prefix::CommittedPrefix::default()),
         Box::new(cores_promised_once::CoresPromisedOnce::default()),
+        Box::new(counts_reconcile::CountsReconcile::default()),
+        Box::new(excluded_never_again::ExcludedNeverAgain::default()),
         Box::new(fresh_reads::FreshReads::default()),
+        Box::new(job_clock_goes_on::JobClockGoesOn::default()),
         Box::new(leader_per_term::LeaderPerTerm::default()),
         Box::new(learners_caught_up::LearnersCaughtUp),
         Box::new(lease_not_outlived::LeaseNotOutlived::default()),

@@ -50,6 +50,7 @@ fn fenced(body: &Body) -> Option<JobId> {
     match body {
         Body::Assign(assign) => Some(assign.job),
         Body::AttemptEnd { segment, .. } => Some(segment.job),
+        Body::Decide(decide) => Some(decide.job),
         Body::Context { job, .. } | Body::WorkflowEnd { job, .. } | Body::JobEnd { job, .. } => Some(*job),
         _ => None,
     }

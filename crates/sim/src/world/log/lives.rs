@@ -7,7 +7,7 @@ use hyperscale_consensus::replica::{Input, Options, Replica};
 use hyperscale_types::{BootEpoch, Role};
 
 use super::{Happening, World};
-use crate::jobs::{ManagerDriver, ManagerOptions, Worker};
+use crate::jobs::{Voter, VoterOptions, WorkerHost};
 use crate::log::journal::NEWER;
 use crate::log::{Host, Journal, Stage};
 use crate::paths::Path;
@@ -19,7 +19,7 @@ use crate::world::node::{addresses_of, id_of};
 const BLOB_GRACE: Duration = Duration::from_secs(30);
 /// How long an operator takes to update a node that has stopped because it is too old.
 const UPDATE_AFTER: Duration = Duration::from_secs(2);
-/// How often managers and workers look at what is to be done.
+/// How often gates look at what is to be done.
 pub(super) const DUTY: Duration = Duration::from_millis(200);
 
 impl World {
@@ -43,17 +43,16 @@ impl World {
         self.forget_waiting(index);
         let Some(log) = &mut self.log else { return };
         if self.truth.nodes[index].role == Role::Worker {
-            let bugs = log.setup.bugs().clone();
-            let worker = Worker::new(id_of(index), boot, log.rng.usize(..64), bugs);
-            self.nodes[index].worker = Some(Box::new(worker));
-            return self.kernel.after(DUTY, Happening::Duty { node: index, boot });
+            let (seed, bugs) = (log.rng.u64(..), log.setup.bugs.clone());
+            self.nodes[index].worker = Some(Box::new(WorkerHost::new(boot, seed, bugs)));
+            return self.reach_managers(index);
         }
         let founders = self.founders(index);
         let now = self.nodes[index].clock.read(self.kernel.now());
         let Fact { role, process, .. } = self.truth.nodes[index];
         let log = self.log.as_mut().expect("just looked");
         let config = log.setup.config_of(role);
-        let (bugs, seed) = (config.bugs.clone(), log.rng.u64(..));
+        let (bugs, seed) = (log.setup.bugs.clone(), log.rng.u64(..));
         let host = self.nodes[index].host.as_mut().expect("every manager and gate has one");
         let options = Options {
             node: id_of(index),
@@ -68,14 +67,16 @@ impl World {
             config,
         };
         let group = if role == Role::Gate { Group::Gates } else { Group::Managers };
-        let machine = Journal::new(group, options.version, bugs.clone());
+        let machine = Journal::new(group, options.version, bugs.consensus.clone());
         let mut outputs = Vec::new();
         let replica = Replica::start(now, options, host.disk.open(), machine, &mut outputs);
-        let options = ManagerOptions { me: id_of(index), first_number: boot.0 << 32, seed, bugs };
-        host.stage = Stage::Running(Box::new(ManagerDriver::new(now, options, replica, outputs)));
+        let options = VoterOptions { me: id_of(index), first_number: boot.0 << 32, seed, bugs };
+        host.stage = Stage::Running(Box::new(Voter::new(now, group, options, replica, outputs)));
         host.timer = None;
-        self.kernel.after(DUTY, Happening::Duty { node: index, boot });
-        self.at_work(index, |manager, now, _| {
+        if role == Role::Gate {
+            self.kernel.after(DUTY, Happening::Duty { node: index, boot });
+        }
+        self.at_work(index, |manager, now| {
             for peer in founders.into_iter().filter(|peer| *peer != index) {
                 manager.input(now, Input::PeerReached(id_of(peer)));
             }

@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fastrand::Rng;
-use hyperscale_consensus::bugs::Bugs;
+use hyperscale_cluster::bugs::Bugs;
 use hyperscale_consensus::{Config, DirectoryId};
 use hyperscale_types::Role;
 
@@ -52,6 +52,8 @@ pub struct LogSetup {
     pub config: Config,
     /// What power losses do to disks.
     pub frailty: Frailty,
+    /// Deliberate bugs of managers, workers and the log.
+    pub bugs: Bugs,
     /// Jobs that clients of each datacenter order.
     pub jobs: usize,
     /// From when on, and within which time.
@@ -61,11 +63,8 @@ pub struct LogSetup {
 impl LogSetup {
     /// Groups as in production, without jobs.
     pub fn quiet(config: Config) -> Self {
-        Self { config, frailty: Frailty::default(), jobs: 0, ordered: (Moment::ZERO, Duration::ZERO) }
-    }
-
-    fn bugs(&self) -> &Bugs {
-        &self.config.bugs
+        let ordered = (Moment::ZERO, Duration::ZERO);
+        Self { config, frailty: Frailty::default(), bugs: Bugs::default(), jobs: 0, ordered }
     }
 
     fn config_of(&self, role: Role) -> Config {

@@ -28,7 +28,7 @@ impl World {
                 self.recorder.note(self.kernel.now(), leader, || format!("operator wants {change:?}"));
                 let call = CallId(NUMBERS + self.kernel.happened());
                 // What cannot be done now is asked for again in the next round.
-                self.at_work(leader, |manager, now, _| {
+                self.at_work(leader, |manager, now| {
                     manager.input(now, Input::Call { call, request: Request::Change(change) });
                 });
             }

@@ -13,7 +13,7 @@ use hyperscale_types::{BootEpoch, NodeId, Token};
 
 use super::World;
 use crate::faults::{FounderMoment, LeaderMoment};
-use crate::jobs::ManagerDriver;
+use crate::jobs::Voter;
 use crate::log::journal::NEWER;
 use crate::log::{Disk, Written};
 use crate::paths::Path;
@@ -42,7 +42,7 @@ impl World {
     pub(super) fn note_output(
         &mut self,
         index: usize,
-        manager: &ManagerDriver,
+        manager: &Voter,
         disk: &Disk,
         output: &Output<Outcome>,
     ) {
@@ -66,7 +66,7 @@ impl World {
                 }
             }
             Output::PutBlob { blob, .. } => {
-                let register = manager.replica.group().map(|group| group.machine().register());
+                let register = manager.replica().group().map(|group| group.machine().register());
                 if register.is_some_and(|register| register.chunks().any(|chunk| chunk.blob == *blob)) {
                     self.paths.take(Path::JobSealed);
                 }
@@ -78,7 +78,7 @@ impl World {
         }
     }
 
-    fn note_event(&mut self, index: usize, manager: &ManagerDriver, event: &Event) {
+    fn note_event(&mut self, index: usize, manager: &Voter, event: &Event) {
         let life = (index, self.truth.nodes[index].process.boot);
         match event {
             Event::LeaderChanged { role: RaftRole::Leader, .. } => {
@@ -140,7 +140,7 @@ impl World {
     pub(super) fn note_news(
         &mut self,
         index: usize,
-        manager: &ManagerDriver,
+        manager: &Voter,
         disk: &Disk,
         it: &Applied<Outcome>,
         entry: Option<&Written>,
@@ -177,7 +177,7 @@ impl World {
         }
     }
 
-    fn note_decision(&mut self, index: usize, manager: &ManagerDriver, entry: &Written) {
+    fn note_decision(&mut self, index: usize, manager: &Voter, entry: &Written) {
         let (now, cluster) = (self.kernel.now(), self.truth.nodes[index].cluster);
         let register = manager.group().machine().register();
         let Some(log) = &mut self.log else { return };

@@ -6,14 +6,14 @@ use hyperscale_consensus::{Applied, Event, Halt, OpenError, RaftId, RaftRole, Re
 
 use super::World;
 use crate::invariants::{Logged, What};
-use crate::jobs::ManagerDriver;
+use crate::jobs::Voter;
 use crate::log::{Disk, Written};
 use crate::process::Version;
 
 impl World {
     /// Before anything is answered, when most of it waits.
-    pub(super) fn show_backlog(&mut self, index: usize, manager: &ManagerDriver) {
-        let Some(group) = manager.replica.group() else { return };
+    pub(super) fn show_backlog(&mut self, index: usize, manager: &Voter) {
+        let Some(group) = manager.replica().group() else { return };
         let (waiting, allowed) = (group.backlog(), group.config().backlog_max);
         if waiting.proposals + waiting.reads > 0 {
             self.show_log(index, Logged::Waiting { waiting, allowed });
@@ -23,7 +23,7 @@ impl World {
     pub(super) fn show_output(
         &mut self,
         index: usize,
-        manager: &ManagerDriver,
+        manager: &Voter,
         disk: &Disk,
         output: &Output<Outcome>,
         entry: Option<&Written>,
@@ -64,7 +64,7 @@ impl World {
     fn show_applied(
         &mut self,
         index: usize,
-        manager: &ManagerDriver,
+        manager: &Voter,
         disk: &Disk,
         it: &Applied<Outcome>,
         entry: Option<&Written>,
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    fn show_event(&mut self, index: usize, manager: &ManagerDriver, event: &Event) {
+    fn show_event(&mut self, index: usize, manager: &Voter, event: &Event) {
         self.recorder.note(self.kernel.now(), index, || format!("► {event:?}"));
         match event {
             Event::LeaderChanged { term, role: RaftRole::Leader, .. } => {
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// The last entry that a member's disk holds.
-    fn last_on_disk(&self, index: usize, manager: &ManagerDriver, id: RaftId) -> u64 {
+    fn last_on_disk(&self, index: usize, manager: &Voter, id: RaftId) -> u64 {
         let directory = manager.group().roster().member(id).map(|member| member.directory);
         let cluster = self.truth.nodes[index].cluster;
         let host = self.all_hosts_of(cluster).find(|(_, host)| Some(host.directory) == directory);

@@ -3,7 +3,7 @@
 use hyperscale_consensus::{Configuration, RaftId};
 
 use super::World;
-use crate::jobs::ManagerDriver;
+use crate::jobs::Voter;
 use crate::log::elections::{Standing, last_entry, restarted_with};
 use crate::log::{Disk, Host};
 
@@ -13,13 +13,13 @@ impl World {
     pub(super) fn standings(
         &self,
         index: usize,
-        manager: &ManagerDriver,
+        manager: &Voter,
         disk: &Disk,
         entry: (u64, u64),
     ) -> Vec<Standing> {
         let others = self.all_hosts_of(self.truth.nodes[index].cluster);
         let mut standings: Vec<Standing> = others.filter_map(|(_, host)| standing(host, entry)).collect();
-        let applied = manager.replica.group().map(|group| (group.id(), group.configuration().clone()));
+        let applied = manager.replica().group().map(|group| (group.id(), group.configuration().clone()));
         standings.extend(applied.map(|(id, applied)| of_disk(id, disk, Some(applied), entry)));
         standings
     }

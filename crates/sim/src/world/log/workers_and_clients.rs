@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use hyperscale_types::{BootEpoch, NodeId};
+use hyperscale_cluster::message::{JobAttempt, ToWorker};
+use hyperscale_cluster::model::WINDOW;
+use hyperscale_consensus::BlobId;
+use hyperscale_consensus::register::JobId;
+use hyperscale_swim::Command;
+use hyperscale_types::{BootEpoch, NodeId, Now, Role};
 
-use super::lives::DUTY;
 use super::{Happening, World};
 use crate::invariants::Logged;
-use crate::jobs::{Answer, WorkerAction};
+use crate::jobs::{Answer, WorkerDeed, WorkerHost};
 use crate::log::Letter;
 use crate::log::letter::ClientLetter;
 use crate::moment::Moment;
@@ -17,59 +21,126 @@ use crate::world::node::{id_of, index_of};
 const CLIENT_DELAY: Duration = Duration::from_millis(2);
 
 impl World {
-    pub(super) fn worker_duty(&mut self, index: usize) {
-        let managers = self.known_managers(self.truth.nodes[index].cluster);
-        let now = self.nodes[index].clock.read(self.kernel.now());
-        let mut actions = Vec::new();
-        if let Some(worker) = &mut self.nodes[index].worker {
-            worker.duty(now, &managers, &mut actions);
-        }
-        self.follow_worker_actions(index, actions);
-    }
-
-    /// The first of two processes under one id goes on until its lease ends.
-    pub(super) fn outlived_duty(&mut self, index: usize, boot: BootEpoch) {
-        let Some((_, mut worker)) = self.nodes[index].outlived.take_if(|(first, _)| *first == boot) else {
-            return;
+    /// Lets a worker do something in one of its lives: the present one, or one that runs on beside it.
+    fn with_worker(
+        &mut self,
+        index: usize,
+        boot: BootEpoch,
+        work: impl FnOnce(&mut WorkerHost, Now, Moment),
+    ) {
+        let at = self.kernel.now();
+        let is_present = self.is_life(index, boot);
+        let node = &mut self.nodes[index];
+        let now = node.clock.read(at);
+        let worker = if is_present {
+            node.worker.as_deref_mut()
+        } else {
+            node.outlived.as_mut().filter(|(first, _)| *first == boot).map(|(_, worker)| &mut **worker)
         };
-        let managers = self.known_managers(self.truth.nodes[index].cluster);
-        let now = self.nodes[index].clock.read(self.kernel.now());
-        let mut actions = Vec::new();
-        if worker.outlive(now, &managers, &mut actions) {
-            self.nodes[index].outlived = Some((boot, worker));
-            self.kernel.after(DUTY, Happening::Duty { node: index, boot });
+        let Some(worker) = worker else { return };
+        work(worker, now, at);
+        let deeds = worker.take();
+        for deed in deeds {
+            self.follow_worker(index, boot, now, deed);
         }
-        self.follow_worker_actions(index, actions);
     }
 
-    pub(super) fn worker_letter(&mut self, index: usize, from: NodeId, letter: Letter) {
-        let now = self.nodes[index].clock.read(self.kernel.now());
-        let mut actions = Vec::new();
-        if let Some(worker) = &mut self.nodes[index].worker {
-            worker.letter(now, from, letter, &mut actions);
-        }
-        self.follow_worker_actions(index, actions);
+    fn with_present_worker(&mut self, index: usize, work: impl FnOnce(&mut WorkerHost, Now, Moment)) {
+        let boot = self.truth.nodes[index].process.boot;
+        self.with_worker(index, boot, work);
     }
 
-    fn follow_worker_actions(&mut self, index: usize, actions: Vec<WorkerAction>) {
-        let now = self.nodes[index].clock.read(self.kernel.now());
-        for action in actions {
-            match action {
-                WorkerAction::Send { to, letter } => self.post(index, to, letter),
-                WorkerAction::Obeyed { job, token } => self.show_log(index, Logged::Obeyed { job, token }),
-                WorkerAction::Load { segment, attempt, grant } => {
-                    self.recorder
-                        .note(self.kernel.now(), index, || format!("load {segment:?} {attempt} {grant}"));
-                    self.show_log(index, Logged::Load { segment: &segment, attempt, grant });
-                }
-                // What was over when the answer came, after a sleep or a jump, is not used at all.
-                WorkerAction::Renewed { until, .. } if until <= now => {}
-                WorkerAction::Renewed { until, lease, arrived } => {
-                    let until = self.nodes[index].clock.moment_of(until);
-                    self.show_log(index, Logged::Renewed { until, arrived, lease });
-                }
+    pub(super) fn worker_timer(&mut self, index: usize, boot: BootEpoch) {
+        self.with_worker(index, boot, WorkerHost::timer);
+    }
+
+    pub(super) fn worker_message(&mut self, index: usize, from: NodeId, message: ToWorker) {
+        self.with_present_worker(index, |worker, now, at| worker.message(now, at, from, message));
+    }
+
+    /// Membership says that a manager is gone, or there; or its connections broke.
+    pub(super) fn worker_gossip(&mut self, index: usize, node: NodeId, is_gone: bool) {
+        if self.truth.nodes.get(index_of(node)).is_none_or(|fact| fact.role != Role::Manager) {
+            return;
+        }
+        self.with_present_worker(index, |worker, now, at| {
+            if is_gone {
+                worker.manager_gone(now, at, node);
+            } else {
+                worker.manager_seen(now, at, node);
+            }
+        });
+    }
+
+    /// A worker dials the managers that it knows; those that take the connection can be asked.
+    pub(in crate::world) fn reach_managers(&mut self, index: usize) {
+        let (now, cluster) = (self.kernel.now(), self.truth.nodes[index].cluster);
+        for manager in self.known_managers(cluster) {
+            let to = index_of(manager);
+            let is_up = self.truth.nodes[to].process.is_up();
+            let connects = self.network.reaches(now, index, to) && self.network.reaches(now, to, index);
+            if is_up && connects {
+                self.worker_gossip(index, manager, false);
             }
         }
+    }
+
+    /// The time of a window has passed for an attempt.
+    pub(in crate::world) fn step_attempt(&mut self, index: usize, boot: BootEpoch, attempt: JobAttempt) {
+        let cluster = self.truth.nodes[index].cluster;
+        let node = &self.nodes[index];
+        let present = node.worker.as_deref().filter(|_| self.is_life(index, boot));
+        let outlived = node.outlived.as_ref().filter(|(first, _)| *first == boot).map(|(_, it)| &**it);
+        let wanted = present.or(outlived).and_then(|worker| worker.plan_wanted(attempt));
+        // How a plan gets to its workers is not looked at here: it is there as soon as any manager has it.
+        let plan = wanted
+            .and_then(|blob| self.all_hosts_of(cluster).find_map(|(_, host)| host.blobs.get(&blob).cloned()));
+        self.with_worker(index, boot, |worker, now, at| worker.step(now, at, attempt, plan.as_ref()));
+    }
+
+    fn follow_worker(&mut self, index: usize, boot: BootEpoch, now: Now, deed: WorkerDeed) {
+        match deed {
+            WorkerDeed::Send { to, message } => self.post(index, to, Letter::ToManager(message)),
+            WorkerDeed::Timer(at) => {
+                let moment = self.nodes[index].clock.moment_of(at);
+                self.kernel.at(moment, Happening::Tick { node: index, boot, at });
+            }
+            WorkerDeed::Step(attempt) => {
+                self.kernel.after(WINDOW, Happening::Step { node: index, boot, attempt });
+            }
+            WorkerDeed::Obeyed { job, token } => self.show_log(index, Logged::Obeyed { job, token }),
+            WorkerDeed::Starts { attempt } => {
+                self.recorder.note(self.kernel.now(), index, || format!("starts {attempt:?}"));
+                self.show_log(index, Logged::Starts { attempt });
+            }
+            WorkerDeed::Load { segment, attempt, grant, requests } => {
+                let load = || format!("load {segment:?} {attempt} {grant}");
+                self.recorder.note(self.kernel.now(), index, load);
+                self.show_log(index, Logged::Load { segment: &segment, attempt, grant, requests });
+            }
+            // What was over when the answer came, after a sleep or a jump, is not used at all.
+            WorkerDeed::Renewed { until, .. } if until <= now => {}
+            WorkerDeed::Renewed { grant, until, lease, asked } => {
+                let until = self.nodes[index].clock.moment_of(until);
+                self.show_log(index, Logged::Renewed { grant, until, asked, lease });
+            }
+            WorkerDeed::Offline => self.tell(index, Command::Leave),
+        }
+    }
+
+    /// A client that was told the end of a job reads its result, from any manager that has it.
+    fn read_result(&mut self, node: usize, cluster: u8, job: JobId, result: Option<BlobId>) {
+        if cluster >= self.setup.shape.datacenters {
+            return;
+        }
+        let bytes = result
+            .and_then(|blob| self.all_hosts_of(cluster).find_map(|(_, host)| host.blobs.get(&blob).cloned()));
+        let what = match bytes.map(|bytes| serde_json::from_slice(&bytes)) {
+            Some(Ok(result)) => return self.show_log(node, Logged::Result { job, result: &result }),
+            Some(Err(error)) => format!("the result of {job:?} cannot be read: {error}"),
+            None => format!("nobody has the result of {job:?}, {result:?}"),
+        };
+        self.judges.object("result_kept", self.kernel.now(), None, what);
     }
 
     /// Whom workers and clients know in a cluster.
@@ -120,7 +191,9 @@ impl World {
             Answer::Ended(end) => {
                 it.ended.get_or_insert_with(|| end.clone());
                 let job = it.accepted.unwrap_or(it.wanted);
+                let result = end.how.result;
                 self.show_log(node, Logged::Told { job, end });
+                self.read_result(node, cluster, job, result);
             }
         }
     }

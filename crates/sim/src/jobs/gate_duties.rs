@@ -1,25 +1,26 @@
-//! What the cluster leader does beside proposing for others: it ends leases that ran out on its clock, and gives the jobs of
-//! managers that are silent to others.
+//! What the leader of the gates does beside proposing for others: it gives the jobs of gates that are silent to others, and raises
+//! the version that all understand.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hyperscale_consensus::lease::{Expiry, RollCall};
+use hyperscale_cluster::manager::ToPeer;
+use hyperscale_consensus::lease::RollCall;
 use hyperscale_consensus::register::{Body, JobId};
 use hyperscale_types::{NodeId, Now, Token};
 
-use super::manager::{ManagerAction, ManagerDriver, group_of};
-use super::requests::Purpose;
+use super::gate::{Gate, Purpose, group_of};
+use super::voter::Deed;
 use crate::log::Letter;
 
-/// A manager that is silent for so long leads no job any more.
+/// A gate that is silent for so long leads no job any more.
 const JOB_LEASE: Duration = Duration::from_secs(3);
-/// A manager that spoke within this time may get jobs.
+/// A gate that spoke within this time may get jobs.
 const SPOKE_WITHIN: Duration = Duration::from_millis(1500);
 /// A grant of a job is proposed again after this time.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What a cluster leader knows about managers. Empty while this node does not lead.
+/// What the leader of the gates knows about them. Empty while this node does not lead.
 #[derive(Debug, Default)]
 pub(super) struct LeaderDuties {
     heard: BTreeMap<NodeId, Now>,
@@ -31,26 +32,26 @@ pub(super) struct LeaderDuties {
 }
 
 impl LeaderDuties {
-    pub(super) fn heard(&mut self, now: Now, manager: NodeId) {
-        self.heard.insert(manager, now);
+    pub(super) fn heard(&mut self, now: Now, gate: NodeId) {
+        self.heard.insert(gate, now);
         if let Some(call) = &mut self.roll_call {
-            call.answered(manager);
+            call.answered(gate);
         }
     }
 
     /// SWIM says that it is dead.
-    pub(super) fn declare_dead(&mut self, manager: NodeId) {
-        self.heard.insert(manager, Now::ZERO);
+    pub(super) fn declare_dead(&mut self, gate: NodeId) {
+        self.heard.insert(gate, Now::ZERO);
     }
 
-    fn is_gone(&mut self, now: Now, manager: NodeId) -> bool {
-        let is_silent = now.since(*self.heard.entry(manager).or_insert(now)) >= JOB_LEASE;
+    fn is_gone(&mut self, now: Now, gate: NodeId) -> bool {
+        let is_silent = now.since(*self.heard.entry(gate).or_insert(now)) >= JOB_LEASE;
         let call = self.roll_call.as_ref();
-        is_silent || call.and_then(|call| call.silent(now)).is_some_and(|silent| silent.contains(&manager))
+        is_silent || call.and_then(|call| call.silent(now)).is_some_and(|silent| silent.contains(&gate))
     }
 
     fn may_regrant(&mut self, now: Now, job: JobId, is_led: bool) -> bool {
-        // A job that nobody leads yet is left to the manager that accepted it for a moment.
+        // A job that nobody leads yet is left to the gate that accepted it for a moment.
         let since = self.regranted.entry(job).or_insert(if is_led { Now::ZERO } else { now });
         let is_due = now.since(*since) >= AGAIN;
         if is_due {
@@ -60,23 +61,22 @@ impl LeaderDuties {
     }
 }
 
-impl ManagerDriver {
+impl Gate {
     /// This node leads and knows everything that was decided before.
-    pub(super) fn begin_leading(&mut self, now: Now, out: &mut Vec<ManagerAction>) {
-        self.leases.granter.lead(now);
+    pub(super) fn begin_leading(&mut self, now: Now) {
         let open = group_of(&self.replica).machine().register().jobs().filter(|(_, job)| job.end.is_none());
-        let managers: Vec<NodeId> = open.filter_map(|(_, job)| job.leader.map(|it| it.0)).collect();
+        let gates: Vec<NodeId> = open.filter_map(|(_, job)| job.leader.map(|it| it.0)).collect();
         self.leader_duties = LeaderDuties::default();
-        self.leader_duties.roll_call = Some(RollCall::begin(now, managers.iter().copied()));
+        self.leader_duties.roll_call = Some(RollCall::begin(now, gates));
         self.leader_duties.heard(now, self.me);
         let peers = group_of(&self.replica).roster().members().map(|member| member.node);
-        for to in peers.filter(|node| *node != self.me) {
-            out.push(ManagerAction::Send { to, letter: Letter::RollCall });
+        let others: Vec<NodeId> = peers.filter(|node| *node != self.me).collect();
+        for to in others {
+            self.deeds.push(Deed::Send { to, letter: Letter::Peer(ToPeer::RollCall) });
         }
     }
 
     pub(super) fn stop_leading(&mut self) {
-        self.leases.granter.follow();
         self.leader_duties = LeaderDuties::default();
     }
 
@@ -85,14 +85,6 @@ impl ManagerDriver {
             return;
         }
         self.leader_duties.heard(now, self.me);
-        for Expiry { key, token } in self.leases.granter.tick(now) {
-            if !group_of(&self.replica).machine().register().has_grant(key, token) {
-                self.leases.granter.ended(&key, token);
-                continue;
-            }
-            let gone = Body::WorkerGone { worker: key, grant: token, reason: "lease ended".to_owned() };
-            self.ask(now, Purpose::Other, Token(0), gone);
-        }
         for (job, token) in self.abandoned(now) {
             let (leader, elapsed) = (self.successor(now), self.clocks.elapsed(now, job));
             let lead = Body::JobLeader { job, leader, elapsed, reason: "its leader is gone".to_owned() };
@@ -120,18 +112,15 @@ impl ManagerDriver {
         let leader_duties = &mut self.leader_duties;
         let open = group_of(&self.replica).machine().register().jobs().filter(|(_, job)| job.end.is_none());
         let gone = open.filter(|(id, job)| match job.leader {
-            Some((manager, _)) => {
-                leader_duties.is_gone(now, manager) && leader_duties.may_regrant(now, **id, true)
-            }
+            Some((gate, _)) => leader_duties.is_gone(now, gate) && leader_duties.may_regrant(now, **id, true),
             None => leader_duties.may_regrant(now, **id, false),
         });
         gone.map(|(id, job)| (*id, job.token())).collect()
     }
 
-    /// Any manager that spoke lately.
+    /// Any gate that spoke lately.
     fn successor(&mut self, now: Now) -> NodeId {
-        let spoke =
-            |(manager, heard): (&NodeId, &Now)| (now.since(*heard) < SPOKE_WITHIN).then_some(*manager);
+        let spoke = |(gate, heard): (&NodeId, &Now)| (now.since(*heard) < SPOKE_WITHIN).then_some(*gate);
         let fit: Vec<NodeId> = self.leader_duties.heard.iter().filter_map(spoke).collect();
         fit.get(self.rng.usize(..fit.len().max(1))).copied().unwrap_or(self.me)
     }
