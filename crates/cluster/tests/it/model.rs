@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_cluster::bundle::Bundle;
 use hyperscale_cluster::manager::{self, Manager, RequestNumber, Response};
-use hyperscale_cluster::message::JobAttempt;
+use hyperscale_cluster::message::{JobAttempt, ToManager};
 use hyperscale_cluster::model::Attempt;
 use hyperscale_cluster::worker::{self, Worker};
 use hyperscale_consensus::register::{JobId, Register, Sizes};
@@ -65,6 +65,8 @@ pub(crate) struct Cluster {
     pub(crate) events: Vec<(NodeId, JobId, Event)>,
     /// Requests that the target has seen, by job.
     pub(crate) seen: BTreeMap<JobId, u64>,
+    /// The last end of an attempt that a worker told, whether anybody heard it or not.
+    pub(crate) told: Option<ToManager>,
     /// Attempts that workers were told to forget.
     pub(crate) confirmed: Vec<JobAttempt>,
     /// Attempts that were started.
@@ -107,6 +109,7 @@ impl Cluster {
             responses: BTreeMap::new(),
             events: Vec::new(),
             seen: BTreeMap::new(),
+            told: None,
             confirmed: Vec::new(),
             started: Vec::new(),
             cut: BTreeSet::new(),

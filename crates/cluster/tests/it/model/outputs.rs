@@ -139,6 +139,9 @@ impl Cluster {
     }
 
     fn worker_sends(&mut self, from: NodeId, to: NodeId, message: &ToManager) {
+        if matches!(message, ToManager::Ended { .. }) {
+            self.told = Some(message.clone());
+        }
         let input = |message| manager::Input::Worker { from, message };
         self.send(from, to, |life| Happening::Manager(to, life, input(message.clone())));
     }
