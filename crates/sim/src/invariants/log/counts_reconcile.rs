@@ -3,7 +3,7 @@
 //! | an attempt               | its requests in the result                                                       |
 //! | ------------------------ | -------------------------------------------------------------------------------- |
 //! | ended, in the log        | all of them                                                                       |
-//! | lost                     | those it had reported; an interval of `loss.unreported` names it if some are missing |
+//! | lost, or timed out without a word | those it had reported; an interval of `loss.unreported` names it         |
 //!
 //! So nothing is counted that was not sent, everything is counted that was committed, and what is missing is said.
 
@@ -74,7 +74,10 @@ impl CountsReconcile {
                 let counts = self.jobs.entry((cluster, segment.job)).or_default();
                 let key = (segment.clone(), *attempt);
                 if counts.runs.remove(&key).is_some() {
-                    let is_lost = matches!(end.status, EndStatus::Lost | EndStatus::TimedOut);
+                    // An attempt that timed out and said its end left something.
+                    let is_silent = end.result.is_none_or(|left| left.length == 0);
+                    let is_lost =
+                        end.status == EndStatus::Lost || end.status == EndStatus::TimedOut && is_silent;
                     if is_lost {
                         counts.lost.insert(key)
                     } else {
@@ -95,7 +98,7 @@ impl CountsReconcile {
 }
 
 impl Counts {
-    /// A result reports so many requests, and names so many intervals in which others may have been sent.
+    /// Judges a result with `reported` requests, and `gaps` intervals in which others may have been sent.
     fn judge(&self, reported: u64, gaps: usize) -> Verdict {
         let of = |which: &BTreeSet<(Segment, u32)>| -> u64 {
             which.iter().filter_map(|key| self.seen.get(key)).sum()
@@ -107,9 +110,11 @@ impl Counts {
                  attempts that were lost"
             ));
         }
-        if reported < all && gaps == 0 {
+        let sent = |key: &&(Segment, u32)| self.seen.get(key).is_some_and(|requests| *requests > 0);
+        let unknown = self.lost.iter().filter(sent).count();
+        if gaps < unknown {
             return Err(format!(
-                "{reported} of {all} requests were reported, and nothing says what is missing"
+                "{unknown} attempts that sent load were lost, and {gaps} intervals are named"
             ));
         }
         Ok(())
@@ -138,6 +143,7 @@ mod tests {
         assert!(counts(50, 0).judge(51, 0).is_err(), "more than was sent");
         assert_eq!(counts(50, 20).judge(60, 1), Ok(()));
         assert!(counts(50, 20).judge(60, 0).is_err(), "nothing says that something is missing");
+        assert!(counts(50, 20).judge(70, 0).is_err(), "its interval is named, whatever it had reported");
         assert!(counts(50, 20).judge(71, 1).is_err());
     }
 }

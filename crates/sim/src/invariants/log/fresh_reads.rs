@@ -1,4 +1,7 @@
 //! A read that decides something sees everything that anybody had applied when it was asked for.
+//!
+//! Reads of clients and of gates are shown here. Those by which a manager proves that it leads, before it answers renewals, stay
+//! inside of its core: what they decide is judged by `lease_not_outlived`.
 
 use std::collections::BTreeMap;
 
