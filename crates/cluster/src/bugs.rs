@@ -22,7 +22,7 @@ pub enum Bug {
     LoseAttemptOnDeath,
     /// Manager: a leader that takes a job over does not look for cancels of the time before.
     LoseCancelAtTakeover,
-    /// Manager: a leader that takes a job over begins its clock anew.
+    /// Manager: a leader that takes a job over restarts its clock.
     RestartTimeoutAtTakeover,
     /// Manager: a leader that takes a job over does not count what ended attempts left.
     ForgetResultsAtTakeover,
@@ -72,8 +72,8 @@ impl Bugs {
         Self { own: own.into_iter().collect(), consensus }
     }
 
-    /// Whether a segment gets its next attempt as soon as membership takes its worker for dead: what a register does that gives away
-    /// attempts which run shows only if somebody asks for that.
+    /// Whether a job leader asks for the next attempt of a segment as soon as membership declares its worker dead. No correct leader
+    /// does, so a register that assigns it while one is running would go unnoticed.
     pub fn is_impatient(&self) -> bool {
         self.consensus.has(consensus::Bug::AssignWhileRunning)
     }

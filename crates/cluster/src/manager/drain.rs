@@ -13,7 +13,7 @@ use crate::message::ToWorker;
 /// A worker that is still there is told again after this time.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
 
-/// Workers that drain because somebody asked this manager for it.
+/// Workers that were asked to drain through this manager.
 #[derive(Debug, Default)]
 pub(super) struct Drains {
     workers: BTreeMap<NodeId, Told>,

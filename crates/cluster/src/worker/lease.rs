@@ -36,7 +36,7 @@ const FAILURES_WITHIN: Duration = Duration::from_secs(30);
 const HALF_OPEN_AFTER: Duration = Duration::from_secs(10);
 /// A lease that is not renewed is asked for again after this time, however short it is.
 const RENEW_AGAIN: Duration = Duration::from_millis(200);
-/// How long a worker with a deliberate bug goes on.
+/// How long a worker with the deliberate bug `OutliveLease` sends load after its lease.
 const OUTLIVED: Duration = Duration::from_secs(10);
 
 /// Questions whose answers still count. The oldest is forgotten: its lease would be over anyway.

@@ -147,7 +147,7 @@ impl ServerCertVerifier for AnyName {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        // The name is compared last: whoever fails there has passed everything else.
+        // The name is checked last: a certificate that fails only there has passed all other checks.
         match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(rustls::Error::InvalidCertificate(
                 Rejected::NotValidForName | Rejected::NotValidForNameContext { .. },

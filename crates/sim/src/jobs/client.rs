@@ -20,7 +20,7 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 const CANCELLED: u8 = 3;
 /// Each repetition is made by one of so many clients.
 const REPEATED: u8 = 4;
-/// One of so many clients changes something about its job while it runs.
+/// One in this many clients changes its job while it runs.
 const CHANGED: u8 = 3;
 
 /// What a client says again though it was answered.

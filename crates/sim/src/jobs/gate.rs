@@ -1,7 +1,7 @@
 //! A gate as far as the log of the gates needs one: it accepts jobs without workflows and leads them until they end by themselves.
 //! The core of gates takes its place later.
 //!
-//! Each step follows from the log, is repeated until the log shows it, and may be proposed by somebody who has been replaced long
+//! Each step follows from the log, is repeated until the log shows it, and may be proposed by a gate that was replaced long
 //! ago: the register has to cope with that, and the judges look whether it does.
 
 use std::collections::BTreeMap;

@@ -228,7 +228,7 @@ fn node(name: &str, sockets: Sockets) -> Result<NodeSettings, CommandError> {
     })
 }
 
-/// Waits until somebody leads and all workers are registered.
+/// Waits until the cluster has a leader and all workers are registered.
 async fn wait_until_ready(client: &Client) -> Result<(), CommandError> {
     for _ in 0..LOOKS_MAX {
         if let Ok(status) = client.cluster_status().await {

@@ -1,5 +1,5 @@
-//! The clock of a job goes on whoever leads it: a leader that takes a job over never decides at a time long before what was decided
-//! by others already. Time limits, load curves and what is reported of lost attempts depend on it.
+//! The clock of a job continues when its leader changes: a new leader never decides anything at a time well before a decision of
+//! an earlier leader. Time limits, load curves and what is reported of lost attempts depend on it.
 //!
 //! Decisions of one leader may come in another order than they were made: a proposal that was given up may be on its way for long.
 
