@@ -7,7 +7,9 @@ fn image_is_built_with_our_toolchain_and_runs_as_nobody() {
     let (file, toolchain) = (text("Dockerfile"), text("../rust-toolchain.toml"));
     let channel =
         toolchain.lines().find_map(|line| line.strip_prefix("channel = ")).unwrap().trim_matches('"');
-    assert!(file.contains(&format!("FROM rust:{channel}-")), "the toolchain is {channel}");
+    for named in [format!("FROM rust:{channel}-"), format!("RUSTUP_TOOLCHAIN={channel}\n")] {
+        assert!(file.contains(&named), "the toolchain is {channel}");
+    }
     assert!(file.contains("--release --locked --bin hyperscale") && file.contains("strip "));
     assert!(file.contains("ENTRYPOINT [\"/usr/local/bin/hyperscale\"]"));
     let user = file.lines().find_map(|line| line.strip_prefix("USER ")).unwrap();
