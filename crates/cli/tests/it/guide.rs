@@ -127,7 +127,8 @@ fn point_at(value: &mut Value, base: &str) {
 fn commands_of_the_guide_exist() {
     let mut count = 0;
     for block in blocks().into_iter().filter(|block| block.kind == "console") {
-        for line in block.text.lines().filter_map(|line| line.strip_prefix("$ ")) {
+        let text = block.text.replace("\\\n", " ");
+        for line in text.lines().filter_map(|line| line.strip_prefix("$ ")) {
             for command in line.split(['|', ';']).filter_map(|part| part.trim().strip_prefix("hyperscale ")) {
                 let words: Vec<&str> =
                     command.split_whitespace().take_while(|word| !word.starts_with('-')).collect();
@@ -162,6 +163,20 @@ fn links_of_the_guide_lead_somewhere() {
             let path = link.split('#').next().unwrap();
             let is_file = !path.is_empty() && !link.contains("://");
             assert!(!is_file || page.parent().unwrap().join(path).exists(), "{}: {link}", page.display());
+            let Some((_, anchor)) = link.split_once('#').filter(|_| !link.contains("://")) else { continue };
+            let there = if is_file { page.parent().unwrap().join(path) } else { page.clone() };
+            let is_there = anchors(&fs::read_to_string(there).unwrap()).any(|known| known == anchor);
+            assert!(is_there, "{}: there is no heading for {link}", page.display());
         }
     }
+}
+
+/// Names of the headings of a page, as links have them.
+fn anchors(text: &str) -> impl Iterator<Item = String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let is_kept = |char: &char| char.is_alphanumeric() || matches!(char, ' ' | '-' | '_');
+    headings.map(move |line| {
+        let words: String = line.trim_start_matches('#').trim().chars().filter(is_kept).collect();
+        words.to_lowercase().replace(' ', "-")
+    })
 }

@@ -19,6 +19,7 @@ mod http;
 mod interrupts;
 mod models;
 mod outputs;
+mod packaging;
 mod ping;
 mod recordings;
 mod reports;
