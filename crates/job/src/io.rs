@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::{Change, ChangedBy};
@@ -13,10 +14,22 @@ use crate::refusal::Refusal;
 use crate::segment::{AttemptId, Directive, Report, SegmentOrder};
 
 /// What becomes of a segment whose worker is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnLoss {
+    /// Another attempt joins the load where the workflow is; what was measured is kept.
+    #[default]
+    Resume,
+    /// Another attempt runs the segment's load from the beginning; what was measured is discarded.
+    Restart,
+    /// The workflow fails.
+    Fail,
+}
+
+/// What becomes of segments whose workers are lost, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossPolicy {
-    /// Whether it gets another attempt, which joins the load where the workflow is; else the workflow fails.
-    pub resumes: bool,
+    /// What becomes of each of them.
+    pub on_loss: OnLoss,
     /// Further attempts of one segment.
     pub max_retries: u32,
     /// Further attempts of all segments of the job.
@@ -25,7 +38,7 @@ pub struct LossPolicy {
 
 impl Default for LossPolicy {
     fn default() -> Self {
-        Self { resumes: true, max_retries: 3, retry_budget: 20 }
+        Self { on_loss: OnLoss::Resume, max_retries: 3, retry_budget: 20 }
     }
 }
 
@@ -51,6 +64,12 @@ pub struct JobFacts {
     /// A deliberate bug: workers that lost a segment get it again.
     #[cfg(feature = "bugs")]
     pub forgets_exclusion: bool,
+    /// A deliberate bug: what was measured before a restart counts.
+    #[cfg(feature = "bugs")]
+    pub keeps_discarded: bool,
+    /// A deliberate bug: a segment that is resumed begins its load curve again.
+    #[cfg(feature = "bugs")]
+    pub resumes_from_zero: bool,
 }
 
 impl JobFacts {
@@ -62,6 +81,35 @@ impl JobFacts {
         #[cfg(not(feature = "bugs"))]
         false
     }
+
+    /// Whether that deliberate bug is on.
+    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bug"))]
+    pub(crate) fn keeps_discarded(&self) -> bool {
+        #[cfg(feature = "bugs")]
+        return self.keeps_discarded;
+        #[cfg(not(feature = "bugs"))]
+        false
+    }
+
+    /// Whether that deliberate bug is on.
+    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bug"))]
+    pub(crate) fn resumes_from_zero(&self) -> bool {
+        #[cfg(feature = "bugs")]
+        return self.resumes_from_zero;
+        #[cfg(not(feature = "bugs"))]
+        false
+    }
+}
+
+/// What the windows of a lost attempt say: all that is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct LostWindows<'a> {
+    /// Everything they measured.
+    pub totals: &'a Totals,
+    /// Up to when they reach, on the job clock.
+    pub to: Duration,
+    /// Windows that are known to have been closed, and that no leader has.
+    pub missing: u64,
 }
 
 /// The cores that a job may use. A new value replaces the one before.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hyperscale_job::{AttemptId, Input, JobFacts, LoadClock, LossPolicy, Report, SegmentResult};
+use hyperscale_job::{AttemptId, Input, JobFacts, LoadClock, LossPolicy, OnLoss, Report, SegmentResult};
 use hyperscale_types::Span;
 use serde_json::json;
 
@@ -59,7 +59,7 @@ fn refusals_count_against_the_budget_of_the_job_and_not_against_the_retries_of_a
 
 #[test]
 fn refused_attempt_of_a_job_that_fails_with_its_workers_is_tried_again() {
-    let losses = LossPolicy { resumes: false, ..LossPolicy::default() };
+    let losses = LossPolicy { on_loss: OnLoss::Fail, ..LossPolicy::default() };
     let mut model = Model::with(&workflows(&[("A", "")]), &[1], JobFacts { losses, ..facts() });
     let first = model.open(0)[0];
     refuse(&mut model, first);
