@@ -101,11 +101,6 @@ impl AttemptLive {
         }
     }
 
-    /// Up to when its windows reach, on the job clock.
-    pub(crate) fn reported_to(&self) -> Duration {
-        self.windows.as_ref().map_or(Duration::ZERO, |windows| windows.to)
-    }
-
     /// Whether its worker is known to be gone.
     pub(crate) fn is_gone(&self) -> bool {
         self.is_lost || self.state == AttemptState::Ended(AttemptEnd::Lost)

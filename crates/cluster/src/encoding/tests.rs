@@ -156,6 +156,7 @@ fn to_worker() -> Vec<ToWorker> {
         attempt,
         token,
         grant: Token(4),
+        decisions: 12,
         directive,
     }));
     all.extend(levels.map(ToWorker::Backpressure));

@@ -37,6 +37,8 @@ pub(super) struct Running {
     has_news: bool,
     sent: Now,
     cut_off: Option<HowEnded>,
+    /// How many decisions of its job the newest directive follows from that it was told.
+    directed: u64,
     end: Option<Ended>,
 }
 
@@ -161,6 +163,7 @@ impl Worker {
             has_news: false,
             sent: now,
             cut_off: None,
+            directed: 0,
             end: None,
         };
         self.attempts.insert(it.attempt, running);
@@ -181,11 +184,17 @@ impl Worker {
         now: Now,
         (from, token): (NodeId, Token),
         (attempt, grant): (JobAttempt, Token),
-        directive: Directive,
+        (decisions, directive): (u64, Directive),
         out: &mut Vec<Output>,
     ) {
-        match self.attempts.get(&attempt) {
-            Some(running) if running.end.is_none() => out.push(Output::Direct { attempt, directive }),
+        match self.attempts.get_mut(&attempt) {
+            Some(running) if running.end.is_none() => {
+                // One that was overtaken on its way is not obeyed.
+                if decisions >= running.directed || bug!(self.options, ObeyOvertaken) {
+                    running.directed = running.directed.max(decisions);
+                    out.push(Output::Direct { attempt, directive });
+                }
+            }
             // A dispatch of it may be on its way here, or lost: it will never run. Of another grant a former process under this id
             // may run it: only that one, or the end of its lease, stops it.
             None if directive.phase >= StopPhase::Cancelling && self.registration.has_grant(grant) => {
