@@ -185,8 +185,8 @@ pub enum Logged<'a> {
         job: JobId,
         /// What the result says.
         result: &'a RunResult,
-        /// What is known of attempts that were lost, as it was committed.
-        known: &'a LostKnown,
+        /// What is known of attempts that were lost, as it was committed; nothing while no manager runs that could say it.
+        known: Option<&'a LostKnown>,
     },
     /// A client was told how a job ended.
     Told {

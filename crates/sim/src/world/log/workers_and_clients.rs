@@ -166,13 +166,16 @@ impl World {
         if loss.windows_lost > 0 {
             self.paths.take(Path::WindowsLost);
         }
-        if let Some(known) = self.lost_known(cluster, job) {
-            self.show_log(node, Logged::Result { job, result, known: &known });
-        }
+        let known = match self.lost_known(cluster, job).transpose() {
+            Ok(known) => known,
+            Err(what) => return self.judges.object("windows_kept", self.kernel.now(), None, what),
+        };
+        self.show_log(node, Logged::Result { job, result, known: known.as_ref() });
     }
 
-    /// What a group has committed about attempts of a job that were lost; nothing if the job is forgotten.
-    fn lost_known(&self, cluster: u8, id: JobId) -> Option<LostKnown> {
+    /// What a group has committed about attempts of a job that were lost; nothing if no manager runs that knows its end, an error if
+    /// nobody has what was committed.
+    fn lost_known(&self, cluster: u8, id: JobId) -> Option<Result<LostKnown, String>> {
         let managers = self.all_hosts_of(cluster).filter_map(|(_, host)| host.manager());
         let mut jobs = managers.filter_map(|it| it.replica().group()).filter_map(|it| it.machine().job(id));
         let job = jobs.find(|job| job.end.is_some())?;
@@ -183,13 +186,17 @@ impl World {
             for (number, record) in workflow.segments() {
                 for attempt in record.attempts() {
                     let Some(blob) = windows_of(&attempt.state) else { continue };
-                    let requests = requests_in(blob_of(job.plan)?, name, job.plan, blob_of(blob)?)?;
                     let segment = Segment { job: id, workflow: name.to_owned(), number };
+                    let both = blob_of(job.plan).zip(blob_of(blob));
+                    let requests = both.and_then(|(plan, it)| requests_in(plan, name, job.plan, it));
+                    let Some(requests) = requests else {
+                        return Some(Err(format!("nobody has the windows of {segment:?}, {blob:?}")));
+                    };
                     known.requests.insert((segment, attempt.number), requests);
                 }
             }
         }
-        Some(known)
+        Some(Ok(known))
     }
 
     /// Whom workers and clients know in a cluster.
