@@ -229,9 +229,6 @@ pub enum HowEnded {
 /// Why a worker does not run an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DispatchRefusal {
-    /// It has no lease that it may use.
-    #[error("the worker has no lease that it may use")]
-    NoLease,
     /// A later attempt of the segment is known.
     #[error("a later attempt of the segment is known")]
     Superseded,

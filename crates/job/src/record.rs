@@ -176,8 +176,12 @@ impl Record {
     fn start(&mut self, workflow: usize, at: Duration) -> Result<(), IllegalTransition> {
         let paused = self.paused;
         let record = self.workflow_mut(workflow)?;
-        record.check(workflow, WorkflowState::Running)?;
-        (record.state, record.since) = (WorkflowState::Running, at);
+        let next = WorkflowState::Running;
+        // A begin that was proposed again comes when the load runs: its clock does not begin again.
+        if !record.state.allows(next) {
+            return Err(IllegalTransition::Workflow { workflow, from: record.state, to: next });
+        }
+        (record.state, record.since) = (next, at);
         let mut clock = LoadClock::new(at, Duration::ZERO);
         clock.pause(at, paused);
         record.load = Some(clock);

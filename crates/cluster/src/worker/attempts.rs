@@ -89,9 +89,9 @@ impl Worker {
             return out.push(Output::Send { to: from, message });
         }
         let is_granted = self.registration.has_grant(it.grant) || bug!(self.options, TakeAnyGrant);
-        if !is_granted || self.registration.is_new_to_grant() {
-            // Of a former process under this id, which may still run it, or of a grant that is on its way here, or whose lease
-            // is: not to be refused. What it does not take in time ends with its lease.
+        if !is_granted || self.registration.is_new_to_grant() || !self.is_usable(now) {
+            // Of a former process under this id, which may still run it, or of a grant that is on its way here, or whose lease is, or
+            // cannot be renewed now: not to be refused, as that passes. What it does not take in time ends with its lease.
             return self.registration.ask_soon(now);
         }
         let refusal = match self.refused.get(&it.attempt) {
@@ -132,9 +132,6 @@ impl Worker {
         }
         if self.is_draining {
             return Err(DispatchRefusal::Draining);
-        }
-        if !self.is_usable(now) {
-            return Err(DispatchRefusal::NoLease);
         }
         let missing: Vec<String> = it.capabilities.difference(&self.options.capabilities).cloned().collect();
         if !missing.is_empty() {

@@ -1,6 +1,6 @@
 //! Effects follow only on what was applied.
 
-use hyperscale_job::{Input, Refusal, Refused, StopPhase};
+use hyperscale_job::{Entry, Input, Refusal, Refused, StopPhase};
 use hyperscale_types::Command;
 
 use crate::model::{Model, workflows};
@@ -26,6 +26,20 @@ fn a_refused_stop_stops_nothing() {
     assert_eq!(model.phase(model.open(0)[0]), StopPhase::Running);
     model.request(Command::Abort).expect("now it is taken");
     assert_eq!(model.phase(model.open(0)[0]), StopPhase::Aborted);
+}
+
+#[test]
+fn begin_that_is_decided_twice_does_not_begin_the_load_again() {
+    let mut model = Model::new(&workflows(&[("A", "")]), 2);
+    model.prepare(0);
+    let attempt = model.open(0)[0];
+    let (clock, told) = (*model.core.record().workflows()[0].load_clock().unwrap(), model.told[&attempt]);
+    model.pass(std::time::Duration::from_secs(3));
+    // The first proposal was given up for lost, proposed again, and both came into the log.
+    let entry = Box::new(Entry::Start { workflow: 0, at: model.now });
+    model.input(Input::Applied { entry, outcome: Ok(()) });
+    assert_eq!(model.core.record().workflows()[0].load_clock(), Some(&clock));
+    assert_eq!((model.told[&attempt], model.core.illegal_transitions()), (told, 1));
 }
 
 #[test]

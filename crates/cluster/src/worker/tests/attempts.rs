@@ -35,12 +35,17 @@ fn dispatch_that_cannot_run_is_refused_with_its_own_reason() {
     let needs = Dispatch { capabilities, ..dispatch(attempt(1, 2, 1), 1) };
     let missing = vec!["native:sign".to_owned()];
     assert_eq!(refused(&mut rig, needs), Some(DispatchRefusal::Capabilities { missing }));
-    rig.seconds(14);
-    let late = dispatch(attempt(1, 3, 1), 1);
-    assert_eq!(refused(&mut rig, late), Some(DispatchRefusal::NoLease));
     rig.input(Input::Drain);
     let draining = dispatch(attempt(1, 4, 1), 1);
     assert_eq!(refused(&mut rig, draining), Some(DispatchRefusal::Draining));
+}
+
+#[test]
+fn dispatch_while_the_lease_cannot_be_used_is_neither_taken_nor_refused() {
+    let (mut rig, owner) = Rig::registered(&[1]);
+    rig.seconds(14);
+    let out = rig.dispatch(owner, dispatch(attempt(1, 3, 1), 1));
+    assert_eq!((starts(&out), refusals(&out)), (0, vec![]), "it may be renewed in a moment");
 }
 
 #[test]

@@ -196,8 +196,14 @@ mod tests {
         assert_eq!(counts(50, 20).judge(&reported(65, 0, 1), Some(&known_15)), Ok(()));
         assert!(counts(50, 20).judge(&reported(64, 0, 1), Some(&known_15)).is_err(), "less than is known");
         assert!(counts(50, 20).judge(&reported(70, 0, 1), Some(&known_15)).is_err(), "more than is known");
-        assert!(counts(50, 20).judge(&reported(65, 0, 0), Some(&known_15)).is_err(), "its interval is not named");
-        assert!(counts(50, 10).judge(&reported(65, 0, 1), Some(&known_15)).is_err(), "more is known than was sent");
+        assert!(
+            counts(50, 20).judge(&reported(65, 0, 0), Some(&known_15)).is_err(),
+            "its interval is not named"
+        );
+        assert!(
+            counts(50, 10).judge(&reported(65, 0, 1), Some(&known_15)).is_err(),
+            "more is known than was sent"
+        );
     }
 
     #[test]

@@ -73,8 +73,9 @@ impl Invariant for LoadEndsInTime {
 impl Decided {
     fn add(&mut self, entry: &Entry) {
         match entry {
-            Entry::Start { workflow, at } => drop(self.begins.insert(*workflow, *at)),
-            Entry::Restart { attempt, at } => drop(self.restarts.insert(*attempt, *at)),
+            // What is decided again changes nothing.
+            Entry::Start { workflow, at } => drop(self.begins.entry(*workflow).or_insert(*at)),
+            Entry::Restart { attempt, at } => drop(self.restarts.entry(*attempt).or_insert(*at)),
             Entry::Control { change: Change::Pause, .. } => self.paused = true,
             Entry::Assign(batch) => {
                 let loads =

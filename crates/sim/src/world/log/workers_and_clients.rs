@@ -10,7 +10,7 @@ use hyperscale_cluster::message::{JobAttempt, ToWorker};
 use hyperscale_cluster::model::WINDOW;
 use hyperscale_cluster::record::WindowsLeft;
 use hyperscale_consensus::BlobId;
-use hyperscale_consensus::register::{AttemptState, EndStatus, JobId, OnWorkerLoss, Segment};
+use hyperscale_consensus::register::{AttemptState, EndStatus, JobEnd, JobId, OnWorkerLoss, Segment};
 use hyperscale_job::layout::layout;
 use hyperscale_stats::result::RunResult;
 use hyperscale_stats::wire::Codec;
@@ -156,6 +156,13 @@ impl World {
             None => format!("nobody has the result of {job:?}, {result:?}"),
         };
         self.judges.object("result_kept", self.kernel.now(), None, what);
+    }
+
+    /// The result of a job that has ended, if anybody has it.
+    pub(crate) fn result_of(&self, cluster: u8, end: &JobEnd) -> Option<RunResult> {
+        let blob = end.how.result?;
+        let bytes = self.all_hosts_of(cluster).find_map(|(_, host)| host.blobs.get(&blob))?;
+        serde_json::from_slice(bytes).ok()
     }
 
     fn show_result(&mut self, node: usize, cluster: u8, job: JobId, result: &RunResult) {
