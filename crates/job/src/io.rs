@@ -61,41 +61,42 @@ pub struct JobFacts {
     pub environment: BTreeMap<String, String>,
     /// Options it was started with, for the result.
     pub options: BTreeMap<String, String>,
-    /// A deliberate bug: workers that lost a segment get it again.
+    /// Deliberate bugs.
     #[cfg(feature = "bugs")]
+    pub bugs: JobBugs,
+}
+
+/// Deliberate bugs of the core, for the simulator.
+#[cfg(feature = "bugs")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobBugs {
+    /// Workers that lost a segment get it again.
     pub forgets_exclusion: bool,
-    /// A deliberate bug: what was measured before a restart counts.
-    #[cfg(feature = "bugs")]
+    /// What was measured before a restart counts.
     pub keeps_discarded: bool,
-    /// A deliberate bug: a segment that is resumed begins its load curve again.
-    #[cfg(feature = "bugs")]
+    /// A segment that is resumed begins its load curve again.
     pub resumes_from_zero: bool,
 }
 
+#[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bugs"))]
 impl JobFacts {
-    /// Whether that deliberate bug is on.
-    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bug"))]
     pub(crate) fn forgets_exclusion(&self) -> bool {
         #[cfg(feature = "bugs")]
-        return self.forgets_exclusion;
+        return self.bugs.forgets_exclusion;
         #[cfg(not(feature = "bugs"))]
         false
     }
 
-    /// Whether that deliberate bug is on.
-    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bug"))]
     pub(crate) fn keeps_discarded(&self) -> bool {
         #[cfg(feature = "bugs")]
-        return self.keeps_discarded;
+        return self.bugs.keeps_discarded;
         #[cfg(not(feature = "bugs"))]
         false
     }
 
-    /// Whether that deliberate bug is on.
-    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bug"))]
     pub(crate) fn resumes_from_zero(&self) -> bool {
         #[cfg(feature = "bugs")]
-        return self.resumes_from_zero;
+        return self.bugs.resumes_from_zero;
         #[cfg(not(feature = "bugs"))]
         false
     }

@@ -45,6 +45,8 @@ pub use clock::LoadClock;
 pub use command::with_dependents;
 pub use decide::SETTLE;
 pub use entry::{Entry, Refused, RequestId};
+#[cfg(feature = "bugs")]
+pub use io::JobBugs;
 pub use io::{Action, Answer, Input, JobFacts, LossPolicy, LostWindows, OnLoss, Pool, PoolWorker};
 pub use machine::JobCore;
 pub use reason::{Failure, FailureKind, Reason};

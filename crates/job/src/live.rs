@@ -26,6 +26,8 @@ pub(crate) struct WorkflowLive {
     pub(crate) told_waiting: bool,
     /// No iteration of it starts any more.
     pub(crate) finishing: bool,
+    /// Attempts of which no iteration starts any more.
+    pub(crate) attempts_finishing: BTreeSet<AttemptId>,
 }
 
 /// What was reported about an attempt.
@@ -39,8 +41,6 @@ pub(crate) struct AttemptLive {
     pub(crate) windows: Option<Box<Received>>,
     /// Windows that came after it was known to be lost: they count nowhere.
     pub(crate) windows_late: u64,
-    /// No iteration of it starts any more.
-    pub(crate) finishing: bool,
     /// Its result, until the log has it.
     pub(crate) result: Option<Box<SegmentResult>>,
     /// Why its worker did not take it.
@@ -124,7 +124,9 @@ impl WorkflowLive {
     pub(crate) fn discard(&mut self, is_discarded: impl Fn(&AttemptId) -> bool) {
         let mut totals = Totals::new(self.totals.layout());
         let (sum, counted) = self.left.as_ref().map_or((None, None), |(sum, it)| (Some(sum), Some(it)));
-        sum.into_iter().for_each(|sum| totals.merge(sum));
+        if let Some(sum) = sum {
+            totals.merge(sum);
+        }
         let is_counted = |id: &AttemptId| counted.is_some_and(|counted| counted.contains(id));
         let others = self.attempts.iter().filter(|(id, _)| !is_counted(id) && !is_discarded(id));
         for received in others.filter_map(|(_, live)| live.windows.as_ref()) {
@@ -162,6 +164,7 @@ impl WorkflowLive {
             proposed: false,
             told_waiting: false,
             finishing: false,
+            attempts_finishing: BTreeSet::new(),
         }
     }
 }

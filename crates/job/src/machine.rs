@@ -382,15 +382,12 @@ impl JobCore {
     /// Every core says so; people are told once. A segment that runs again ends after the others.
     fn finishing(&mut self, id: AttemptId) {
         let workflow = id.segment.workflow;
-        if let Some(live) = self.attempt_mut(id) {
-            live.finishing = true;
-        }
+        self.live[workflow].attempts_finishing.insert(id);
         let record = &self.record.workflows()[workflow];
         let is_running = record.state() == WorkflowState::Running;
         let live = &self.live[workflow];
-        let has_begun = |id: &AttemptId| live.attempts.get(id).is_some_and(|live| live.finishing);
         let runs_on = |(id, attempt): (&AttemptId, &AttemptRecord)| {
-            attempt.end.is_none() && self.restarts(attempt) && !has_begun(id)
+            attempt.end.is_none() && self.restarts(attempt) && !live.attempts_finishing.contains(id)
         };
         let runs_on = record.attempts_of(SegmentKind::Load).any(runs_on);
         if is_running && id.segment.kind == SegmentKind::Load && !live.finishing && !runs_on {

@@ -20,10 +20,10 @@ fn assert_counts(cluster: &mut Cluster, job: JobId) {
     let end = cluster.end_of(job, Duration::from_mins(2));
     assert_eq!(end.how.status, EndStatus::Completed);
     let result = cluster.result(&end);
-    let last =
+    let of_number =
         |number| cluster.seen_of.iter().filter(move |(it, _)| it.job == job && it.attempt.number == number);
-    let (first, again): (u64, u64) = (last(1).map(|it| it.1).sum(), last(2).map(|it| it.1).sum());
-    let lost = last(1).find(|(it, _)| it.attempt.segment.index == 0).unwrap();
+    let (first, again): (u64, u64) = (of_number(1).map(|it| it.1).sum(), of_number(2).map(|it| it.1).sum());
+    let lost = of_number(1).find(|(it, _)| it.attempt.segment.index == 0).unwrap();
     assert_eq!(result.totals.requests, first - lost.1 + again);
     // Ten seconds of two cores with ten windows a second of five calls each: all of the load, not the rest of it.
     assert!((960..=1010).contains(&again), "{again}");

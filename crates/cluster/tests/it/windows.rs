@@ -36,7 +36,7 @@ fn windows_of_a_lost_attempt_are_committed_and_count_whoever_leads_the_job() {
         let mut cluster = Cluster::ready(&[2, 2]);
         let (job, leader) = cluster.accepted(manager(1), "lost", PLAN);
         cluster.run(Duration::from_secs(5));
-        let lost = first_of(&cluster, 1);
+        let gone = first_of(&cluster, 1);
         cluster.kill_worker(worker(1));
         wait_for_the_loss(&mut cluster, job);
         if is_taken_over {
@@ -45,8 +45,8 @@ fn windows_of_a_lost_attempt_are_committed_and_count_whoever_leads_the_job() {
         let end = cluster.end_of(job, Duration::from_mins(3));
         assert_eq!(end.how.status, EndStatus::Completed);
         let result = cluster.result(&end);
-        let known = known_of_the_lost(&cluster, lost, &result);
-        assert!(known > 0 && known <= cluster.seen_of[&lost], "{known} of {}", cluster.seen_of[&lost]);
+        let known = known_of_the_lost(&cluster, gone, &result);
+        assert!(known > 0 && known <= cluster.seen_of[&gone], "{known} of {}", cluster.seen_of[&gone]);
         let loss = &result.validity.loss;
         assert_eq!((loss.windows_lost, loss.windows_late), (0, 0), "{is_taken_over}");
         (known, loss.unreported[0].from_s)
@@ -64,7 +64,7 @@ fn windows_that_died_with_their_leader_are_counted_as_lost() {
         cluster.leader_of(job).is_some_and(|(it, _)| it != leader)
     });
     cluster.run(Duration::from_secs(5));
-    let lost = first_of(&cluster, 1);
+    let gone = first_of(&cluster, 1);
     cluster.kill_worker(worker(1));
     wait_for_the_loss(&mut cluster, job);
     let end = cluster.end_of(job, Duration::from_mins(3));
@@ -72,9 +72,9 @@ fn windows_that_died_with_their_leader_are_counted_as_lost() {
     // Two cores with ten windows a second each, of five calls each: since the load began, until another led the job.
     let windows = result.validity.loss.windows_lost;
     assert!((80..200).contains(&windows), "{windows}");
-    let known = known_of_the_lost(&cluster, lost, &result);
+    let known = known_of_the_lost(&cluster, gone, &result);
     assert!(known > 0, "those that came to the successor");
-    assert!(known + windows * 5 <= cluster.seen_of[&lost]);
+    assert!(known + windows * 5 <= cluster.seen_of[&gone]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn windows_that_come_after_the_loss_count_nowhere_and_are_named() {
     let mut cluster = Cluster::ready(&[2, 2]);
     let (job, leader) = cluster.accepted(manager(1), "late", PLAN);
     cluster.run(Duration::from_secs(5));
-    let lost = first_of(&cluster, 1);
+    let gone = first_of(&cluster, 1);
     cluster.cut_link(leader, worker(1));
     cluster.run(Duration::from_millis(300));
     cluster.kill_worker(worker(1));
@@ -94,6 +94,6 @@ fn windows_that_come_after_the_loss_count_nowhere_and_are_named() {
     let end = cluster.end_of(job, Duration::from_mins(3));
     let result = cluster.result(&end);
     assert_eq!(result.validity.loss.windows_late, 2, "one of each core, told twice");
-    let known = known_of_the_lost(&cluster, lost, &result);
-    assert!(known > 0 && known < cluster.seen_of[&lost]);
+    let known = known_of_the_lost(&cluster, gone, &result);
+    assert!(known > 0 && known < cluster.seen_of[&gone]);
 }

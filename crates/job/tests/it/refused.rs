@@ -73,11 +73,11 @@ fn what_the_tables_do_not_allow_changes_nothing_and_is_counted() {
     let before = model.core.record().clone();
     let at = model.now;
     for entry in [
-        hyperscale_job::Entry::Start { workflow: 1, at },
-        hyperscale_job::Entry::Start { workflow: 7, at },
-        hyperscale_job::Entry::Ready { workflows: vec![1, 0], at },
-        hyperscale_job::Entry::JobEnd { end: hyperscale_job::state::JobEnd::Completed, reason: None, at },
-        hyperscale_job::Entry::WorkflowEnd {
+        Entry::Start { workflow: 1, at },
+        Entry::Start { workflow: 7, at },
+        Entry::Ready { workflows: vec![1, 0], at },
+        Entry::JobEnd { end: hyperscale_job::state::JobEnd::Completed, reason: None, at },
+        Entry::WorkflowEnd {
             workflow: 1,
             end: hyperscale_job::state::WorkflowEnd::Completed,
             reason: None,

@@ -65,7 +65,7 @@ fn end_with(model: &mut Model, attempt: AttemptId, calls: u64) {
     }
     totals.add(&window);
     model.input(Input::Left { attempt, totals: &totals });
-    model.report(attempt, Report::Ended(Box::new(SegmentResult::default())));
+    model.report(attempt, Report::Ended(Box::<SegmentResult>::default()));
 }
 
 fn again(attempt: AttemptId) -> AttemptId {
@@ -163,7 +163,7 @@ fn time_of_a_restarted_segment_is_counted_from_its_own_beginning() {
     let (mut model, first, second) = running(&workflows(&[("A", "")]), OnLoss::Restart, 9 * SECOND);
     lose(&mut model, first);
     end_with(&mut model, second, 1);
-    model.pass(Duration::from_secs(60));
+    model.pass(Duration::from_mins(1));
     add_worker(&mut model, "w2");
     let third = again(first);
     model.report(third, Report::Prepared);
@@ -229,7 +229,7 @@ fn pause_stops_the_clock_of_a_restarted_segment_too() {
     model.request(Command::Resume).unwrap();
     model.pass(SECOND);
     let own = model.core.record().workflows()[0].attempt(third).unwrap().own_load.unwrap();
-    assert_eq!(own.clock.load_time(model.now).as_secs_f64().round(), 4.0);
+    assert_eq!(own.clock.load_time(model.now).as_secs_f64().round() as u64, 4);
     assert_eq!(model.phase(third), StopPhase::Running, "paused time extends its time");
 }
 

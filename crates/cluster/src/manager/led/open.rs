@@ -174,11 +174,11 @@ fn open(
             retry_budget: job.options.retry_budget,
         },
         #[cfg(feature = "bugs")]
-        forgets_exclusion: options.bugs.has(crate::bugs::Bug::ForgetExclusion),
-        #[cfg(feature = "bugs")]
-        keeps_discarded: options.bugs.has(crate::bugs::Bug::KeepDiscarded),
-        #[cfg(feature = "bugs")]
-        resumes_from_zero: options.bugs.has(crate::bugs::Bug::ResumeFromZero),
+        bugs: hyperscale_job::JobBugs {
+            forgets_exclusion: bug!(options, ForgetExclusion),
+            keeps_discarded: bug!(options, KeepDiscarded),
+            resumes_from_zero: bug!(options, ResumeFromZero),
+        },
         ..JobFacts::default()
     };
     let mut core = JobCore::rebuild(Arc::clone(&plan), facts, record);
