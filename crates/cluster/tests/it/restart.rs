@@ -23,15 +23,15 @@ fn assert_counts(cluster: &mut Cluster, job: JobId) {
     let of_number =
         |number| cluster.seen_of.iter().filter(move |(it, _)| it.job == job && it.attempt.number == number);
     let (first, again): (u64, u64) = (of_number(1).map(|it| it.1).sum(), of_number(2).map(|it| it.1).sum());
-    let lost = of_number(1).find(|(it, _)| it.attempt.segment.index == 0).unwrap();
-    assert_eq!(result.totals.requests, first - lost.1 + again);
+    let gone = of_number(1).find(|(it, _)| it.attempt.segment.index == 0).unwrap();
+    assert_eq!(result.totals.requests, first - gone.1 + again);
     // Ten seconds of two cores with ten windows a second of five calls each: all of the load, not the rest of it.
     assert!((960..=1010).contains(&again), "{again}");
     let loss = &result.validity.loss;
     assert_eq!((loss.workers_lost, loss.unreported.len()), (1, 1));
     let discarded = &loss.discarded[0];
     assert_eq!((&*discarded.segment, discarded.attempt), ("Browse/0", 1));
-    assert!(discarded.requests > 0 && discarded.requests <= *lost.1, "{discarded:?} of {}", lost.1);
+    assert!(discarded.requests > 0 && discarded.requests <= *gone.1, "{discarded:?} of {}", gone.1);
     assert!(loss.unreported[0].from_s < 1.0, "{loss:?}");
     assert!(cluster.seen[&job] >= result.totals.requests + discarded.requests);
 }
