@@ -58,7 +58,6 @@ paths! {
     AttemptRepeated: "a segment is assigned again after its attempt was lost",
     SegmentRestarted: "a segment that was lost runs again from the beginning",
     WindowsCommitted: "what the windows of a lost attempt said is committed",
-    WindowsLate: "windows of an attempt come after its loss was decided",
     WindowsLost: "windows of a lost attempt are lost with its leader, or on their way",
     DirectiveOvertaken: "a directive that was overtaken by a newer one is not obeyed",
     LoadPaused: "the load of a job is paused",

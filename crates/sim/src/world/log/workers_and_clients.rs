@@ -166,11 +166,7 @@ impl World {
     }
 
     fn show_result(&mut self, node: usize, cluster: u8, job: JobId, result: &RunResult) {
-        let loss = &result.validity.loss;
-        if loss.windows_late > 0 {
-            self.paths.take(Path::WindowsLate);
-        }
-        if loss.windows_lost > 0 {
+        if result.validity.loss.windows_lost > 0 {
             self.paths.take(Path::WindowsLost);
         }
         let known = match self.lost_known(cluster, job).transpose() {
