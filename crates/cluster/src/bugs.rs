@@ -36,11 +36,21 @@ pub enum Bug {
     ForgetExclusion,
     /// Manager: an attempt that its worker has refused is dispatched to it for ever.
     IgnoreRefusal,
+    /// Manager: what an attempt measured counts though its segment runs again from the beginning.
+    KeepDiscarded,
+    /// Manager: a segment that is resumed begins its load curve again.
+    ResumeFromZero,
+    /// Manager: a leader that takes a job over does not count what the windows of lost attempts said.
+    ForgetWindowsAtTakeover,
+    /// Manager: the end that an attempt says after it was lost counts beside its windows.
+    CountEndOfLost,
+    /// Worker: a directive that was overtaken by a newer one is obeyed.
+    ObeyOvertaken,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 14] = [
+    pub const ALL: [Bug; 19] = [
         Bug::DropOutboxEarly,
         Bug::ForgetSettled,
         Bug::TakeAnyGrant,
@@ -55,6 +65,11 @@ impl Bug {
         Bug::NoTakeover,
         Bug::ForgetExclusion,
         Bug::IgnoreRefusal,
+        Bug::KeepDiscarded,
+        Bug::ResumeFromZero,
+        Bug::ForgetWindowsAtTakeover,
+        Bug::CountEndOfLost,
+        Bug::ObeyOvertaken,
     ];
 }
 

@@ -53,7 +53,7 @@ pub enum ToWorker {
     },
     /// An attempt to run.
     Dispatch(Box<Dispatch>),
-    /// What an attempt is to do from now on. The newest one counts.
+    /// What an attempt is to do from now on. The newest one counts, in whatever order they arrive.
     Direct {
         /// The attempt that is told.
         attempt: JobAttempt,
@@ -61,6 +61,9 @@ pub enum ToWorker {
         token: Token,
         /// The grant it was assigned under: another process under this id may run it.
         grant: Token,
+        /// How many decisions of the job, in the order of the log, it follows from. It is a function of them: one that follows from
+        /// fewer than another is overtaken by it, whoever led the job.
+        decisions: u64,
         /// All of it, not the difference.
         directive: Directive,
     },
@@ -226,9 +229,6 @@ pub enum HowEnded {
 /// Why a worker does not run an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DispatchRefusal {
-    /// It has no lease that it may use.
-    #[error("the worker has no lease that it may use")]
-    NoLease,
     /// A later attempt of the segment is known.
     #[error("a later attempt of the segment is known")]
     Superseded,

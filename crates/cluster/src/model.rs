@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyperscale_job::layout::layout;
-use hyperscale_job::{Directive, SegmentKind, SegmentResult, StopPhase};
+use hyperscale_job::{Directive, LoadClock, SegmentKind, SegmentResult, StopPhase};
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::wire::Codec;
 use hyperscale_stats::{CallSample, Totals, Window};
@@ -35,6 +35,8 @@ pub struct Attempt {
     seqs: BTreeMap<u32, u64>,
     began: Now,
     directive: Directive,
+    /// How far its load curve has come, once it was told to go.
+    clock: Option<LoadClock>,
     is_cut_off: bool,
 }
 
@@ -66,6 +68,7 @@ impl Attempt {
             totals,
             seqs: BTreeMap::new(),
             directive: Directive::default(),
+            clock: None,
             is_cut_off: false,
             plan,
         })
@@ -84,6 +87,17 @@ impl Attempt {
     /// The name of its workflow.
     pub fn workflow(&self) -> &str {
         self.plan.workflows[self.start.attempt.attempt.segment.workflow].name.as_str()
+    }
+
+    /// How long the load of its workflow lasts, if that is planned.
+    pub fn planned(&self) -> Option<Duration> {
+        let workflow = &self.plan.workflows[self.start.attempt.attempt.segment.workflow];
+        workflow.planned().map(hyperscale_types::Span::to_duration)
+    }
+
+    /// What the job clock shows, as its worker knows it.
+    pub fn job_time(&self, now: Now) -> Duration {
+        self.start.job_time + now.since(self.began)
     }
 
     /// What it is to do from now on.
@@ -112,24 +126,30 @@ impl Attempt {
             let values = if kind == SegmentKind::Setup { workflow.setup.steps.len() } else { 0 };
             return Step::Ended(self.left(values));
         }
-        let job_time = self.start.job_time + now.since(self.began);
+        let job_time = self.job_time(now);
         let Some(go) = self.directive.go.filter(|go| job_time >= *go) else { return Step::Waits };
         let planned = self.plan.workflows[self.start.attempt.attempt.segment.workflow].planned();
-        let load_time = job_time.saturating_sub(go) + self.start.order.offset;
+        let clock = self.clock.get_or_insert(LoadClock::new(go, self.start.order.offset));
+        clock.pause(job_time, self.directive.paused);
+        let load_time = clock.load_time(job_time);
         if planned.is_some_and(|planned| load_time >= planned.to_duration()) {
             return Step::Ended(self.left(0));
         }
+        if self.directive.paused {
+            return Step::Waits;
+        }
         let share = self.start.order.assignment.share;
         let cores = share.first_core..share.first_core + share.cores;
-        let windows: Vec<Bytes> = cores.map(|core| self.window(core)).collect();
+        let windows: Vec<Bytes> = cores.map(|core| self.window(core, job_time)).collect();
         Step::Ran(windows, CALLS * u64::from(share.cores))
     }
 
-    fn window(&mut self, core: u32) -> Bytes {
+    fn window(&mut self, core: u32, to: Duration) -> Bytes {
         let mut window = Window::new(self.totals.layout());
         let seq = self.seqs.entry(core).or_default();
         (window.core, window.seq) = (core, *seq);
-        (window.from_ns, window.to_ns) = (*seq * 100_000_000, (*seq + 1) * 100_000_000);
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        (window.from_ns, window.to_ns) = (ns(to.saturating_sub(WINDOW)), ns(to));
         *seq += 1;
         for call in 0..CALLS {
             window.started();

@@ -53,22 +53,26 @@ impl CancelStatus {
 }
 
 impl JobCore {
-    /// How far the cancel of these workflows is; of all of them if none is named.
-    pub fn cancellation(&self, workflows: &[String]) -> Vec<WorkflowCancel> {
-        let all = || self.plan.workflows.iter().map(|workflow| workflow.name.to_string()).collect();
-        let named = if workflows.is_empty() { all() } else { workflows.to_vec() };
-        named.into_iter().map(|workflow| cancellation(self, workflow, !workflows.is_empty())).collect()
+    /// How far the cancel of the named workflows is, where `all` are cancelled because of it; the whole job if none is named.
+    pub fn cancellation(&self, named: &[String], all: &[String]) -> Vec<WorkflowCancel> {
+        let whole = || self.plan.workflows.iter().map(|workflow| workflow.name.to_string()).collect();
+        let wanted = if named.is_empty() { whole() } else { named.to_vec() };
+        wanted.into_iter().map(|workflow| cancellation(self, workflow, all)).collect()
     }
 }
 
-fn cancellation(core: &JobCore, workflow: String, with_others: bool) -> WorkflowCancel {
+fn cancellation(core: &JobCore, workflow: String, all: &[String]) -> WorkflowCancel {
     let position = core.plan.workflows.iter().position(|it| it.name.as_str() == workflow);
     let Some(at) = position else {
         let (dependents, errors) = (Vec::new(), Vec::new());
         return WorkflowCancel { workflow, status: CancelStatus::NotFound, dependents, errors };
     };
     let record = &core.record.workflows()[at];
-    let others = with_dependents(&core.plan, at).into_iter().filter(|other| with_others && *other != at);
+    let is_meant = |other: &usize| {
+        let name = core.workflow(*other).name.as_str();
+        *other != at && all.iter().any(|it| it == name)
+    };
+    let others = with_dependents(&core.plan, at).into_iter().filter(is_meant);
     let is_cancelled =
         |other: &usize| core.record.workflows()[*other].ended() == Some(WorkflowEnd::Cancelled);
     let dependents = others.filter(is_cancelled).map(|other| core.workflow(other).name.clone()).collect();

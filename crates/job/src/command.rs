@@ -9,6 +9,7 @@ use hyperscale_stats::event::Target;
 use hyperscale_stats::result::ChangedBy;
 use hyperscale_types::{Command, Name, Rate, limits};
 
+use crate::directive;
 use crate::entry::{Change, Entry, RequestId, Retarget, Stop, StopScope};
 use crate::io::Action;
 use crate::machine::JobCore;
@@ -103,10 +104,7 @@ fn retarget(
     steerable(core)?;
     let targets = meant(core, wanted, to)?.into_iter().map(|(at, to)| {
         let since = core.record.workflows()[at].load_time(core.now);
-        let planned = match &core.workflow(at).load {
-            Load::Open { rate, .. } => rate.integral(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)),
-            Load::Closed { .. } | Load::Iterations { .. } | Load::Paced { .. } => 0.0,
-        };
+        let planned = directive::planned(core, at, since);
         Retarget { workflow: at, from: target(core, at), to, since, planned }
     });
     let change = Change::Load { targets: targets.collect() };

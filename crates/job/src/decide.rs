@@ -6,7 +6,7 @@
 //! ready    ─ cores free ─────────────────────────────────────────► Assign (set-up, or load)
 //! setup    ─ ended ─► Context(Setup) ─► Assign (load)        failed or stopped ─► after the load
 //! assigned ─ every segment prepared ─► Start                 failed or stopped ─► after the load
-//! running  ─ every attempt ended ─► after the load
+//! running  ─ a segment that runs again is prepared ─► Restart; every attempt ended ─► after the load
 //! after the load ─► Assign (tear-down) if there is one ─► Context(Provided) ─► WorkflowEnd
 //! all workflows ended ─► JobEnd
 //! ```
@@ -124,6 +124,7 @@ fn workflows_of(entry: &Entry) -> BTreeSet<usize> {
         Entry::Ready { workflows, .. } => workflows.iter().copied().collect(),
         Entry::Assign(batch) => batch.assignments.iter().map(|it| it.attempt.segment.workflow).collect(),
         Entry::Context { workflow, .. } | Entry::Start { workflow, .. } => BTreeSet::from([*workflow]),
+        Entry::Restart { attempt, .. } => BTreeSet::from([attempt.segment.workflow]),
         Entry::AttemptEnd { .. }
         | Entry::WorkflowEnd { .. }
         | Entry::Stop(_)
@@ -182,13 +183,13 @@ fn decide_workflow(core: &mut JobCore, at: usize) {
                 end(core, at, cancelled_as(&reason), Some(reason), None);
             }
         }
-        WorkflowState::Setup | WorkflowState::Assigned | WorkflowState::Running if retry::waits(core, at) => {
-        }
+        WorkflowState::Setup | WorkflowState::Assigned if retry::waits(core, at) => {}
+        WorkflowState::Running if retry::waits(core, at) => restart_when_prepared(core, at),
         WorkflowState::Setup => after_setup(core, at),
         WorkflowState::Assigned if record.load_is_over() => after_load(core, at),
         WorkflowState::Assigned => begin_when_prepared(core, at),
         WorkflowState::Running if record.load_is_over() => after_load(core, at),
-        WorkflowState::Running => {}
+        WorkflowState::Running => restart_when_prepared(core, at),
         WorkflowState::Teardown => {
             if record.attempts_of(SegmentKind::Teardown).all(|(_, attempt)| attempt.end.is_some())
                 && !retry::teardown(core, at)
@@ -292,6 +293,23 @@ fn begin_when_prepared(core: &mut JobCore, at: usize) {
         if core.record.workflows()[workflow].state() == WorkflowState::Assigned {
             core.propose_for(workflow, Entry::Start { workflow, at: begins });
         }
+    }
+}
+
+/// A segment that runs again begins when it is prepared, whatever the others do.
+fn restart_when_prepared(core: &mut JobCore, at: usize) {
+    let record = &core.record.workflows()[at];
+    if record.stop_of().is_some() || record.fatal().is_some() {
+        return;
+    }
+    let is_prepared = |id: &AttemptId| core.live[at].attempts.get(id).is_some_and(|live| live.prepared);
+    let waits = |(id, attempt): &(&AttemptId, &AttemptRecord)| {
+        core.restarts(attempt) && attempt.end.is_none() && attempt.own_load.is_none() && is_prepared(id)
+    };
+    let next = record.attempts_of(SegmentKind::Load).find(waits).map(|(id, _)| *id);
+    if let Some(attempt) = next {
+        let begins = core.now + GO_AFTER;
+        core.propose_for(at, Entry::Restart { attempt, at: begins });
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use hyperscale_plan::model::Load;
+
 use crate::LoadClock;
 use crate::io::Action;
 use crate::machine::JobCore;
@@ -14,29 +16,46 @@ use crate::state::WorkflowState;
 pub(crate) fn reconcile(core: &mut JobCore) {
     let is_paused = core.record.is_paused();
     let mut news = Vec::new();
-    for (record, live) in core.record.workflows().iter().zip(&mut core.live) {
-        for (id, attempt) in &mut live.attempts {
-            let directive = directive(record, *id, is_paused);
-            let before = attempt.sent.unwrap_or_default();
-            if !attempt.state.is_over() && before != directive {
-                attempt.sent = Some(directive);
-                news.push(Action::Direct { attempt: *id, directive });
+    for (at, live) in core.live.iter().enumerate() {
+        for (id, attempt) in live.attempts.iter().filter(|(_, attempt)| !attempt.state.is_over()) {
+            let directive = directive(core, at, *id, is_paused);
+            if attempt.sent.unwrap_or_default() != directive {
+                news.push((*id, directive));
             }
         }
     }
-    for action in news {
-        core.act(action);
+    for (attempt, directive) in news {
+        if let Some(live) = core.attempt_mut(attempt) {
+            live.sent = Some(directive);
+        }
+        core.act(Action::Direct { attempt, directive });
     }
 }
 
-fn directive(record: &WorkflowRecord, id: AttemptId, is_paused: bool) -> Directive {
-    let is_load = id.segment.kind == SegmentKind::Load;
+fn directive(core: &JobCore, at: usize, id: AttemptId, is_paused: bool) -> Directive {
+    let record = &core.record.workflows()[at];
+    if id.segment.kind != SegmentKind::Load {
+        return Directive { phase: phase(record, id.segment.kind, false), ..Directive::default() };
+    }
+    let known = record.attempt(id);
+    let restarts = known.is_some_and(|known| core.restarts(known));
+    let own = known.and_then(|known| known.own_load).filter(|_| restarts);
+    let clock = record.load_clock().filter(|_| !restarts);
+    let go = clock.map(|clock| begins(record, id, clock)).or_else(|| own.map(|own| own.clock.began()));
     Directive {
-        go: record.load_clock().filter(|_| is_load).map(|clock| begins(record, id, clock)),
-        phase: phase(record, id.segment.kind),
-        paused: is_paused && is_load && record.load_clock().is_some(),
-        vus: record.vus().filter(|_| is_load),
-        rate: record.rate().filter(|_| is_load),
+        go,
+        phase: phase(record, id.segment.kind, restarts && own.is_none()),
+        paused: is_paused && go.is_some(),
+        vus: record.vus(),
+        rate: if restarts { own.and_then(|own| own.rate(|to| planned(core, at, to))) } else { record.rate() },
+    }
+}
+
+/// Starts that are due by the plan until a moment of the load clock.
+pub(crate) fn planned(core: &JobCore, at: usize, to: Duration) -> f64 {
+    match &core.workflow(at).load {
+        Load::Open { rate, .. } => rate.integral(u64::try_from(to.as_nanos()).unwrap_or(u64::MAX)),
+        Load::Closed { .. } | Load::Iterations { .. } | Load::Paced { .. } => 0.0,
     }
 }
 
@@ -46,7 +65,8 @@ fn begins(record: &WorkflowRecord, id: AttemptId, clock: &LoadClock) -> Duration
     if joins_at.is_zero() { clock.began() } else { clock.job_time(joins_at) }
 }
 
-fn phase(record: &WorkflowRecord, kind: SegmentKind) -> StopPhase {
+/// `waits`: its load has not begun though that of its workflow has.
+fn phase(record: &WorkflowRecord, kind: SegmentKind, waits: bool) -> StopPhase {
     let stopped = record.stop_of().map_or(StopPhase::Running, |(phase, _)| *phase);
     // A workflow that has failed does not finish: the rest of it is cancelled.
     let failed = if record.fatal().is_some() { StopPhase::Cancelling } else { StopPhase::Running };
@@ -55,7 +75,7 @@ fn phase(record: &WorkflowRecord, kind: SegmentKind) -> StopPhase {
         SegmentKind::Teardown => StopPhase::Running,
         // Set-up and preparation have nothing to finish.
         SegmentKind::Setup | SegmentKind::Load
-            if stopped > StopPhase::Running && record.state() != WorkflowState::Running =>
+            if stopped > StopPhase::Running && (waits || record.state() != WorkflowState::Running) =>
         {
             stopped.max(StopPhase::Cancelling)
         }

@@ -6,6 +6,7 @@
 //! | [`Entry::Assign`] | core groups are promised, and attempts are given to workers: all or none |
 //! | [`Entry::Context`] | values of a set-up, or for other workflows |
 //! | [`Entry::Start`] | the load of a workflow begins, and when |
+//! | [`Entry::Restart`] | an attempt runs the load of its segment from the beginning, and when |
 //! | [`Entry::AttemptEnd`] | how an attempt ended and what it left |
 //! | [`Entry::WorkflowEnd`] | how a workflow ended |
 //! | [`Entry::Stop`] | a job or some workflows are on their way to the end |
@@ -51,6 +52,13 @@ pub enum Entry {
     Start {
         /// Its position in the plan.
         workflow: usize,
+        /// When.
+        at: Duration,
+    },
+    /// The load of an attempt begins that runs its segment again, apart from the others of the workflow.
+    Restart {
+        /// The attempt.
+        attempt: AttemptId,
         /// When.
         at: Duration,
     },
@@ -108,6 +116,7 @@ impl Entry {
         match self {
             Entry::Ready { at, .. }
             | Entry::Start { at, .. }
+            | Entry::Restart { at, .. }
             | Entry::AttemptEnd { at, .. }
             | Entry::WorkflowEnd { at, .. }
             | Entry::Control { at, .. }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::{Change, ChangedBy};
@@ -13,10 +14,22 @@ use crate::refusal::Refusal;
 use crate::segment::{AttemptId, Directive, Report, SegmentOrder};
 
 /// What becomes of a segment whose worker is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnLoss {
+    /// Another attempt joins the load where the workflow is; what was measured is kept.
+    #[default]
+    Resume,
+    /// Another attempt runs the segment's load from the beginning; what was measured is discarded.
+    Restart,
+    /// The workflow fails.
+    Fail,
+}
+
+/// What becomes of segments whose workers are lost, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossPolicy {
-    /// Whether it gets another attempt, which joins the load where the workflow is; else the workflow fails.
-    pub resumes: bool,
+    /// What becomes of each of them.
+    pub on_loss: OnLoss,
     /// Further attempts of one segment.
     pub max_retries: u32,
     /// Further attempts of all segments of the job.
@@ -25,7 +38,7 @@ pub struct LossPolicy {
 
 impl Default for LossPolicy {
     fn default() -> Self {
-        Self { resumes: true, max_retries: 3, retry_budget: 20 }
+        Self { on_loss: OnLoss::Resume, max_retries: 3, retry_budget: 20 }
     }
 }
 
@@ -48,20 +61,56 @@ pub struct JobFacts {
     pub environment: BTreeMap<String, String>,
     /// Options it was started with, for the result.
     pub options: BTreeMap<String, String>,
-    /// A deliberate bug: workers that lost a segment get it again.
+    /// Deliberate bugs.
     #[cfg(feature = "bugs")]
-    pub forgets_exclusion: bool,
+    pub bugs: JobBugs,
 }
 
+/// Deliberate bugs of the core, for the simulator.
+#[cfg(feature = "bugs")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobBugs {
+    /// Workers that lost a segment get it again.
+    pub forgets_exclusion: bool,
+    /// What was measured before a restart counts.
+    pub keeps_discarded: bool,
+    /// A segment that is resumed begins its load curve again.
+    pub resumes_from_zero: bool,
+}
+
+#[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bugs"))]
 impl JobFacts {
-    /// Whether that deliberate bug is on.
-    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bug"))]
     pub(crate) fn forgets_exclusion(&self) -> bool {
         #[cfg(feature = "bugs")]
-        return self.forgets_exclusion;
+        return self.bugs.forgets_exclusion;
         #[cfg(not(feature = "bugs"))]
         false
     }
+
+    pub(crate) fn keeps_discarded(&self) -> bool {
+        #[cfg(feature = "bugs")]
+        return self.bugs.keeps_discarded;
+        #[cfg(not(feature = "bugs"))]
+        false
+    }
+
+    pub(crate) fn resumes_from_zero(&self) -> bool {
+        #[cfg(feature = "bugs")]
+        return self.bugs.resumes_from_zero;
+        #[cfg(not(feature = "bugs"))]
+        false
+    }
+}
+
+/// What the windows of a lost attempt say: all that is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct LostWindows<'a> {
+    /// Everything they measured.
+    pub totals: &'a Totals,
+    /// Up to when they reach, on the job clock.
+    pub to: Duration,
+    /// Windows that are known to have been closed, and that no leader has.
+    pub missing: u64,
 }
 
 /// The cores that a job may use. A new value replaces the one before.

@@ -29,6 +29,7 @@ mod io;
 pub mod layout;
 mod live;
 mod machine;
+mod measured;
 mod notes;
 pub mod reason;
 mod record;
@@ -44,10 +45,12 @@ pub use clock::LoadClock;
 pub use command::with_dependents;
 pub use decide::SETTLE;
 pub use entry::{Entry, Refused, RequestId};
-pub use io::{Action, Answer, Input, JobFacts, LossPolicy, Pool, PoolWorker};
+#[cfg(feature = "bugs")]
+pub use io::JobBugs;
+pub use io::{Action, Answer, Input, JobFacts, LossPolicy, LostWindows, OnLoss, Pool, PoolWorker};
 pub use machine::JobCore;
 pub use reason::{Failure, FailureKind, Reason};
-pub use record::{AttemptRecord, Record, WorkflowRecord};
+pub use record::{AttemptRecord, OwnLoad, Record, WorkflowRecord};
 pub use refusal::{Quantity, Refusal};
 pub use result::View;
 pub use segment::{

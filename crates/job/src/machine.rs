@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_stats::event::{Event, WorkflowState as ShownState};
-use hyperscale_stats::{Layout, Series, Totals, Window};
+use hyperscale_stats::{Layout, Series};
 
 use crate::command;
 use crate::directive;
 use crate::entry::{Assignment, Batch, Entry, Refused, RequestId, Stop, StopCause, StopScope};
-use crate::io::{Action, Input, JobFacts, Pool};
+use crate::io::{Action, Input, JobFacts, OnLoss, Pool};
 use crate::live::{AttemptLive, WorkflowLive};
-use crate::record::Record;
+use crate::record::{AttemptRecord, Record};
 use crate::result;
 use crate::segment::{AttemptId, Report, SegmentKind, SegmentOrder};
 use crate::started::started;
@@ -88,12 +88,6 @@ impl JobCore {
             is_deposed: false,
             illegal: 0,
         }
-    }
-
-    /// Takes all statistics of an attempt whose end the record has. To be called after [`JobCore::rebuild`] and before anything
-    /// else, for every such attempt: nothing is decided before all of them are known.
-    pub fn recall(&mut self, attempt: AttemptId, totals: &Totals) {
-        self.left(attempt, totals);
     }
 
     /// Tells whoever follows what will be run, and begins.
@@ -213,7 +207,8 @@ impl JobCore {
             Entry::Start { workflow, .. } => self.emit_state(*workflow, ShownState::Running),
             Entry::AttemptEnd { attempt, end, .. } => {
                 self.advance(*attempt, AttemptState::Ended(*end));
-                self.live[attempt.segment.workflow].count_left();
+                self.discard(*attempt);
+                self.count_left(attempt.segment.workflow);
             }
             Entry::WorkflowEnd { workflow, end, reason, .. } => {
                 let reason = reason.as_ref().map(ToString::to_string);
@@ -230,7 +225,7 @@ impl JobCore {
                 let result = result::build(self);
                 self.emit(Event::Finished(Box::new(result)));
             }
-            Entry::Ready { .. } | Entry::Context { .. } => {}
+            Entry::Ready { .. } | Entry::Context { .. } | Entry::Restart { .. } => {}
         }
     }
 
@@ -289,6 +284,7 @@ impl JobCore {
             Entry::Context { workflow, .. }
             | Entry::Start { workflow, .. }
             | Entry::WorkflowEnd { workflow, .. } => self.settle_workflow(*workflow),
+            Entry::Restart { attempt, .. } => self.settle_workflow(attempt.segment.workflow),
             Entry::AttemptEnd { attempt, .. } => {
                 if let Some(live) = self.attempt_mut(*attempt) {
                     live.proposed = false;
@@ -324,6 +320,9 @@ impl JobCore {
         for assignment in &batch.assignments {
             let workflow = assignment.attempt.segment.workflow;
             self.live[workflow].attempts.insert(assignment.attempt, AttemptLive::default());
+            if self.facts.losses.on_loss == OnLoss::Restart && assignment.attempt.number > 1 {
+                self.live[workflow].finishing = false;
+            }
             let order = self.order(assignment);
             self.act(Action::Dispatch(Box::new(order)));
         }
@@ -341,12 +340,12 @@ impl JobCore {
             assignment: assignment.clone(),
             context: context::gathered(self, workflow),
             setup: self.record.workflows()[workflow].setup().cloned().unwrap_or_default(),
-            offset: assignment.joins_at,
+            offset: if self.facts.resumes_from_zero() { Duration::ZERO } else { assignment.joins_at },
             iterations_done: assignment.iterations_done,
         }
     }
 
-    fn attempt_mut(&mut self, id: AttemptId) -> Option<&mut AttemptLive> {
+    pub(crate) fn attempt_mut(&mut self, id: AttemptId) -> Option<&mut AttemptLive> {
         self.live.get_mut(id.segment.workflow)?.attempts.get_mut(&id)
     }
 
@@ -380,48 +379,20 @@ impl JobCore {
         }
     }
 
-    /// Every core says so; people are told once.
+    /// Every core says so; people are told once. A segment that runs again ends after the others.
     fn finishing(&mut self, id: AttemptId) {
         let workflow = id.segment.workflow;
-        let is_running = self.record.workflows()[workflow].state() == WorkflowState::Running;
-        if is_running && id.segment.kind == SegmentKind::Load && !self.live[workflow].finishing {
+        self.live[workflow].attempts_finishing.insert(id);
+        let record = &self.record.workflows()[workflow];
+        let is_running = record.state() == WorkflowState::Running;
+        let live = &self.live[workflow];
+        let runs_on = |(id, attempt): (&AttemptId, &AttemptRecord)| {
+            attempt.end.is_none() && self.restarts(attempt) && !live.attempts_finishing.contains(id)
+        };
+        let runs_on = record.attempts_of(SegmentKind::Load).any(runs_on);
+        if is_running && id.segment.kind == SegmentKind::Load && !live.finishing && !runs_on {
             self.live[workflow].finishing = true;
             self.emit_state(workflow, ShownState::Finishing);
-        }
-    }
-
-    fn left(&mut self, id: AttemptId, totals: &Totals) {
-        if self.attempt_mut(id).is_none() {
-            return self.count_illegal(IllegalTransition::Unknown("such attempt"));
-        }
-        let live = &mut self.live[id.segment.workflow];
-        let (sum, counted) =
-            live.left.get_or_insert_with(|| (Totals::new(live.totals.layout()), BTreeSet::new()));
-        // Told again: it counts once.
-        if counted.insert(id) {
-            sum.merge(totals);
-        }
-        live.count_left();
-    }
-
-    fn window(&mut self, id: AttemptId, window: &Window) {
-        let Some(live) = self.attempt_mut(id) else {
-            return self.count_illegal(IllegalTransition::Unknown("such attempt"));
-        };
-        live.silent_s = 0;
-        if live.state.is_over() {
-            return;
-        }
-        self.series.add(window);
-        let live = &mut self.live[id.segment.workflow];
-        live.totals.add(window);
-        live.pulse.add(window);
-        if self.facts.is_distributed {
-            let layout = live.totals.layout().clone();
-            if let Some(attempt) = live.attempts.get_mut(&id) {
-                attempt.windows.get_or_insert_with(|| Box::new(Totals::new(&layout))).add(window);
-                attempt.reported_to = attempt.reported_to.max(Duration::from_nanos(window.to_ns));
-            }
         }
     }
 
@@ -437,7 +408,7 @@ impl JobCore {
         }
     }
 
-    fn count_illegal(&mut self, _refused: IllegalTransition) {
+    pub(crate) fn count_illegal(&mut self, _refused: IllegalTransition) {
         self.illegal += 1;
     }
 }

@@ -17,7 +17,7 @@ use crate::entry::{Batch, Change, Entry, Group, Retarget, Stop, StopCause, StopS
 use crate::reason::Reason;
 use crate::segment::{AttemptId, SegmentId, SegmentKind, SegmentResult};
 use crate::state::{AttemptEnd, IllegalTransition, JobEnd, JobState, WorkflowState};
-pub use workflow::{AttemptRecord, WorkflowRecord};
+pub use workflow::{AttemptRecord, OwnLoad, WorkflowRecord};
 
 /// The decisions of one job so far.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -93,6 +93,7 @@ impl Record {
             Entry::Assign(batch) => self.assign(batch)?,
             Entry::Context { workflow, values } => self.workflow_mut(*workflow)?.context(values),
             Entry::Start { workflow, at } => self.start(*workflow, *at)?,
+            Entry::Restart { attempt, at } => self.restart(*attempt, *at)?,
             Entry::AttemptEnd { attempt, end, result, at } => {
                 self.attempt_end(*attempt, *end, result, *at)?;
             }
@@ -159,13 +160,15 @@ impl Record {
         for assignment in &batch.assignments {
             let segment = assignment.attempt.segment;
             let record = &mut self.workflows[segment.workflow];
+            let has_joined = joins(record, assignment.attempt) && record.state == WorkflowState::Running;
             if joins(record, assignment.attempt) {
                 record.load_ended = None;
             } else {
                 record.state = next_state(segment.kind);
             }
-            let attempt = AttemptRecord { assignment: assignment.clone(), end: None, ended_at: None };
-            record.attempts.insert(assignment.attempt, attempt);
+            let (assignment, own_load) = (assignment.clone(), None);
+            let attempt = AttemptRecord { assignment, end: None, ended_at: None, has_joined, own_load };
+            record.attempts.insert(attempt.assignment.attempt, attempt);
         }
         Ok(())
     }
@@ -173,12 +176,27 @@ impl Record {
     fn start(&mut self, workflow: usize, at: Duration) -> Result<(), IllegalTransition> {
         let paused = self.paused;
         let record = self.workflow_mut(workflow)?;
-        record.check(workflow, WorkflowState::Running)?;
-        (record.state, record.since) = (WorkflowState::Running, at);
+        let next = WorkflowState::Running;
+        // A begin that was proposed again comes when the load runs: its clock does not begin again.
+        if !record.state.allows(next) {
+            return Err(IllegalTransition::Workflow { workflow, from: record.state, to: next });
+        }
+        (record.state, record.since) = (next, at);
         let mut clock = LoadClock::new(at, Duration::ZERO);
         clock.pause(at, paused);
         record.load = Some(clock);
         Ok(())
+    }
+
+    fn restart(&mut self, attempt: AttemptId, at: Duration) -> Result<(), IllegalTransition> {
+        let is_paused = self.paused;
+        let record = self.workflow_mut(attempt.segment.workflow)?;
+        let to = WorkflowState::Running;
+        if record.state != to {
+            let workflow = attempt.segment.workflow;
+            return Err(IllegalTransition::Workflow { workflow, from: record.state, to });
+        }
+        record.restart(attempt, LoadClock::new(at, Duration::ZERO), (at, is_paused))
     }
 
     fn attempt_end(
@@ -242,7 +260,7 @@ impl Record {
         match change {
             Change::Pause | Change::Resume => {
                 self.paused = *change == Change::Pause;
-                for clock in self.workflows.iter_mut().filter_map(|workflow| workflow.load.as_mut()) {
+                for clock in self.workflows.iter_mut().flat_map(WorkflowRecord::clocks_mut) {
                     clock.pause(at, self.paused);
                 }
                 let what = if self.paused { Changed::Paused } else { Changed::Resumed };
@@ -254,7 +272,7 @@ impl Record {
                 }
                 for target in targets {
                     let workflow = &mut self.workflows[target.workflow];
-                    workflow.retarget(target);
+                    workflow.retarget(target, at);
                     let name = workflow.name.clone();
                     listed.push(self.list(by, name, changed(target), at));
                 }

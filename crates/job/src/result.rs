@@ -7,8 +7,8 @@ use std::time::Duration;
 use hyperscale_plan::cores::WAITING_FOR_CORES;
 use hyperscale_stats::event::{NEWEST_POINTS_MAX, Target};
 use hyperscale_stats::result::{
-    ErrorResult, Loss, PlanText, Provenance, RunIdentity, RunResult, Status, ThresholdResult, Unreported,
-    VERSION, Validity, WorkflowFacts, WorkflowResult, errors, load_result, saturation, warnings,
+    Discarded, ErrorResult, Loss, PlanText, Provenance, RunIdentity, RunResult, Status, ThresholdResult,
+    Unreported, VERSION, Validity, WorkflowFacts, WorkflowResult, errors, load_result, saturation, warnings,
     workflow_result,
 };
 use hyperscale_stats::totals::LoadTotals;
@@ -19,10 +19,11 @@ use hyperscale_types::rule::Rule;
 use crate::clock::LoadClock;
 use crate::command;
 use crate::entry::Entry;
+use crate::live::Received;
 use crate::machine::JobCore;
 use crate::notes;
 use crate::reason::{FailureKind, Reason};
-use crate::record::{AttemptRecord, Record};
+use crate::record::{AttemptRecord, Record, WorkflowRecord};
 use crate::segment::{AttemptId, SegmentKind, StopPhase};
 use crate::state::{JobEnd, JobState, WorkflowEnd, WorkflowState};
 
@@ -172,7 +173,7 @@ fn validity(core: &JobCore) -> Validity {
 
 /// What is missing because workers were lost, or did not say the end of an attempt in time.
 fn loss(core: &JobCore) -> Loss {
-    let (mut workers, mut unreported) = (BTreeSet::new(), Vec::new());
+    let (mut workers, mut loss) = (BTreeSet::new(), Loss::default());
     for (at, record) in core.record.workflows().iter().enumerate() {
         let is_silent = |id: &AttemptId, attempt: &AttemptRecord| {
             core.facts.is_distributed && attempt.is_timed_out() && core.live[at].is_unreported(id)
@@ -183,11 +184,22 @@ fn loss(core: &JobCore) -> Loss {
             if attempt.is_lost() {
                 workers.insert(Arc::clone(&attempt.assignment.worker));
             }
-            let began = record.load_clock().map(|clock| clock.began() + attempt.assignment.joins_at);
-            let Some(began) = began.filter(|_| id.segment.kind == SegmentKind::Load) else { continue };
-            let reported = core.live[at].attempts.get(id).map_or(Duration::ZERO, |live| live.reported_to);
-            unreported.push(Unreported {
-                segment: format!("{}/{}", core.workflow(at).name, id.segment.index),
+            let segment = format!("{}/{}", core.workflow(at).name, id.segment.index);
+            let live = core.live[at].attempts.get(id);
+            loss.windows_late += live.map_or(0, |live| live.windows_late);
+            let windows = live.and_then(|live| live.windows.as_deref());
+            loss.windows_lost += windows.map_or(0, Received::missing);
+            let discarded = windows.filter(|_| core.is_discarded(*id));
+            if let Some(discarded) = discarded {
+                let requests = discarded.totals.load().requests;
+                let (segment, windows) = (segment.clone(), discarded.totals.windows);
+                loss.discarded.push(Discarded { segment, attempt: id.number, requests, windows });
+            }
+            let Some(began) = began(core, record, *id, attempt) else { continue };
+            // Of what was discarded nothing is in any count.
+            let reported = windows.filter(|_| discarded.is_none()).map_or(Duration::ZERO, |it| it.to);
+            loss.unreported.push(Unreported {
+                segment,
                 attempt: id.number,
                 from_s: began.max(reported).as_secs_f64(),
                 to_s: attempt.ended_at.unwrap_or(core.now).as_secs_f64(),
@@ -195,7 +207,23 @@ fn loss(core: &JobCore) -> Loss {
             });
         }
     }
-    Loss { workers_lost: workers.len() as u64, unreported, ..Loss::default() }
+    Loss { workers_lost: workers.len() as u64, ..loss }
+}
+
+/// When the load of an attempt began, if it did.
+fn began(
+    core: &JobCore,
+    record: &WorkflowRecord,
+    id: AttemptId,
+    attempt: &AttemptRecord,
+) -> Option<Duration> {
+    if id.segment.kind != SegmentKind::Load {
+        return None;
+    }
+    if core.restarts(attempt) {
+        return attempt.own_load.map(|own| own.clock.began());
+    }
+    record.load_clock().map(|clock| clock.began() + attempt.assignment.joins_at)
 }
 
 fn workflow(core: &JobCore, at: usize) -> WorkflowResult {

@@ -1,5 +1,7 @@
 //! What happens once per second: thresholds, signs of life, a snapshot for whoever follows.
 
+use std::time::Duration;
+
 use hyperscale_plan::model::{Load, Threshold};
 use hyperscale_stats::event::{BoundCounts, Event, Generator, Shape, Snapshot, StepLive, WorkflowLive};
 use hyperscale_stats::{StepLayout, StepStats};
@@ -11,7 +13,7 @@ use crate::entry::StopCause;
 use crate::machine::JobCore;
 use crate::reason::Reason;
 use crate::result;
-use crate::segment::StopPhase;
+use crate::segment::{SegmentKind, StopPhase};
 use crate::state::WorkflowState;
 
 /// A second is over.
@@ -113,6 +115,10 @@ fn progress(core: &JobCore, at: usize) -> Option<f64> {
     let record = &core.record.workflows()[at];
     record.load_clock()?;
     let planned = core.workflow(at).planned()?.to_duration().as_secs_f64();
-    let share = record.load_time(core.now).as_secs_f64() / planned;
+    // A segment that runs again is the last to end.
+    let open = record.attempts_of(SegmentKind::Load).filter(|(_, attempt)| attempt.end.is_none());
+    let own = open.filter_map(|(_, attempt)| Some(attempt.own_load?.clock.load_time(core.now)));
+    let load_time = own.fold(record.load_time(core.now), Duration::min);
+    let share = load_time.as_secs_f64() / planned;
     Some(if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 })
 }

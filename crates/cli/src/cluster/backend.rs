@@ -18,7 +18,7 @@ use hyperscale_api::server::to_result;
 use hyperscale_api::{
     Backend, Caller, ErrorCode, EventFrame, EventId, JobEvent, Method, Readiness, RpcError,
 };
-use hyperscale_cluster::manager::{JobLine, Rejection, Request, Response};
+use hyperscale_cluster::manager::{JobLine, ListPlace, Rejection, Request, Response};
 use hyperscale_consensus::register::{JobEnd, JobId, RequestId};
 use hyperscale_consensus::replica::{Reply, Request as ReplicaRequest};
 use hyperscale_job::CancelStatus as job_cancel;
@@ -178,15 +178,9 @@ impl ManagerBackend {
     }
 
     async fn list(&self, page: &Page) -> Result<Value, RpcError> {
-        let Response::Jobs(lines) = self.ask(Request::List).await? else {
-            return Err(RpcError::new(ErrorCode::InternalError, "the manager did not list its jobs"));
-        };
-        let after = |line: &JobLine| page.after.as_ref().is_none_or(|after| line.job.to_string() > *after);
-        let limit = page.limit as usize;
-        let mut lines: Vec<JobLine> = lines.into_iter().filter(after).collect();
-        lines.sort_by_key(|line| line.job);
-        let next = (lines.len() > limit).then(|| lines[limit - 1].job.to_string());
-        lines.truncate(limit);
+        let wrong = || RpcError::new(ErrorCode::InvalidParams, "`after` is not the `next` of a page of jobs");
+        let after = page.after.as_deref().map(|text| place_in(text).ok_or_else(wrong)).transpose()?;
+        let (lines, next) = self.page(after, page.limit as usize).await?;
         let mut jobs = Vec::new();
         for line in lines {
             let leader = self.name(line.leader.map(|(node, _)| node)).await?;
@@ -200,22 +194,40 @@ impl ManagerBackend {
                 ..JobSummary::new(line.job.to_string(), line.status)
             });
         }
-        to_result(&JobList { jobs, next })
+        to_result(&JobList { jobs, next: next.map(place_out) })
+    }
+
+    /// A page of the list; a chunk of ended jobs that is being fetched is waited for.
+    async fn page(
+        &self,
+        after: Option<ListPlace>,
+        limit: usize,
+    ) -> Result<(Vec<JobLine>, Option<ListPlace>), RpcError> {
+        for _ in 0..OPENING.1 {
+            match self.ask(Request::List { after, limit }).await? {
+                Response::Jobs { lines, next } => return Ok((lines, next)),
+                Response::Starting => tokio::time::sleep(OPENING.0).await,
+                _ => break,
+            }
+        }
+        Err(RpcError::new(ErrorCode::Overloaded, "older jobs are not on the disk of this manager yet")
+            .retry_after(Duration::from_secs(1)))
     }
 
     async fn cancel(&self, caller: &Caller, cancel: Cancel) -> Result<Value, RpcError> {
         let Cancel { job, workflows, dependents, request, reason, wait } = cancel;
         let id = job_id(&job)?;
+        let number = RequestId(request.digest());
         let request = Request::Cancel {
             job: id,
-            workflows: workflows.clone(),
+            workflows,
             dependents,
-            request: RequestId(request.digest()),
+            request: number,
             reason,
             caller: caller.source.to_string(),
         };
         match self.ask(request).await? {
-            Response::CancelCommitted => to_result(&self.cancellation(id, workflows, wait).await?),
+            Response::CancelCommitted => to_result(&self.cancellation(id, number, wait).await?),
             Response::Rejected(Rejection::AlreadyEnded) | Response::Ended(_) => {
                 to_result(&CancelResponse::new(job, CancelStatus::AlreadyEnded))
             }
@@ -227,13 +239,12 @@ impl ManagerBackend {
     async fn cancellation(
         &self,
         job: JobId,
-        workflows: Vec<String>,
+        request: RequestId,
         wait: bool,
     ) -> Result<CancelResponse, RpcError> {
         let mut response = CancelResponse::new(job.to_string(), CancelStatus::Requested);
         loop {
-            let asked = Request::CancelStatus { job, workflows: workflows.clone() };
-            match self.ask(asked).await? {
+            match self.ask(Request::CancelStatus { job, request }).await? {
                 Response::Cancellation { workflows, is_complete } => {
                     response.status = match is_complete {
                         true if workflows.iter().any(|it| it.status == job_cancel::Failed) => {
@@ -271,7 +282,7 @@ impl ManagerBackend {
     /// has caught up with the group.
     pub(super) async fn ask(&self, request: Request) -> Result<Response, RpcError> {
         let is_about_a_job =
-            !matches!(request, Request::Submit { .. } | Request::List | Request::Drain { .. });
+            !matches!(request, Request::Submit { .. } | Request::List { .. } | Request::Drain { .. });
         let again = is_about_a_job.then(|| request.clone());
         let response = self.manager.request(request).await.map_err(stopped)?;
         let (Some(again), Response::Rejected(Rejection::UnknownJob)) = (again, &response) else {
@@ -466,4 +477,22 @@ pub(super) fn with_own(names: &BTreeMap<NodeId, String>, identity: &Identity) ->
     let mut names = names.clone();
     names.insert(identity.node, identity.name.clone());
     names
+}
+
+/// A place in the list of jobs as clients hand it back.
+fn place_out(place: ListPlace) -> String {
+    match place {
+        ListPlace::Open(accepted) => format!("open-{accepted}"),
+        ListPlace::Ended(index) => format!("ended-{index}"),
+    }
+}
+
+fn place_in(text: &str) -> Option<ListPlace> {
+    let (kind, index) = text.split_once('-')?;
+    let index = index.parse().ok()?;
+    match kind {
+        "open" => Some(ListPlace::Open(index)),
+        "ended" => Some(ListPlace::Ended(index)),
+        _ => None,
+    }
 }

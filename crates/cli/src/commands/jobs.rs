@@ -38,7 +38,7 @@ pub(crate) async fn jobs(
     } else {
         printer.data(&table(&all.jobs)).map_err(CommandError::Output)?;
         if all.next.is_some() {
-            printer.note(format_args!("only the first {PAGE} jobs are shown"));
+            printer.note(format_args!("only the newest jobs are shown, at most {PAGE}"));
         }
     }
     Ok(ExitCode::Ok)

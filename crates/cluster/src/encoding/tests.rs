@@ -156,6 +156,7 @@ fn to_worker() -> Vec<ToWorker> {
         attempt,
         token,
         grant: Token(4),
+        decisions: 12,
         directive,
     }));
     all.extend(levels.map(ToWorker::Backpressure));
@@ -166,7 +167,6 @@ fn to_manager() -> Vec<ToManager> {
     let (attempt, token, call) = (attempt(), Token(130), CallNumber(7));
     let capabilities = BTreeSet::from(["gpu".to_owned()]);
     let refusals = [
-        DispatchRefusal::NoLease,
         DispatchRefusal::Superseded,
         DispatchRefusal::OtherOrder,
         DispatchRefusal::CoresNotFree { free: 3 },

@@ -159,7 +159,6 @@ fn refusal_out(refusal: DispatchRefusal) -> wire::DispatchAnswer {
     let message = refusal.to_string();
     let mut answer = wire::DispatchAnswer::default();
     let code = match refusal {
-        DispatchRefusal::NoLease => wire::ErrorCode::StaleGrant,
         DispatchRefusal::Superseded => wire::ErrorCode::Superseded,
         DispatchRefusal::OtherOrder => wire::ErrorCode::DispatchMismatch,
         DispatchRefusal::CoresNotFree { free } => {
@@ -180,7 +179,6 @@ fn refusal_out(refusal: DispatchRefusal) -> wire::DispatchAnswer {
 fn refusal_in(answer: &wire::DispatchAnswer) -> Read<DispatchRefusal> {
     let error = answer.refusal.as_ref().ok_or(RecordError::Missing("refusal"))?;
     Ok(match error.code() {
-        wire::ErrorCode::StaleGrant => DispatchRefusal::NoLease,
         wire::ErrorCode::Superseded => DispatchRefusal::Superseded,
         wire::ErrorCode::DispatchMismatch => DispatchRefusal::OtherOrder,
         wire::ErrorCode::CoresNotFree => DispatchRefusal::CoresNotFree { free: answer.cores_available },

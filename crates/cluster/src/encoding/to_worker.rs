@@ -46,8 +46,9 @@ pub fn to_worker_out(message: ToWorker) -> Outgoing {
         ToWorker::Dispatch(dispatch) => {
             on_control(0, false, control::Body::Dispatch(Box::new(dispatch_out(&dispatch))))
         }
-        ToWorker::Direct { attempt, token, grant, directive } => {
-            on_control(0, false, control::Body::Direct(direct_out(attempt, (token, grant), directive)))
+        ToWorker::Direct { attempt, token, grant, decisions, directive } => {
+            let direct = wire::Direct { decisions, ..direct_out(attempt, (token, grant), directive) };
+            on_control(0, false, control::Body::Direct(direct))
         }
         ToWorker::LeaderChanged { job, token } => {
             let changed = wire::JobLeaderChanged {
@@ -191,6 +192,7 @@ fn direct_out(attempt: JobAttempt, (token, grant): (Token, Token), directive: Di
         vus: directive.vus,
         rate: directive.rate.map(rate),
         grant: grant.0,
+        decisions: 0,
     }
 }
 
@@ -212,6 +214,6 @@ fn direct_in(direct: wire::Direct) -> Read<ToWorker> {
         vus: direct.vus,
         rate: direct.rate.map(rate).transpose()?,
     };
-    let (token, grant) = (Token(direct.job_leader_token), Token(direct.grant));
-    Ok(ToWorker::Direct { attempt: job_attempt_in(direct.attempt)?, token, grant, directive })
+    let (token, grant, decisions) = (Token(direct.job_leader_token), Token(direct.grant), direct.decisions);
+    Ok(ToWorker::Direct { attempt: job_attempt_in(direct.attempt)?, token, grant, decisions, directive })
 }

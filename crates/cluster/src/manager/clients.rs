@@ -8,7 +8,7 @@
 //! does not lead a job says who does to everything else.
 
 use hyperscale_consensus::register::{
-    Accept, Body, CommandRefusal, Elapsed, Job, JobId, NAME_BYTES_MAX, OnWorkerLoss, Outcome, RequestId,
+    Accept, Body, CommandRefusal, Elapsed, Job, JobId, NAME_BYTES_MAX, Outcome, RequestId,
 };
 use hyperscale_consensus::replica::Reply;
 use hyperscale_consensus::{BLOB_BYTES_MAX, ProposeError};
@@ -24,10 +24,6 @@ use crate::bundle::Bundle;
 impl<M: JobMachine> Manager<M> {
     pub(super) fn request(&mut self, now: Now, request: RequestNumber, what: Request, out: &mut Vec<Output>) {
         let answer = match what {
-            Request::Submit { options, .. } if options.on_worker_loss == OnWorkerLoss::Restart => {
-                let message = "`on_worker_loss: restart` is not supported yet; use `resume` or `fail`";
-                Some(Response::Rejected(Rejection::Refused(message.to_owned())))
-            }
             Request::Submit { ref key, .. } if self.admits(key).is_some() => {
                 self.admits(key).map(Response::Rejected)
             }
@@ -46,10 +42,10 @@ impl<M: JobMachine> Manager<M> {
                 };
                 self.cancel(now, request, (job, named, id), (reason, caller))
             }
-            Request::CancelStatus { job, workflows } => Some(self.cancel_status(now, job, &workflows, out)),
+            Request::CancelStatus { job, request } => Some(self.cancel_status(now, job, request, out)),
             Request::Control { job, command } => self.control(now, request, job, command, out),
             Request::Get { job } => self.look(now, request, job, out),
-            Request::List => Some(self.list(now)),
+            Request::List { after, limit } => self.list(now, request, (after, limit), out),
             Request::Drain { worker } => Some(self.drain(now, worker, out)),
         };
         out.extend(answer.map(|response| Output::Respond { request, response }));
@@ -105,6 +101,7 @@ impl<M: JobMachine> Manager<M> {
             Some(_) => {}
             None => return Some(self.gone_or_unknown(job)),
         }
+        let asked = named.names().to_vec();
         let workflows = match self.led.get(&job) {
             Some(led) if !named.is_whole_job() => match led.named(&named) {
                 Ok(workflows) => workflows,
@@ -116,18 +113,12 @@ impl<M: JobMachine> Manager<M> {
             },
             _ => Vec::new(),
         };
-        let body = Body::Cancel { job, workflows, request: id, reason, caller };
+        let body = Body::Cancel { job, workflows, named: asked, request: id, reason, caller };
         self.propose(now, Purpose::Cancel { request }, Token(0), body);
         None
     }
 
-    fn cancel_status(
-        &mut self,
-        now: Now,
-        job: JobId,
-        workflows: &[String],
-        out: &mut Vec<Output>,
-    ) -> Response {
+    fn cancel_status(&mut self, now: Now, job: JobId, request: RequestId, out: &mut Vec<Output>) -> Response {
         let Some(known) = self.register().and_then(|register| register.job(job)) else {
             return self.gone_or_unknown(job);
         };
@@ -137,7 +128,11 @@ impl<M: JobMachine> Manager<M> {
         if !self.led.contains_key(&job) {
             return moved(known);
         }
-        self.cancellation(now, job, workflows, out).unwrap_or(Response::Starting)
+        // One that is not remembered, as there was no room for it, is answered with all that was cancelled.
+        let asked = known.cancel_of(request).map(|it| (it.named.clone(), it.workflows.clone()));
+        let marks = || known.cancelled_workflows().map(str::to_owned).collect::<Vec<_>>();
+        let (named, all) = asked.unwrap_or_else(|| (marks(), marks()));
+        self.cancellation(now, job, (&named, &all), out).unwrap_or(Response::Starting)
     }
 
     fn control(

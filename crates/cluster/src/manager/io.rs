@@ -182,8 +182,8 @@ pub enum Request {
     CancelStatus {
         /// The job.
         job: JobId,
-        /// The workflows that were to be cancelled; none: the whole job.
-        workflows: Vec<String>,
+        /// The request that cancelled something.
+        request: RequestId,
     },
     /// That the load of a job is changed.
     Control {
@@ -198,7 +198,12 @@ pub enum Request {
         job: JobId,
     },
     /// Which jobs there are.
-    List,
+    List {
+        /// The last job of the page before; none: the first page.
+        after: Option<ListPlace>,
+        /// Jobs at most.
+        limit: usize,
+    },
     /// That a worker takes nothing new, finishes what it has, and leaves.
     Drain {
         /// The worker.
@@ -253,8 +258,14 @@ pub enum Response {
         /// Its token.
         token: Token,
     },
-    /// All jobs that have not ended, and the newest that have. Older ones are found by their id while they are retained.
-    Jobs(Vec<JobLine>),
+    /// Some of the jobs that are open or retained: open ones by their acceptance, then those that have ended by their end, the newest
+    /// first.
+    Jobs {
+        /// At most as many as were asked for.
+        lines: Vec<JobLine>,
+        /// Where the next page begins, if there are more.
+        next: Option<ListPlace>,
+    },
     /// The worker is told until it has left.
     Draining {
         /// Whether it was told before.
@@ -262,6 +273,15 @@ pub enum Response {
     },
     /// Nothing was done.
     Rejected(Rejection),
+}
+
+/// A place in the list of jobs, by entries of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListPlace {
+    /// That of an open job that was accepted by this entry.
+    Open(u64),
+    /// That of a job that was ended by this entry.
+    Ended(u64),
 }
 
 /// One job in a list.

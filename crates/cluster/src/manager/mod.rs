@@ -19,6 +19,7 @@
 //! | `duties` | what the cluster leader does: leases that end, jobs of managers that are gone, retention             |
 //! | `drain`  | workers that were asked to finish and leave                                                         |
 //! | `led`    | jobs that are led here                                                                              |
+//! | `listing`| the list of jobs, page by page                                                                      |
 //! | `calls`  | what was asked of the replica, and what for                                                         |
 //!
 //! It must never act on a decision that was not applied, nor tell a worker anything about a job that it does not lead.
@@ -30,6 +31,7 @@ mod duties;
 mod io;
 mod leases;
 mod led;
+mod listing;
 mod queue;
 mod wakeups;
 mod workers;
@@ -49,10 +51,13 @@ use crate::message::ToWorker;
 use calls::{Calls, Purpose};
 use drain::Drains;
 use duties::Duties;
-pub use io::{Input, JobLine, Output, ReadNumber, Rejection, Request, RequestNumber, Response, ToPeer};
+pub use io::{
+    Input, JobLine, ListPlace, Output, ReadNumber, Rejection, Request, RequestNumber, Response, ToPeer,
+};
 use leases::Leases;
 pub use led::number_of;
 use led::{CachedPool, Led};
+use listing::Lookup;
 use queue::found;
 use wakeups::Wakeups;
 use workers::Told;
@@ -144,7 +149,7 @@ pub struct Manager<M: JobMachine> {
     /// Blobs that are read for jobs led here.
     reads: BTreeMap<ReadNumber, (JobId, hyperscale_consensus::BlobId)>,
     /// Chunks of ended jobs that are read for clients.
-    lookups: BTreeMap<ReadNumber, (RequestNumber, JobId)>,
+    lookups: BTreeMap<ReadNumber, Lookup>,
     /// Whom membership takes for dead.
     dead: BTreeSet<NodeId>,
     here_at: Now,
@@ -209,7 +214,8 @@ impl<M: JobMachine> Manager<M> {
                 self.pool.change();
             }
             Input::BlobRead { read, bytes } => match self.lookups.remove(&read) {
-                Some((request, job)) => found(request, job, bytes.as_ref(), out),
+                Some(Lookup::Job(request, job)) => found(request, job, bytes.as_ref(), out),
+                Some(Lookup::List(listing)) => self.chunk_read(now, *listing, bytes.as_ref(), out),
                 None => self.blob_read(read, bytes),
             },
             Input::Request { request, what } => self.request(now, request, what, out),

@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_consensus::register::{EndStatus, Job, JobId, Limit, Register, jobs_of_chunk};
 use hyperscale_stats::result::Status;
-use hyperscale_types::{NodeId, Now, Priority, Token};
+use hyperscale_types::{NodeId, Priority, Token};
 
-use super::io::{JobLine, Output, ReadNumber, Rejection, RequestNumber, Response};
+use super::io::{Output, ReadNumber, Rejection, RequestNumber, Response};
+use super::listing::Lookup;
 use super::{JobMachine, Manager};
 
 /// Most jobs that are open when another one is accepted.
@@ -29,24 +30,6 @@ impl<M: JobMachine> Manager<M> {
         Response::Accepted { job, leader, is_repeat, status, queue_position }
     }
 
-    pub(super) fn list(&self, now: Now) -> Response {
-        let Some(register) = self.register() else { return Response::Jobs(Vec::new()) };
-        let line = |(id, job): (&JobId, &Job)| JobLine {
-            job: *id,
-            leader: job.leader,
-            end: job.end.clone(),
-            name: job.name.clone(),
-            submitted_at_ms: job.submitted_at_ms,
-            status: status(register, *id, job),
-            elapsed: Duration::from_millis(match &job.end {
-                Some(_) => job.elapsed_ms,
-                None => self.clocks.elapsed(now, *id).job_ms,
-            }),
-            queue_position: position(register, *id),
-        };
-        Response::Jobs(register.jobs().map(line).collect())
-    }
-
     /// A job that is not whole any more: its chunk is being filled, or read from this disk.
     pub(super) fn look_up_sealed(
         &mut self,
@@ -57,7 +40,7 @@ impl<M: JobMachine> Manager<M> {
         let chunk = self.register().and_then(|register| register.sealed(job)).and_then(|sealed| sealed.chunk);
         let Some(blob) = chunk else { return Some(self.gone_or_unknown(job)) };
         let read = ReadNumber(self.calls.number());
-        self.lookups.insert(read, (request, job));
+        self.lookups.insert(read, Lookup::Job(request, job));
         out.push(Output::ReadBlob { read, blob });
         None
     }
@@ -101,7 +84,7 @@ pub(super) fn position(register: &Register, job: JobId) -> Option<u32> {
 }
 
 /// How a job is, as far as the log says.
-fn status(register: &Register, id: JobId, job: &Job) -> Status {
+pub(super) fn status(register: &Register, id: JobId, job: &Job) -> Status {
     if let Some(end) = &job.end {
         return ended(end.how.status);
     }

@@ -44,7 +44,7 @@ impl<M: JobMachine> Manager<M> {
             ToManager::Progress { status, windows, .. } => {
                 let attempt = status.attempt;
                 self.status(now, from, status, out);
-                if self.has_attempt(from, attempt) {
+                if self.had_attempt(from, attempt) {
                     self.windows(now, attempt, &windows, out);
                 }
             }
@@ -155,7 +155,13 @@ impl<M: JobMachine> Manager<M> {
                 self.take_left(now, worker, attempt, (how, left), out);
             }
             // Committed, lost or superseded: it need not be kept.
-            Some(AttemptState::Lost { .. } | AttemptState::Ended(_)) => out.push(confirm),
+            Some(state @ (AttemptState::Lost { .. } | AttemptState::Ended(_))) => {
+                let is_lost = matches!(state, AttemptState::Lost { .. });
+                if bug!(self.options, CountEndOfLost) && is_lost {
+                    self.count_end(now, attempt, &left, out);
+                }
+                out.push(confirm);
+            }
             None => {}
         }
     }

@@ -74,6 +74,9 @@ pub fn encode(entry: &Entry) -> Option<Bytes> {
         Entry::Start { workflow, at } => {
             (*at, Body::Start(wire::JobStart { workflow: position_out(*workflow) }))
         }
+        Entry::Restart { attempt, at } => {
+            (*at, Body::Restart(wire::JobRestart { attempt: Some(attempt_out(*attempt)) }))
+        }
         Entry::AttemptEnd { attempt, end, at, .. } => {
             let end = attempt_end_out(*end).into();
             (*at, Body::AttemptEnd(wire::JobAttemptEnd { attempt: Some(attempt_out(*attempt)), end }))
@@ -105,6 +108,7 @@ pub fn decode(bytes: &Bytes) -> Result<Stored, RecordError> {
         Body::Batch(batch) => Entry::Assign(batch_in(batch)?),
         Body::Context(context) => context_in(&context)?,
         Body::Start(start) => Entry::Start { workflow: start.workflow as usize, at },
+        Body::Restart(restart) => Entry::Restart { attempt: attempt_in(restart.attempt)?, at },
         Body::AttemptEnd(ended) => {
             let end = attempt_end_in(ended.end())?;
             return Ok(Stored::AttemptEnd { attempt: attempt_in(ended.attempt)?, end, at });

@@ -2,7 +2,8 @@
 //!
 //! A decision is an [`Entry`] of the job's core, written as a `JobEntry` of `proto/log.proto`. The end of an attempt is written
 //! without what the attempt left: that is a blob of its own ([`AttemptLeft`]), named by the `AttemptEnd` that the decision
-//! carries, so that statistics never pass through the log. The end of a job is not written: a job that has ended has a result.
+//! carries, so that statistics never pass through the log. Of an attempt that was lost it is what its windows said ([`WindowsLeft`]).
+//! The end of a job is not written: a job that has ended has a result.
 //!
 //! What is missing or unknown is an error, never a default.
 
@@ -11,9 +12,11 @@ mod left;
 pub(crate) mod parts;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 pub use entry::{Stored, decode, encode};
 pub use left::AttemptLeft;
+pub use windows::WindowsLeft;
 
 /// Bytes that are not what they should be. They were written by another version, or are damaged; reading them again does not
 /// help.

@@ -83,6 +83,7 @@ fn entries() -> Vec<Entry> {
         Entry::Context { workflow: 1, values: ContextValues::Setup([json!({"a": 1}), json!(null)].into()) },
         Entry::Context { workflow: 1, values: ContextValues::Provided([None, Some(json!("t"))].into()) },
         Entry::Start { workflow: 2, at: AT },
+        Entry::Restart { attempt: attempt(SegmentKind::Load), at: AT },
     ];
     for reason in reasons() {
         let stop = Stop {
@@ -166,6 +167,12 @@ fn what_an_attempt_left_is_read_back_the_same() {
 }
 
 #[test]
+fn windows_of_a_lost_attempt_are_read_back_the_same() {
+    let windows = WindowsLeft { totals: Bytes::from_static(b"statistics"), to: AT, missing: 7 };
+    assert_eq!(WindowsLeft::decode(&windows.encode()), Ok(windows));
+}
+
+#[test]
 fn words_that_are_not_known_are_errors() {
     use hyperscale_wire::messages as wire;
     use prost::Message as _;
@@ -185,5 +192,6 @@ proptest! {
         let bytes = Bytes::from(bytes);
         drop(decode(&bytes));
         drop(AttemptLeft::decode(&bytes));
+        drop(WindowsLeft::decode(&bytes));
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Running {
     has_news: bool,
     sent: Now,
     cut_off: Option<HowEnded>,
+    /// How many decisions of its job the newest directive follows from that it was told.
+    directed: u64,
     end: Option<Ended>,
 }
 
@@ -87,9 +89,9 @@ impl Worker {
             return out.push(Output::Send { to: from, message });
         }
         let is_granted = self.registration.has_grant(it.grant) || bug!(self.options, TakeAnyGrant);
-        if !is_granted || self.registration.is_new_to_grant() {
-            // Of a former process under this id, which may still run it, or of a grant that is on its way here, or whose lease
-            // is: not to be refused. What it does not take in time ends with its lease.
+        if !is_granted || self.registration.is_new_to_grant() || !self.is_usable(now) {
+            // Of a former process under this id, which may still run it, or of a grant that is on its way here, or whose lease is, or
+            // cannot be renewed now: not to be refused, as that passes. What it does not take in time ends with its lease.
             return self.registration.ask_soon(now);
         }
         let refusal = match self.refused.get(&it.attempt) {
@@ -131,9 +133,6 @@ impl Worker {
         if self.is_draining {
             return Err(DispatchRefusal::Draining);
         }
-        if !self.is_usable(now) {
-            return Err(DispatchRefusal::NoLease);
-        }
         let missing: Vec<String> = it.capabilities.difference(&self.options.capabilities).cloned().collect();
         if !missing.is_empty() {
             return Err(DispatchRefusal::Capabilities { missing });
@@ -161,6 +160,7 @@ impl Worker {
             has_news: false,
             sent: now,
             cut_off: None,
+            directed: 0,
             end: None,
         };
         self.attempts.insert(it.attempt, running);
@@ -181,11 +181,17 @@ impl Worker {
         now: Now,
         (from, token): (NodeId, Token),
         (attempt, grant): (JobAttempt, Token),
-        directive: Directive,
+        (decisions, directive): (u64, Directive),
         out: &mut Vec<Output>,
     ) {
-        match self.attempts.get(&attempt) {
-            Some(running) if running.end.is_none() => out.push(Output::Direct { attempt, directive }),
+        match self.attempts.get_mut(&attempt) {
+            Some(running) if running.end.is_none() => {
+                // One that was overtaken on its way is not obeyed.
+                if decisions >= running.directed || bug!(self.options, ObeyOvertaken) {
+                    running.directed = running.directed.max(decisions);
+                    out.push(Output::Direct { attempt, directive });
+                }
+            }
             // A dispatch of it may be on its way here, or lost: it will never run. Of another grant a former process under this id
             // may run it: only that one, or the end of its lease, stops it.
             None if directive.phase >= StopPhase::Cancelling && self.registration.has_grant(grant) => {

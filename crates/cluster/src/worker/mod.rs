@@ -148,9 +148,9 @@ impl Worker {
                 }
             }
             ToWorker::Dispatch(dispatch) => self.dispatch(now, from, &dispatch, out),
-            ToWorker::Direct { attempt, token, grant, directive } => {
+            ToWorker::Direct { attempt, token, grant, decisions, directive } => {
                 if self.obeys(now, (from, token), attempt.job, out) {
-                    self.direct(now, (from, token), (attempt, grant), directive, out);
+                    self.direct(now, (from, token), (attempt, grant), (decisions, directive), out);
                 }
             }
             ToWorker::LeaderChanged { job, token } => self.leader_changed(now, (from, token), job, out),

@@ -15,25 +15,36 @@ const CHAIN: &str = "workflows:\n\
     \x20 Browse: { depends: [Login], vus: 1, duration: 5s, steps: { a: { http: 'http://x/' } } }\n\
     \x20 Other: { vus: 1, duration: 5s, steps: { a: { http: 'http://x/' } } }\n";
 
+const FIRST: RequestId = RequestId([3; 16]);
+
 fn cancel(cluster: &mut Cluster, leader: NodeId, job: JobId, workflows: &[&str], dependents: bool) {
+    cancel_as(cluster, leader, job, (FIRST, workflows, dependents));
+}
+
+fn cancel_as(
+    cluster: &mut Cluster,
+    leader: NodeId,
+    job: JobId,
+    (request, workflows, dependents): (RequestId, &[&str], bool),
+) {
     let workflows = workflows.iter().map(|name| (*name).to_owned()).collect();
-    let (request, reason, caller) = (RequestId([3; 16]), "enough".to_owned(), "ada".to_owned());
+    let (reason, caller) = ("enough".to_owned(), "ada".to_owned());
     let request =
         cluster.ask(leader, Request::Cancel { job, workflows, dependents, request, reason, caller });
     assert!(matches!(cluster.response(request), Response::CancelCommitted));
 }
 
-fn status(
-    cluster: &mut Cluster,
-    leader: NodeId,
-    job: JobId,
-    workflows: &[&str],
-) -> (Vec<(CancelStatus, usize)>, bool) {
-    let workflows = workflows.iter().map(|name| (*name).to_owned()).collect();
-    let request = cluster.ask(leader, Request::CancelStatus { job, workflows });
+type Statuses = Vec<(String, CancelStatus, usize, usize)>;
+
+/// Each workflow that a request is about, how far its cancel is, how many dependents it has and how many errors; whether it is over.
+fn status(cluster: &mut Cluster, leader: NodeId, job: JobId, request: RequestId) -> (Statuses, bool) {
+    let request = cluster.ask(leader, Request::CancelStatus { job, request });
     match cluster.response(request) {
         Response::Cancellation { workflows, is_complete } => {
-            (workflows.into_iter().map(|it| (it.status, it.errors.len())).collect(), is_complete)
+            let line = |it: hyperscale_job::WorkflowCancel| {
+                (it.workflow, it.status, it.dependents.len(), it.errors.len())
+            };
+            (workflows.into_iter().map(line).collect(), is_complete)
         }
         other => panic!("{other:?}"),
     }
@@ -54,11 +65,9 @@ fn workflow_is_cancelled_with_its_dependents_or_they_are_skipped() {
         cluster.run(Duration::from_secs(2));
         cancel(&mut cluster, leader, job, &["Login"], dependents);
         cluster.run(Duration::from_secs(1));
-        let asked = &["Login", "Browse", "Wrong"];
-        let (statuses, is_complete) = status(&mut cluster, leader, job, asked);
-        let browse = if dependents { CancelStatus::PendingCancelled } else { CancelStatus::AlreadyEnded };
-        let wanted = [CancelStatus::Cancelled, browse, CancelStatus::NotFound];
-        assert_eq!((statuses, is_complete), (wanted.map(|it| (it, 0)).to_vec(), true));
+        let told = status(&mut cluster, leader, job, FIRST);
+        let wanted = ("Login".to_owned(), CancelStatus::Cancelled, usize::from(dependents), 0);
+        assert_eq!(told, (vec![wanted], true));
         let (end, workflows) = ends(&mut cluster, job);
         let browse = if dependents { Status::Cancelled } else { Status::Skipped };
         assert_eq!(end, EndStatus::Partial);
@@ -80,13 +89,40 @@ fn cancel_is_complete_when_all_workers_have_answered_or_were_silent_for_ten_seco
     cluster.cut_link(leader, worker(1));
     cancel(&mut cluster, leader, job, &["Login"], true);
     cluster.run(Duration::from_secs(8));
-    let asked = &["Login"];
-    assert_eq!(status(&mut cluster, leader, job, asked), (vec![(CancelStatus::InProgress, 0)], false));
+    let login = |status, errors| vec![("Login".to_owned(), status, 1, errors)];
+    let told = status(&mut cluster, leader, job, FIRST);
+    assert_eq!(told, (login(CancelStatus::InProgress, 0), false));
     cluster.run(Duration::from_secs(3));
-    assert_eq!(status(&mut cluster, leader, job, asked), (vec![(CancelStatus::Failed, 1)], true));
+    let told = status(&mut cluster, leader, job, FIRST);
+    assert_eq!(told, (login(CancelStatus::Failed, 1), true));
     cluster.heal_link(leader, worker(1));
     let (end, workflows) = ends(&mut cluster, job);
     assert_eq!((end, workflows), (EndStatus::Failed, vec![Status::Cancelled, Status::Cancelled]));
-    let request = cluster.ask(leader, Request::CancelStatus { job, workflows: Vec::new() });
+    let request = cluster.ask(leader, Request::CancelStatus { job, request: FIRST });
     assert!(matches!(cluster.response(request), Response::Ended(_)));
+}
+
+#[test]
+fn status_of_a_cancel_is_about_the_workflows_of_that_request() {
+    let mut cluster = Cluster::ready(&[2]);
+    let (job, leader) = cluster.accepted(manager(1), "two", CHAIN);
+    cluster.run(Duration::from_secs(2));
+    let second = RequestId([4; 16]);
+    cancel_as(&mut cluster, leader, job, (FIRST, &["Browse"], true));
+    cancel_as(&mut cluster, leader, job, (second, &["Other"], true));
+    cluster.run(Duration::from_secs(2));
+    let one = |name: &str, status| vec![(name.to_owned(), status, 0, 0)];
+    let told = status(&mut cluster, leader, job, FIRST);
+    assert_eq!(told, (one("Browse", CancelStatus::PendingCancelled), true));
+    let told = status(&mut cluster, leader, job, second);
+    assert_eq!(told, (one("Other", CancelStatus::Cancelled), true));
+    // Whoever leads the job: the log says what a request named.
+    cluster.kill_manager(leader);
+    cluster.wait("another leader", Duration::from_secs(5), |cluster| {
+        cluster.leader_of(job).is_some_and(|(it, _)| it != leader)
+    });
+    cluster.run(Duration::from_secs(2));
+    let leader = cluster.leader_of(job).unwrap().0;
+    let told = status(&mut cluster, leader, job, second);
+    assert_eq!(told, (one("Other", CancelStatus::Cancelled), true));
 }

@@ -12,4 +12,6 @@ mod life;
 mod limits;
 mod loss;
 mod queue;
+mod restart;
 mod takeover;
+mod windows;

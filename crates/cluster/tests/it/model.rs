@@ -65,8 +65,12 @@ pub(crate) struct Cluster {
     pub(crate) events: Vec<(NodeId, JobId, Event)>,
     /// Requests that the target has seen, by job.
     pub(crate) seen: BTreeMap<JobId, u64>,
+    /// The same by attempt.
+    pub(crate) seen_of: BTreeMap<JobAttempt, u64>,
     /// The last end of an attempt that a worker told, whether anybody heard it or not.
     pub(crate) told: Option<ToManager>,
+    /// The last windows that each worker told, whether anybody heard them or not.
+    pub(crate) progress: BTreeMap<NodeId, ToManager>,
     /// Attempts that workers were told to forget.
     pub(crate) confirmed: Vec<JobAttempt>,
     /// Attempts that were started.
@@ -109,6 +113,8 @@ impl Cluster {
             responses: BTreeMap::new(),
             events: Vec::new(),
             seen: BTreeMap::new(),
+            seen_of: BTreeMap::new(),
+            progress: BTreeMap::new(),
             told: None,
             confirmed: Vec::new(),
             started: Vec::new(),

@@ -13,8 +13,8 @@ const PLAN: &str =
     "name: shop\nworkflows:\n  Browse: { vus: 2, duration: 10s, steps: { home: { http: 'http://x/' } } }\n";
 
 fn line(cluster: &mut Cluster, at: NodeId, job: JobId) -> JobLine {
-    let request = cluster.ask(at, Request::List);
-    let Response::Jobs(lines) = cluster.response(request) else { panic!("it is a list") };
+    let request = cluster.ask(at, Request::List { after: None, limit: 1_000 });
+    let Response::Jobs { lines, .. } = cluster.response(request) else { panic!("it is a list") };
     lines.into_iter().find(|line| line.job == job).unwrap()
 }
 
@@ -93,5 +93,37 @@ fn sealed_job_is_found_by_its_id() {
         let Response::Ended(end) = cluster.response(request) else { panic!("it has ended") };
         assert_eq!(end.how.status, EndStatus::Completed);
         assert_eq!(cluster.result(&end).totals.requests, cluster.seen[&jobs[0]]);
+    }
+}
+
+#[test]
+fn sealed_jobs_are_listed_page_by_page_after_those_that_are_open() {
+    let mut cluster = Cluster::ready_with_chunks(&[2], 512);
+    let mut jobs: Vec<JobId> = Vec::new();
+    for number in 0..7 {
+        let (job, _) = cluster.accepted(manager(1), &number.to_string(), &PLAN.replace("10s", "1s"));
+        cluster.run(Duration::from_secs(5));
+        jobs.push(job);
+    }
+    for number in 7..10 {
+        jobs.push(cluster.accepted(manager(1), &number.to_string(), &PLAN.replace("10s", "600s")).0);
+    }
+    assert!(cluster.register(manager(2)).chunks().len() > 2, "a page may read two");
+    for limit in [1, 2, 3, 100] {
+        let (mut listed, mut after, mut pages) = (Vec::new(), None, 0);
+        loop {
+            let request = cluster.ask(manager(2), Request::List { after, limit });
+            let Response::Jobs { lines, next } = cluster.response(request) else { panic!("it is a list") };
+            assert!(lines.len() <= limit);
+            listed.extend(lines.into_iter().map(|line| (line.job, line.status == Status::Completed)));
+            pages += 1;
+            after = next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let newest_first = jobs.iter().enumerate().rev().map(|(number, job)| (*job, number < 7));
+        assert_eq!(listed, newest_first.collect::<Vec<_>>(), "{limit} at once");
+        assert!(pages >= 10_usize.div_ceil(limit) && pages <= 12, "{pages} pages of {limit}");
     }
 }

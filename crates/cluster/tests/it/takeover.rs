@@ -38,8 +38,8 @@ fn job_of_a_manager_that_died_is_taken_over_and_nothing_of_it_is_lost() {
         // When it was submitted, and what it is called, is known to all.
         assert_eq!(result.started_at, "2023-11-14T22:13:20Z");
         let other = (1..=3).map(manager).find(|it| *it != leader).unwrap();
-        let request = cluster.ask(other, Request::List);
-        let Response::Jobs(jobs) = cluster.response(request) else { panic!("no list") };
+        let request = cluster.ask(other, Request::List { after: None, limit: 10 });
+        let Response::Jobs { lines: jobs, next: None } = cluster.response(request) else { panic!("no list") };
         assert_eq!((jobs[0].name.as_str(), jobs[0].submitted_at_ms), ("t", 1_700_000_000_000));
         assert_eq!(jobs[0].elapsed, Duration::from_secs_f64(result.elapsed_s), "until its end");
     }

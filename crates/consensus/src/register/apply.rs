@@ -147,8 +147,8 @@ impl Register {
             Body::WorkflowEnd { job, workflow, status, error } => {
                 self.workflow_end(token, job, workflow, (status, error))
             }
-            Body::Cancel { job, workflows, request, reason, caller } => {
-                self.cancel(job, workflows, request, CancelRequest { reason, caller })
+            Body::Cancel { job, workflows, named, request, reason, caller } => {
+                self.cancel(job, request, CancelRequest { workflows, named, reason, caller })
             }
             Body::Control { job, workflow, change, request } => {
                 self.control(index, token, job, workflow, change, request)

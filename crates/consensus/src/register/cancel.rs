@@ -21,9 +21,13 @@ pub(super) struct Cancelled {
     pub(super) requests: BTreeMap<RequestId, CancelRequest>,
 }
 
-/// Why something was cancelled.
+/// What was cancelled, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CancelRequest {
+    /// All workflows that it cancels; none: the whole job.
+    pub workflows: Vec<String>,
+    /// Those of them that were asked for; the others depend on these.
+    pub named: Vec<String>,
     /// Shown to people.
     pub reason: String,
     /// Who asked, as far as that is known.
@@ -53,6 +57,24 @@ impl Job {
         self.cancelled.whole
     }
 
+    /// What a request cancelled, if it is remembered.
+    pub fn cancel_of(&self, request: RequestId) -> Option<&CancelRequest> {
+        self.cancelled.requests.get(&request)
+    }
+
+    /// Why a workflow was cancelled, as the first request says that did it in the order of their ids; empty if none is remembered.
+    pub fn cancel_reason(&self, workflow: &str) -> &str {
+        let cancels = |why: &&CancelRequest| {
+            why.workflows.is_empty() || why.workflows.iter().any(|cancelled| cancelled == workflow)
+        };
+        self.cancelled.requests.values().find(cancels).map_or("", |why| &why.reason)
+    }
+
+    /// Workflows that were cancelled one by one.
+    pub fn cancelled_workflows(&self) -> impl Iterator<Item = &str> {
+        self.cancelled.workflows.iter().map(String::as_str)
+    }
+
     /// Requests to cancel something: who asked, and why.
     pub fn cancels(&self) -> impl ExactSizeIterator<Item = (RequestId, &CancelRequest)> {
         self.cancelled.requests.iter().map(|(request, why)| (*request, why))
@@ -65,7 +87,6 @@ impl Register {
     pub(super) fn cancel(
         &mut self,
         id: JobId,
-        workflows: Vec<String>,
         request: RequestId,
         mut why: CancelRequest,
     ) -> Result<Outcome, CommandRefusal> {
@@ -77,9 +98,9 @@ impl Register {
         if job.end.is_some() {
             return Err(CommandRefusal::AlreadyEnded);
         }
-        let is_whole = workflows.is_empty();
-        let new: BTreeSet<String> =
-            workflows.into_iter().filter(|name| !job.cancelled.workflows.contains(name)).collect();
+        let is_whole = why.workflows.is_empty();
+        let is_new = |name: &&String| !job.cancelled.workflows.contains(*name);
+        let new: BTreeSet<String> = why.workflows.iter().filter(is_new).cloned().collect();
         new.iter().try_for_each(|name| Limit::name(name))?;
         Limit::Workflows.hold(job.cancelled.workflows.len() + new.len(), WORKFLOWS_MAX)?;
         if !new.is_empty() {

@@ -173,6 +173,8 @@ pub enum Body {
         job: JobId,
         /// The workflows; none: the whole job.
         workflows: Vec<String>,
+        /// Those of them that were asked for; the others depend on these.
+        named: Vec<String>,
         /// So that repeating it is harmless.
         request: RequestId,
         /// Shown to people.

@@ -28,7 +28,7 @@ pub struct Decide {
     pub job: JobId,
     /// The decision, in the encoding of the core that drives jobs.
     pub decision: Values,
-    /// One of `Ready`, `Assign`, `AttemptEnd`, `Context`, `WorkflowEnd` and `Control`, about the same job; none: the decision
+    /// One of `Ready`, `Assign`, `AttemptEnd`, `AttemptWindows`, `Context`, `WorkflowEnd` and `Control`, about the same job; none: the decision
     /// concerns nobody but the job's own core. Any other command is left out when it is encoded.
     pub effect: Option<Body>,
     /// Whether it brings the job closer to its end, for which room is kept: an end, or a stop.
@@ -102,7 +102,7 @@ impl Body {
             | Self::WorkflowEnd { job, .. }
             | Self::Control { job, .. } => Some(*job),
             Self::Assign(assign) => Some(assign.job),
-            Self::AttemptEnd { segment, .. } => Some(segment.job),
+            Self::AttemptEnd { segment, .. } | Self::AttemptWindows { segment, .. } => Some(segment.job),
             _ => None,
         }
     }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use hyperscale_types::Span;
 
+use crate::clock::LoadClock;
 use crate::entry::{Entry, Stop, StopScope};
+use crate::io::OnLoss;
 use crate::machine::{JobCore, Pending};
 use crate::reason::Reason;
 use crate::segment::{SegmentKind, SegmentResult, StopPhase};
@@ -74,12 +76,24 @@ pub(super) fn next(core: &JobCore) -> impl Iterator<Item = Duration> {
 fn deadline(core: &JobCore, at: usize) -> Option<Duration> {
     let record = &core.record.workflows()[at];
     let workflow = core.workflow(at);
-    let clock = record.load_clock().filter(|clock| !clock.is_paused())?;
     if record.state() != WorkflowState::Running || record.stop_of().is_some() {
         return None;
     }
+    let clock = last_clock(core, at).filter(|clock| !clock.is_paused())?;
     let planned = clock.job_time(workflow.planned()?.to_duration());
     Some(planned + workflow.timing.graceful_stop.to_duration() + WORKFLOW_SLACK)
+}
+
+/// The load clock that ends last: that of the workflow, or of a segment that runs again. None while such a segment has not begun.
+fn last_clock(core: &JobCore, at: usize) -> Option<LoadClock> {
+    let record = &core.record.workflows()[at];
+    if core.facts.losses.on_loss == OnLoss::Restart && super::retry::has_waiting(core, at) {
+        return None;
+    }
+    let open = record.attempts_of(SegmentKind::Load).filter(|(_, attempt)| attempt.end.is_none());
+    let again = open.filter(|(_, attempt)| core.restarts(attempt));
+    let own = again.map(|(_, attempt)| attempt.own_load.map(|own| own.clock)).collect::<Option<Vec<_>>>()?;
+    record.load_clock().copied().into_iter().chain(own).max_by_key(LoadClock::began)
 }
 
 fn is_stuck(core: &JobCore, at: usize) -> bool {

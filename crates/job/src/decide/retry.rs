@@ -2,11 +2,12 @@
 //! left to run.
 //!
 //! The workflow's clock does not stop. The next attempt of a load joins it where the workflow is and ends with the others; where
-//! iterations are counted it runs what is known to be left. A worker that lost an attempt of a segment gets none of it again, and
-//! one that refused it not for [`REFUSED_FOR`]: its lease may only have been late. A load that has not begun waits for a segment without a worker for [`JOIN_GRACE`] and then begins without it: it joins
-//! when there are cores.
+//! iterations are counted it runs what is known to be left. If the job wants a restart it runs all of its segment's load instead, by a
+//! clock of its own that begins when it is prepared, and the workflow ends with it. A worker that lost an attempt of a segment gets none
+//! of it again, and one that refused it not for [`REFUSED_FOR`]: its lease may only have been late. A load that has not begun waits for
+//! a segment without a worker for [`JOIN_GRACE`] and then begins without it: it joins when there are cores.
 //!
-//! | an attempt is | counts against `max_retries` | counts against the retry budget | needs `resume` |
+//! | an attempt is | counts against `max_retries` | counts against the retry budget | not with `fail` |
 //! | ------------- | ---------------------------- | ------------------------------- | -------------- |
 //! | lost          | yes                          | yes                             | yes            |
 //! | refused       | no                           | yes                             | no             |
@@ -19,7 +20,7 @@ use hyperscale_types::Span;
 
 use super::batch;
 use crate::entry::{Assignment, Batch, Entry, Group, GroupMember, GroupPart};
-use crate::io::PoolWorker;
+use crate::io::{OnLoss, PoolWorker};
 use crate::machine::{JobCore, Pending};
 use crate::reason::{Failure, FailureKind};
 use crate::record::{AttemptRecord, WorkflowRecord};
@@ -141,14 +142,16 @@ fn may_try(core: &JobCore, record: &WorkflowRecord, last: AttemptId, attempt: &A
     let of_segment = record.attempts().filter(|(id, it)| id.segment == last.segment && it.is_lost()).count();
     let all = core.record.workflows().iter().flat_map(WorkflowRecord::attempts);
     let of_job = all.filter(|(_, attempt)| attempt.is_missed()).count();
-    let is_allowed = attempt.is_refused() || policy.resumes && of_segment as u32 <= policy.max_retries;
+    let is_allowed =
+        attempt.is_refused() || policy.on_loss != OnLoss::Fail && of_segment as u32 <= policy.max_retries;
     is_allowed && of_job as u32 <= policy.retry_budget && !is_hopeless(core, record, last)
 }
 
 /// Whether there has been no worker for a segment for too long, busy or not. A load that has begun and ends by its plan waits until
 /// then.
 fn is_hopeless(core: &JobCore, record: &WorkflowRecord, last: AttemptId) -> bool {
-    let ends = record.load_clock().is_some() && core.workflow(last.segment.workflow).planned().is_some();
+    let is_planned = core.workflow(last.segment.workflow).planned().is_some();
+    let ends = record.load_clock().is_some() && is_planned && !runs_again(core);
     let timeout = core.facts.queue_timeout.map(Span::to_duration);
     let is_late = timeout.is_some_and(|timeout| core.now >= missed_at(record, last) + timeout);
     let excluded = excluded(core, last.segment.workflow, last);
@@ -160,9 +163,15 @@ fn load_time(core: &JobCore, at: usize) -> Duration {
     core.record.workflows()[at].load_clock().map_or(Duration::ZERO, |clock| clock.load_time(core.now))
 }
 
+/// Whether another attempt runs the whole load of its segment.
+fn runs_again(core: &JobCore) -> bool {
+    core.facts.losses.on_loss == OnLoss::Restart
+}
+
 /// Whether there is no load left that another attempt could run.
 fn is_over(core: &JobCore, at: usize) -> bool {
-    core.workflow(at).planned().is_some_and(|planned| load_time(core, at) >= planned.to_duration())
+    !runs_again(core)
+        && core.workflow(at).planned().is_some_and(|planned| load_time(core, at) >= planned.to_duration())
 }
 
 fn place(core: &JobCore, at: usize, last: AttemptId) -> Option<Batch> {
@@ -181,6 +190,7 @@ fn place_load(core: &JobCore, at: usize, last: AttemptId) -> Option<Batch> {
     let excluded = excluded(core, at, last);
     let fits = |worker: &&PoolWorker| worker.free >= share.cores && !excluded.contains(&*worker.id);
     let worker = core.pool.workers.iter().find(fits)?;
+    let begins_again = runs_again(core);
     let group = Group {
         id: core.record.next_group(),
         members: vec![GroupMember { workflow: at, first: 0, cores: share.cores }],
@@ -193,8 +203,8 @@ fn place_load(core: &JobCore, at: usize, last: AttemptId) -> Option<Batch> {
         group: group.id,
         offset: 0,
         share,
-        joins_at: load_time(core, at),
-        iterations_done: iterations_done(core, at, last, known),
+        joins_at: if begins_again { Duration::ZERO } else { load_time(core, at) },
+        iterations_done: if begins_again { 0 } else { iterations_done(core, at, last, known) },
     };
     Some(Batch { groups: vec![group], assignments: vec![assignment] })
 }
@@ -203,5 +213,5 @@ fn place_load(core: &JobCore, at: usize, last: AttemptId) -> Option<Batch> {
 fn iterations_done(core: &JobCore, at: usize, lost: AttemptId, known: &AttemptRecord) -> u64 {
     let live = core.live[at].attempts.get(&lost);
     let windows = live.and_then(|live| live.windows.as_ref());
-    known.assignment.iterations_done + windows.map_or(0, |totals| totals.iterations.started)
+    known.assignment.iterations_done + windows.map_or(0, |received| received.totals.iterations.started)
 }

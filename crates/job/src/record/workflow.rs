@@ -50,6 +50,44 @@ pub struct AttemptRecord {
     pub end: Option<(AttemptEnd, SegmentResult)>,
     /// When that was learned.
     pub ended_at: Option<Duration>,
+    /// It was assigned when the load of its workflow ran.
+    pub has_joined: bool,
+    /// The load that it runs apart from the others, from the beginning.
+    pub own_load: Option<OwnLoad>,
+}
+
+/// The load of an attempt that runs its segment again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OwnLoad {
+    /// How far its load curve has come.
+    pub clock: LoadClock,
+    /// The rate that somebody wants instead of the plan's, by this clock. Its `before` counts from [`OwnLoad::planned_to`] on.
+    rate: Option<RateChange>,
+    /// Up to this moment of the clock the plan's rate held.
+    planned_to: Duration,
+}
+
+impl OwnLoad {
+    fn new(clock: LoadClock, rate: Option<Rate>) -> Self {
+        // What somebody has changed is not taken back: it holds from the beginning.
+        let rate = rate.map(|rate| RateChange { rate, from: Duration::ZERO, before: 0.0 });
+        OwnLoad { clock, rate, planned_to: Duration::ZERO }
+    }
+
+    /// The rate that somebody wants, if `planned` starts are due until [`OwnLoad::planned_to`] by the plan.
+    pub fn rate(&self, planned: impl Fn(Duration) -> f64) -> Option<RateChange> {
+        let change = self.rate?;
+        Some(RateChange { before: change.before + planned(self.planned_to), ..change })
+    }
+
+    fn retarget(&mut self, rate: Rate, at: Duration) {
+        let from = self.clock.load_time(at);
+        if self.rate.is_none() {
+            self.planned_to = from;
+        }
+        let first = RateChange { rate, from, before: 0.0 };
+        self.rate = Some(self.rate.map_or(first, |before| before.then(rate, from)));
+    }
 }
 
 impl AttemptRecord {
@@ -248,13 +286,39 @@ impl WorkflowRecord {
         }
     }
 
-    pub(super) fn retarget(&mut self, target: &Retarget) {
+    /// The load of an attempt begins, apart from the others.
+    pub(super) fn restart(
+        &mut self,
+        attempt: AttemptId,
+        mut clock: LoadClock,
+        (at, is_paused): (Duration, bool),
+    ) -> Result<(), IllegalTransition> {
+        let rate = self.rate.map(|change| change.rate);
+        let known = self.attempts.get_mut(&attempt).ok_or(IllegalTransition::Unknown("such attempt"))?;
+        if known.end.is_some() || known.own_load.is_some() || !known.has_joined {
+            return Err(IllegalTransition::Unknown("such attempt to begin"));
+        }
+        clock.pause(at, is_paused);
+        known.own_load = Some(OwnLoad::new(clock, rate));
+        Ok(())
+    }
+
+    /// All load clocks of it.
+    pub(super) fn clocks_mut(&mut self) -> impl Iterator<Item = &mut LoadClock> {
+        let own = self.attempts.values_mut().filter_map(|attempt| attempt.own_load.as_mut());
+        self.load.iter_mut().chain(own.map(|own| &mut own.clock))
+    }
+
+    pub(super) fn retarget(&mut self, target: &Retarget, at: Duration) {
         match target.to {
             Target::Vus(vus) => self.vus = Some(vus),
             Target::Rate(rate) => {
                 let (rate, from) = (Rate::per_second(rate), target.since);
                 let first = RateChange { rate, from, before: target.planned };
                 self.rate = Some(self.rate.map_or(first, |before| before.then(rate, from)));
+                for own in self.attempts.values_mut().filter_map(|attempt| attempt.own_load.as_mut()) {
+                    own.retarget(rate, at);
+                }
             }
         }
     }

@@ -7,6 +7,7 @@ mod mixes;
 mod model;
 mod rebuild;
 mod refused;
+mod restarts;
 mod retries;
 mod steering;
 mod timeouts;

@@ -281,6 +281,9 @@ pub(crate) fn word(entry: &Entry) -> String {
         }
         Entry::Context { workflow, .. } => format!("context {workflow}"),
         Entry::Start { workflow, .. } => format!("start {workflow}"),
+        Entry::Restart { attempt, .. } => {
+            format!("restart {} attempt {}", attempt.segment.workflow, attempt.number)
+        }
         Entry::AttemptEnd { attempt, end, .. } => {
             format!("attempt end {:?} {} {end:?}", attempt.segment.kind, attempt.segment.workflow)
         }

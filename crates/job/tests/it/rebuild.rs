@@ -10,7 +10,7 @@ use crate::model::{Model, failed, workflows};
 
 impl Model {
     /// Another leader takes over: it has the record, and workers that say how far they are.
-    fn take_over(&mut self) {
+    pub(crate) fn take_over(&mut self) {
         let record = self.core.record().clone();
         self.core = JobCore::rebuild(Arc::clone(self.core.plan()), self.facts.clone(), record);
         self.told.clear();

@@ -1,6 +1,6 @@
 //! Effects follow only on what was applied.
 
-use hyperscale_job::{Input, Refusal, Refused, StopPhase};
+use hyperscale_job::{Entry, Input, Refusal, Refused, StopPhase};
 use hyperscale_types::Command;
 
 use crate::model::{Model, workflows};
@@ -26,6 +26,20 @@ fn a_refused_stop_stops_nothing() {
     assert_eq!(model.phase(model.open(0)[0]), StopPhase::Running);
     model.request(Command::Abort).expect("now it is taken");
     assert_eq!(model.phase(model.open(0)[0]), StopPhase::Aborted);
+}
+
+#[test]
+fn begin_that_is_decided_twice_does_not_begin_the_load_again() {
+    let mut model = Model::new(&workflows(&[("A", "")]), 2);
+    model.prepare(0);
+    let attempt = model.open(0)[0];
+    let (clock, told) = (*model.core.record().workflows()[0].load_clock().unwrap(), model.told[&attempt]);
+    model.pass(std::time::Duration::from_secs(3));
+    // The first proposal was given up for lost, proposed again, and both came into the log.
+    let entry = Box::new(Entry::Start { workflow: 0, at: model.now });
+    model.input(Input::Applied { entry, outcome: Ok(()) });
+    assert_eq!(model.core.record().workflows()[0].load_clock(), Some(&clock));
+    assert_eq!((model.told[&attempt], model.core.illegal_transitions()), (told, 1));
 }
 
 #[test]
@@ -59,11 +73,11 @@ fn what_the_tables_do_not_allow_changes_nothing_and_is_counted() {
     let before = model.core.record().clone();
     let at = model.now;
     for entry in [
-        hyperscale_job::Entry::Start { workflow: 1, at },
-        hyperscale_job::Entry::Start { workflow: 7, at },
-        hyperscale_job::Entry::Ready { workflows: vec![1, 0], at },
-        hyperscale_job::Entry::JobEnd { end: hyperscale_job::state::JobEnd::Completed, reason: None, at },
-        hyperscale_job::Entry::WorkflowEnd {
+        Entry::Start { workflow: 1, at },
+        Entry::Start { workflow: 7, at },
+        Entry::Ready { workflows: vec![1, 0], at },
+        Entry::JobEnd { end: hyperscale_job::state::JobEnd::Completed, reason: None, at },
+        Entry::WorkflowEnd {
             workflow: 1,
             end: hyperscale_job::state::WorkflowEnd::Completed,
             reason: None,

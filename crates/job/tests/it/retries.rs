@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hyperscale_job::{AttemptId, Input, JobFacts, LoadClock, LossPolicy, Report, SegmentResult};
+use hyperscale_job::{AttemptId, Input, JobFacts, LoadClock, LossPolicy, OnLoss, Report, SegmentResult};
 use hyperscale_types::Span;
 use serde_json::json;
 
@@ -41,6 +41,22 @@ fn refused_attempt_is_tried_on_another_worker_at_once() {
 }
 
 #[test]
+fn worker_that_refused_a_segment_gets_it_again_after_a_while_if_there_is_no_other() {
+    let mut model = Model::with(&workflows(&[("A", "")]), &[2], facts());
+    let first = model.open(0)[0];
+    refuse(&mut model, first);
+    // Its cores are free again.
+    model.workers[0].2 = 0;
+    model.input(Input::Pool(model.pool()));
+    model.pass(Duration::from_millis(4_900));
+    assert_eq!(model.open(0), [], "it may refuse it again");
+    model.pass(Duration::from_millis(200));
+    assert_eq!(model.open(0), [AttemptId { number: 2, ..first }]);
+    model.run(0);
+    assert_eq!(model.job(), ("completed", None));
+}
+
+#[test]
 fn refusals_count_against_the_budget_of_the_job_and_not_against_the_retries_of_a_segment() {
     let losses = LossPolicy { max_retries: 0, retry_budget: 2, ..LossPolicy::default() };
     let mut model = Model::with(&workflows(&[("A", "")]), &[1], JobFacts { losses, ..facts() });
@@ -59,7 +75,7 @@ fn refusals_count_against_the_budget_of_the_job_and_not_against_the_retries_of_a
 
 #[test]
 fn refused_attempt_of_a_job_that_fails_with_its_workers_is_tried_again() {
-    let losses = LossPolicy { resumes: false, ..LossPolicy::default() };
+    let losses = LossPolicy { on_loss: OnLoss::Fail, ..LossPolicy::default() };
     let mut model = Model::with(&workflows(&[("A", "")]), &[1], JobFacts { losses, ..facts() });
     let first = model.open(0)[0];
     refuse(&mut model, first);

@@ -43,6 +43,8 @@ pub enum Change {
     CancelWorkflow(u32),
     /// It gets other virtual users.
     Scale(u32),
+    /// Nothing of it starts for a while.
+    Pause,
 }
 
 /// One job that a client wants done.
@@ -68,6 +70,8 @@ pub struct ClientJob {
     pub repeats: Vec<Repeat>,
     /// What it wants changed while the job runs, said once.
     pub changes: Vec<Change>,
+    /// It has paused the job: every other time it looks it resumes it, as nobody tells it whether it runs again.
+    pub resumes: Option<u32>,
     /// Nothing excuses another end than completion: it is ordered when all trouble is over, and never cancelled.
     pub must_complete: bool,
 }
@@ -109,7 +113,8 @@ impl Clients {
             let mut repeats = Repeat::ALL.to_vec();
             repeats.retain(|_| rng.u8(..REPEATED) == 0);
             let workflow = rng.u32(..plan::workflows(wanted).max(1));
-            let mut changes = vec![Change::CancelWorkflow(workflow), Change::Scale(rng.u32(1..=3))];
+            let mut changes =
+                vec![Change::Pause, Change::CancelWorkflow(workflow), Change::Scale(rng.u32(1..=3))];
             changes.retain(|_| rng.u8(..CHANGED) == 0 && !orders.must_complete);
             self.client_jobs.push(ClientJob {
                 cluster: orders.cluster,
@@ -122,6 +127,7 @@ impl Clients {
                 ended: None,
                 repeats,
                 changes,
+                resumes: None,
                 must_complete: orders.must_complete,
             });
         }
@@ -158,7 +164,17 @@ impl ClientJob {
             return Some(match change {
                 Change::CancelWorkflow(number) => Wish::CancelWorkflow(job, number),
                 Change::Scale(vus) => Wish::Scale(job, vus),
+                Change::Pause => {
+                    self.resumes = Some(0);
+                    Wish::Pause(job)
+                }
             });
+        }
+        if let Some(looks) = &mut self.resumes {
+            *looks += 1;
+            if looks.is_multiple_of(2) {
+                return Some(Wish::Resume(job));
+            }
         }
         let cancels = !self.cancelled && self.cancels_at.is_some_and(|at| now >= at);
         Some(if cancels { Wish::Cancel(job) } else { Wish::Status(job) })

@@ -174,13 +174,13 @@ impl Gate {
                 self.store(now, Purpose::StorePlan { client_job, accept }, bytes);
             }
             Wish::Cancel(job) => {
-                let (request, workflows) = (RequestId(job.0), Vec::new());
+                let (request, workflows, named) = (RequestId(job.0), Vec::new(), Vec::new());
                 let (reason, caller) = ("asked".to_owned(), String::new());
-                let body = Body::Cancel { job, workflows, request, reason, caller };
+                let body = Body::Cancel { job, workflows, named, request, reason, caller };
                 self.ask(now, Purpose::Cancel { client_job }, Token(0), body);
             }
             // Gates run no load.
-            Wish::CancelWorkflow(..) | Wish::Scale(..) => {}
+            Wish::CancelWorkflow(..) | Wish::Scale(..) | Wish::Pause(_) | Wish::Resume(_) => {}
             Wish::Status(job) => {
                 let call = self.open(Purpose::Status { client_job, job });
                 self.deeds.push(Deed::ReadAsked(ReadId(call.0)));

@@ -120,6 +120,8 @@ impl ManagerHost {
             Wish::Scale(job, vus) => {
                 Request::Control { job, command: Command::SetVus { workflow: None, vus } }
             }
+            Wish::Pause(job) => Request::Control { job, command: Command::Pause },
+            Wish::Resume(job) => Request::Control { job, command: Command::Resume },
             // Half of the clients want to know what the group knows, not what this manager does.
             Wish::Status(job) if self.rng.bool() => return self.read(now, client_job, job),
             Wish::Status(job) => Request::Get { job },

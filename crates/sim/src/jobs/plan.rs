@@ -20,6 +20,7 @@ pub fn draw(rng: &mut Rng, has_workers: bool, must_complete: bool) -> JobId {
     id[0] = if has_workers { rng.u8(1..=3) } else { 0 };
     id[1] = rng.u8(1..=4);
     id[2] = rng.u8(2..=20);
+    id[7] = if must_complete { 1 } else { rng.u8(..) };
     id[3] = if must_complete { 1 } else { rng.u8(..) };
     JobId(id)
 }
@@ -39,9 +40,10 @@ pub fn has_set_up(job: JobId) -> bool {
     workflows(job) > 0 && job.0[4].is_multiple_of(3)
 }
 
-/// How long each of its workflows runs.
+/// How long each of its workflows runs. Some run so long that a segment which is lost with its worker is resumed.
 pub fn length(job: JobId) -> Duration {
-    Duration::from_millis(500) * u32::from(job.0[2])
+    let times = if job.0[7].is_multiple_of(4) { 4 } else { 1 };
+    Duration::from_millis(500) * u32::from(job.0[2]) * times
 }
 
 /// How long a job may take, if that is limited.
@@ -56,7 +58,11 @@ pub fn name(number: u32) -> String {
 
 /// What a job is submitted with.
 pub fn options(job: JobId) -> JobOptions {
-    let on_worker_loss = if job.0[3].is_multiple_of(7) { OnWorkerLoss::Fail } else { OnWorkerLoss::Resume };
+    let on_worker_loss = match job.0[3] % 7 {
+        0 => OnWorkerLoss::Fail,
+        2 | 3 => OnWorkerLoss::Restart,
+        _ => OnWorkerLoss::Resume,
+    };
     let timeout_ms = timeout(job).map(|timeout| timeout.as_millis() as u64);
     // Shorter than by default, so that it is over within a seed.
     JobOptions { on_worker_loss, timeout_ms, queue_timeout_ms: 60_000, ..JobOptions::default() }

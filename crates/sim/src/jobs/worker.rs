@@ -41,6 +41,15 @@ pub enum WorkerDeed {
         /// With which token.
         token: Token,
     },
+    /// It directs an attempt as it was told.
+    Directed {
+        /// The attempt.
+        attempt: JobAttempt,
+        /// How many decisions of the job the directive follows from.
+        decisions: u64,
+    },
+    /// It does not obey a directive, as it was overtaken by a newer one.
+    Overtaken,
     /// It starts an attempt.
     Starts {
         /// The attempt.
@@ -56,6 +65,10 @@ pub enum WorkerDeed {
         grant: Token,
         /// So many requests.
         requests: u64,
+        /// What the job clock shows, as the worker knows it.
+        job_time: Duration,
+        /// How long the load of the workflow lasts, if that is planned.
+        planned: Option<Duration>,
     },
     /// Its lease was renewed.
     Renewed {
@@ -156,8 +169,21 @@ impl WorkerHost {
             ToWorker::Direct { attempt, token, .. } => Some((attempt.job, *token)),
             _ => None,
         };
+        let told = match &message {
+            ToWorker::Direct { attempt, decisions, .. } => Some((*attempt, *decisions)),
+            _ => None,
+        };
         let mut outputs = Vec::new();
         self.core.handle(now, Input::Message { from, message }, &mut outputs);
+        if let Some((attempt, decisions)) = told.filter(|(attempt, _)| self.attempts.contains_key(attempt)) {
+            let is_obeyed = outputs.iter().any(|output| matches!(output, Output::Direct { .. }));
+            let is_refused = outputs.iter().any(is_refusal);
+            if is_obeyed {
+                self.deeds.push(WorkerDeed::Directed { attempt, decisions });
+            } else if !is_refused {
+                self.deeds.push(WorkerDeed::Overtaken);
+            }
+        }
         for output in outputs {
             let obeys = matches!(output, Output::Start(_) | Output::Direct { .. });
             if let Some((job, token)) = leads.filter(|_| obeys) {
@@ -258,6 +284,8 @@ impl WorkerHost {
                     attempt: attempt.attempt.number,
                     grant: tried.grant,
                     requests,
+                    job_time: engine.job_time(now),
+                    planned: engine.planned(),
                 });
                 for window in windows {
                     self.handle(now, at, Input::Window { attempt, window });
@@ -275,4 +303,9 @@ impl WorkerHost {
         self.deeds.push(WorkerDeed::Step(attempt));
         self.handle(now, at, Input::Report { attempt, report: Report::Prepared });
     }
+}
+
+/// Whether a worker says that it does not obey its sender.
+fn is_refusal(output: &Output) -> bool {
+    matches!(output, Output::Send { message: ToManager::StaleToken { .. }, .. })
 }

@@ -10,12 +10,14 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use hyperscale_cluster::manager::JobMachine;
+use hyperscale_cluster::record::{self, Stored};
 use hyperscale_consensus::bugs::Bugs;
 use hyperscale_consensus::register::{
     Body, Command, Group, Job, JobEnd, JobId, LOGICAL_BYTES_MAX, Outcome, Register, Sizes, VERSION, Values,
     jobs_of_chunk,
 };
 use hyperscale_consensus::{BlobId, Effects, Machine, NameCursor, Outdated, RestoreError, StateView};
+use hyperscale_job::Entry;
 
 /// The version of commands that builds after an upgrade understand.
 pub const NEWER: u32 = VERSION + 1;
@@ -54,6 +56,17 @@ pub struct Written {
     pub outcome: Outcome,
 }
 
+impl Written {
+    /// What the core of the job has decided, unless that is a blob, or the end of an attempt.
+    pub fn decided(&self) -> Option<Entry> {
+        let Some(Values::Inline(bytes)) = &self.decision else { return None };
+        match record::decode(bytes).ok()? {
+            Stored::Whole(entry) => Some(entry),
+            Stored::AttemptEnd { .. } => None,
+        }
+    }
+}
+
 /// The register, and what it applied since somebody last looked.
 #[derive(Debug)]
 pub struct Journal {
@@ -88,6 +101,16 @@ impl Journal {
         let whole = self.register.jobs().map(|(_, job)| job.clone());
         let sealed = chunks.flatten().chain(self.register.jobs_being_sealed());
         sealed.map(|(_, job)| job).chain(whole).collect()
+    }
+
+    /// A job, whether it is sealed or not.
+    pub fn job(&self, job: JobId) -> Option<Job> {
+        if let Some(known) = self.register.job(job) {
+            return Some(known.clone());
+        }
+        let Some(chunk) = self.register.sealed(job)?.chunk else { return self.register.being_sealed(job) };
+        let jobs = jobs_of_chunk(self.chunks.get(&chunk)?)?;
+        Some(jobs.into_iter().find(|(id, _)| *id == job)?.1)
     }
 
     /// How a job ended, whether it is sealed or not.

@@ -51,6 +51,10 @@ pub enum Wish {
     CancelWorkflow(JobId, u32),
     /// Other virtual users from now on.
     Scale(JobId, u32),
+    /// That nothing starts for a while.
+    Pause(JobId),
+    /// That the load is resumed.
+    Resume(JobId),
     /// To know how a job ended.
     Status(JobId),
 }
@@ -99,7 +103,7 @@ impl Letter {
                 ToWorker::Registered { grant, .. } => 9 + 32 * grant.0,
                 ToWorker::Renewed { call, .. } => 13 + 32 * call.0,
                 ToWorker::Dispatch(it) => 14 + 32 * (it.token.0 + u64::from(it.attempt.attempt.number)),
-                ToWorker::Direct { token, .. } => 16 + 32 * token.0,
+                ToWorker::Direct { token, decisions, .. } => 16 + 32 * (token.0 + decisions),
                 ToWorker::LeaderChanged { token, .. } => 20 + 32 * token.0,
                 ToWorker::Confirmed { attempt } => 18 + 32 * u64::from(attempt.attempt.number),
                 ToWorker::Backpressure(_) => 21,

@@ -24,7 +24,7 @@ pub use changes::{Change, Changed, ChangedBy};
 pub use exports::ExportResult;
 pub use metric::{MetricResult, MetricTagResult, ValuesResult};
 pub use step::{BytesResult, CallTimes, PhasesResult, StepResult, StreamResult, TagResult, TimingResult};
-pub use validity::{Loss, SaturationResult, Unreported, Validity};
+pub use validity::{Discarded, Loss, SaturationResult, Unreported, Validity};
 pub(crate) use warnings::covered_s;
 pub use warnings::{Bottleneck, bottleneck, saturated, warnings};
 

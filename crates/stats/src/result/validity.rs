@@ -39,9 +39,10 @@ pub struct SaturationResult {
 /// What is missing from the numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
-    /// Windows that came after their interval was reported, and were still added.
+    /// Windows of attempts that were lost with their workers, that came after that was known: they count nowhere.
     pub windows_late: u64,
-    /// Windows that never came.
+    /// Windows of lost attempts that are known to have been closed, and that nobody has: they did not arrive, or the manager that
+    /// had them is gone.
     pub windows_lost: u64,
     /// Samples that could not be kept.
     pub samples_dropped: u64,
@@ -49,6 +50,9 @@ pub struct Loss {
     pub workers_lost: u64,
     /// Intervals in which requests may have been sent that are in no count.
     pub unreported: Vec<Unreported>,
+    /// What was measured and does not count, as its attempt was lost and its segment ran again from the beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub discarded: Vec<Discarded>,
 }
 
 impl Loss {
@@ -56,6 +60,19 @@ impl Loss {
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// What was measured of an attempt and discarded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Discarded {
+    /// The segment.
+    pub segment: String,
+    /// Its attempt.
+    pub attempt: u32,
+    /// Requests that it had reported.
+    pub requests: u64,
+    /// Windows that it had reported.
+    pub windows: u64,
 }
 
 /// An interval whose requests are unknown.

@@ -127,7 +127,7 @@ fn notes(result: &RunResult) -> impl Iterator<Item = String> {
 fn losses(loss: &Loss) -> Vec<String> {
     let counted = [
         (loss.windows_lost, "statistics windows were lost: their samples are missing"),
-        (loss.windows_late, "statistics windows came late and were added afterwards"),
+        (loss.windows_late, "statistics windows came after the loss of their workers and do not count"),
         (loss.samples_dropped, "samples could not be kept"),
         (loss.workers_lost, "workers were lost"),
     ];
@@ -136,6 +136,14 @@ fn losses(loss: &Loss) -> Vec<String> {
         .filter(|(n, _)| *n > 0)
         .map(|(n, words)| format!("{} {words}", human::count(n)))
         .collect();
+    notes.extend(loss.discarded.iter().map(|it| {
+        format!(
+            "{} requests of segment {} (attempt {}) were discarded: its worker was lost and it ran again from the beginning",
+            human::count(it.requests),
+            it.segment,
+            it.attempt,
+        )
+    }));
     notes.extend(loss.unreported.iter().map(|gap| {
         format!(
             "requests of segment {} (attempt {}, {} VUs) between {} and {} are unknown",

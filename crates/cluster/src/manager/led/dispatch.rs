@@ -42,12 +42,12 @@ impl<M: JobMachine> Manager<M> {
             {
                 (told.due, told.pause) = (now.plus(told.pause), (told.pause * 2).min(DIRECT_AGAIN_MAX));
                 let attempt = JobAttempt { job: id, attempt: *attempt };
-                directives.push((handling.worker, attempt, told.directive));
+                directives.push((handling.worker, attempt, told.decisions, told.directive));
             }
         }
-        for (to, attempt, directive) in directives {
+        for (to, attempt, decisions, directive) in directives {
             let Some(grant) = known(register, drive, attempt).map(|known| known.grant) else { continue };
-            let message = ToWorker::Direct { attempt, token, grant, directive };
+            let message = ToWorker::Direct { attempt, token, grant, decisions, directive };
             out.push(Output::SendWorker { to, message });
         }
         for to in unheard {

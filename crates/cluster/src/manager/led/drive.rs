@@ -8,14 +8,15 @@ use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::JobId;
 use hyperscale_job::state::JobState;
 use hyperscale_job::{
-    Action, AttemptId, Directive, Entry, Input, JobCore, Pool, PoolWorker, StopPhase, WorkflowRecord,
+    Action, AttemptId, Directive, Entry, Input, JobCore, LostWindows, Pool, PoolWorker, StopPhase,
+    WorkflowRecord,
 };
 use hyperscale_stats::wire::Codec;
 use hyperscale_types::{NodeId, Now};
 
 use crate::manager::{JobMachine, Manager, Output, RequestNumber, TICK};
 use crate::message::AttemptStatus;
-use crate::record::AttemptLeft;
+use crate::record::{AttemptLeft, WindowsLeft};
 
 /// A dispatch or a directive that may be lost is sent again after this time.
 pub(super) const SEND_AGAIN: Duration = Duration::from_millis(600);
@@ -36,6 +37,10 @@ pub(super) struct Drive {
     /// What attempts left whose end is not in the log yet.
     pub(super) lefts: BTreeMap<AttemptId, AttemptLeft>,
     pub(super) attempts: BTreeMap<AttemptId, Handling>,
+    /// Attempts that were lost: what this leader proposed as the blob of their windows, under its token and in this life.
+    pub(super) lost: BTreeMap<AttemptId, Option<BlobId>>,
+    /// Attempts whose loss is in the log, with what was handled of them before: their workers may still say something.
+    pub(super) gone: BTreeMap<AttemptId, Handling>,
     pub(super) second_at: Duration,
     /// The pool that the core knows.
     pool_version: u64,
@@ -75,6 +80,8 @@ pub(super) struct Handling {
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) directive: Directive,
+    /// How many decisions of the log it follows from.
+    pub(super) decisions: u64,
     /// When it is to be told, again or for the first time.
     pub(super) due: Now,
     pub(super) pause: Duration,
@@ -95,6 +102,8 @@ impl Drive {
             seen,
             lefts: BTreeMap::new(),
             attempts: BTreeMap::new(),
+            lost: BTreeMap::new(),
+            gone: BTreeMap::new(),
             second_at: job_time + Duration::from_secs(1),
             pool_version: 0,
             retry_at: None,
@@ -118,6 +127,13 @@ impl Drive {
         let attempts = self.core.record().workflows().iter().flat_map(WorkflowRecord::attempts);
         let open = attempts.filter(|(_, attempt)| attempt.end.is_none());
         open.filter_map(|(id, attempt)| Some((*id, attempt.assignment.worker.parse().ok()?)))
+    }
+
+    /// What the windows of a lost attempt said, if there were any.
+    pub(super) fn windows_left(&self, attempt: AttemptId) -> Option<WindowsLeft> {
+        let LostWindows { totals, to, missing } = self.core.windows_of(attempt)?;
+        let totals = self.codecs.get(attempt.segment.workflow)?.encode_totals(totals).into();
+        Some(WindowsLeft { totals, to, missing })
     }
 
     pub(super) fn job_time(&self, now: Now) -> Duration {
@@ -261,7 +277,8 @@ impl<M: JobMachine> Manager<M> {
                     if let Some(drive) = self.led.get_mut(&id).and_then(|led| led.driving())
                         && let Some(handling) = drive.attempts.get_mut(&attempt)
                     {
-                        handling.directive = Some(Told { directive, due: Now::ZERO, pause: DIRECT_AGAIN });
+                        let (decisions, due, pause) = (drive.seen as u64, Now::ZERO, DIRECT_AGAIN);
+                        handling.directive = Some(Told { directive, decisions, due, pause });
                     }
                 }
                 Action::Reply { request, answer } => self.reply(id, request, answer, out),

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use hyperscale_consensus::register::{AttemptState, JobId, Values};
+use hyperscale_consensus::register::{AttemptState, Job, JobId, Values};
 use hyperscale_job::{Input, StopPhase};
 use hyperscale_types::{Command, Now};
 
 use super::drive::{Drive, SEND_AGAIN};
 use super::number_of;
-use super::open::decode_totals;
+use super::open::{decode_totals, windows_in};
 use crate::manager::{JobMachine, Manager, Output, Rejection, Response};
 use crate::message::{JobAttempt, ToWorker};
 use crate::record::{self, Stored};
@@ -28,7 +28,8 @@ impl<M: JobMachine> Manager<M> {
                 // It is a blob: the job is opened again, which reads it.
                 Values::Blob(_) => None,
             };
-            let Some(stored) = stored.filter(|stored| drive.has_left(stored)) else {
+            let is_known = |stored: &Stored| drive.has_left(stored) && drive.has_windows(job, stored);
+            let Some(stored) = stored.filter(is_known) else {
                 let token = led.token();
                 self.release(id, out);
                 self.led.insert(id, super::Led::new(token));
@@ -48,12 +49,15 @@ impl<M: JobMachine> Manager<M> {
             }
             let Some(drive) = self.led.get_mut(&id).and_then(|led| led.driving()) else { return };
             let left = left.map(|(_, left)| left).unwrap_or_default();
+            let is_loss = stored.is_loss();
             let entry = Box::new(stored.with(left.result));
             let handled = ended.and_then(|attempt| drive.attempts.remove(&attempt).map(|it| (attempt, it)));
+            let worker = handled.as_ref().map(|(attempt, handling)| (*attempt, handling.worker));
+            drive.gone.extend(handled.filter(|_| is_loss));
             self.with_core(now, id, Input::Applied { entry, outcome: Ok(()) }, out);
-            if let Some((attempt, handling)) = handled {
+            if let Some((attempt, to)) = worker {
                 let message = ToWorker::Confirmed { attempt: JobAttempt { job: id, attempt } };
-                out.push(Output::SendWorker { to: handling.worker, message });
+                out.push(Output::SendWorker { to, message });
             }
         }
     }
@@ -97,11 +101,12 @@ impl<M: JobMachine> Manager<M> {
         if drive.cancel_told.is_some_and(|told| now.since(told) < SEND_AGAIN) {
             return;
         }
-        let reason = job.cancels().last().map(|(_, request)| request.reason.clone()).unwrap_or_default();
         let record = drive.core.record();
         let mut commands = Vec::new();
         if job.is_wholly_cancelled() {
             if record.stop().is_none_or(|stop| stop.phase < StopPhase::Cancelling) {
+                let reason = job.cancels().find(|(_, it)| it.workflows.is_empty());
+                let reason = reason.map(|(_, it)| it.reason.clone()).unwrap_or_default();
                 commands.push(Command::Cancel { reason });
             }
         } else {
@@ -109,7 +114,8 @@ impl<M: JobMachine> Manager<M> {
                 let is_stopped = record.stop_of().is_some_and(|(phase, _)| *phase >= StopPhase::Cancelling);
                 if job.is_cancelled(workflow.name.as_str()) && record.ended().is_none() && !is_stopped {
                     // The mark names the dependents too.
-                    let (workflow, reason) = (workflow.name.clone(), reason.clone());
+                    let reason = job.cancel_reason(workflow.name.as_str()).to_owned();
+                    let workflow = workflow.name.clone();
                     commands.push(Command::CancelWorkflow { workflow, dependents: false, reason });
                 }
             }
@@ -168,5 +174,14 @@ impl Drive {
             }
             Stored::Whole(_) => true,
         }
+    }
+
+    /// Whether a loss in the log names what this leader knows of the attempt's windows. If not, it was decided by the same manager before
+    /// it opened the job again, or in another life.
+    fn has_windows(&self, job: &Job, stored: &Stored) -> bool {
+        let Some(attempt) = stored.ended().filter(|_| stored.is_loss()) else { return true };
+        let Some(workflow) = self.core.plan().workflows.get(attempt.segment.workflow) else { return true };
+        let named = windows_in(job, workflow.name.as_str(), attempt);
+        self.lost.get(&attempt).copied().flatten() == named
     }
 }

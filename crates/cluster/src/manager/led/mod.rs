@@ -105,8 +105,13 @@ pub(super) enum Named {
 
 impl Named {
     pub(super) fn is_whole_job(&self) -> bool {
+        self.names().is_empty()
+    }
+
+    /// The workflows as they were named.
+    pub(super) fn names(&self) -> &[String] {
         let (Named::WithDependents(workflows) | Named::Alone(workflows)) = self;
-        workflows.is_empty()
+        workflows
     }
 }
 

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyperscale_consensus::BlobId;
-use hyperscale_consensus::register::{AttemptState, Body, Elapsed, Job, JobId, OnWorkerLoss, Values};
+use hyperscale_consensus::register::{
+    AttemptState, Body, Elapsed, EndStatus, Job, JobId, OnWorkerLoss, Values,
+};
 use hyperscale_job::state::AttemptEnd;
-use hyperscale_job::{AttemptId, Entry, JobCore, JobFacts, LossPolicy, Record};
+use hyperscale_job::{AttemptId, Entry, JobCore, JobFacts, LossPolicy, LostWindows, OnLoss, Record};
 use hyperscale_plan::model::Plan;
 use hyperscale_stats::Totals;
 use hyperscale_types::{NodeId, Now, Span, Token};
@@ -19,7 +21,7 @@ use super::{Contents, Stage, number_of, text_of};
 use crate::bundle::Bundle;
 use crate::manager::calls::Purpose;
 use crate::manager::{JobMachine, Manager, Options, Output, ReadNumber};
-use crate::record::{self, AttemptLeft, RecordError, Stored};
+use crate::record::{self, AttemptLeft, RecordError, Stored, WindowsLeft};
 
 /// A blob that this disk lacks is asked for again after this time: the replica fetches what it misses.
 const READ_AGAIN: Duration = Duration::from_secs(1);
@@ -144,6 +146,7 @@ fn open(
     let plan = Arc::new(bundle.load().map_err(|_| NotOpened::Unreadable)?.plan);
     let stored = decisions(job, contents)?;
     let lefts = lefts(&plan, job, &stored, contents)?;
+    let windows = windows(&plan, job, &stored, contents)?;
     let mut record = Record::new(plan.workflows.iter().map(|workflow| workflow.name.clone()));
     let seen = stored.len();
     let newest = stored.iter().filter_map(Stored::at).max().unwrap_or_default();
@@ -162,12 +165,20 @@ fn open(
         is_distributed: true,
         queue_timeout: Some(Span::from_millis(job.options.queue_timeout_ms)),
         losses: LossPolicy {
-            resumes: job.options.on_worker_loss == OnWorkerLoss::Resume,
+            on_loss: match job.options.on_worker_loss {
+                OnWorkerLoss::Resume => OnLoss::Resume,
+                OnWorkerLoss::Restart => OnLoss::Restart,
+                OnWorkerLoss::Fail => OnLoss::Fail,
+            },
             max_retries: job.options.max_retries,
             retry_budget: job.options.retry_budget,
         },
         #[cfg(feature = "bugs")]
-        forgets_exclusion: options.bugs.has(crate::bugs::Bug::ForgetExclusion),
+        bugs: hyperscale_job::JobBugs {
+            forgets_exclusion: bug!(options, ForgetExclusion),
+            keeps_discarded: bug!(options, KeepDiscarded),
+            resumes_from_zero: bug!(options, ResumeFromZero),
+        },
         ..JobFacts::default()
     };
     let mut core = JobCore::rebuild(Arc::clone(&plan), facts, record);
@@ -183,7 +194,45 @@ fn open(
             core.recall(*attempt, &totals);
         }
     }
+    for (attempt, windows) in &windows {
+        if bug!(options, ForgetWindowsAtTakeover) {
+            break;
+        }
+        if let Some(totals) = decode_totals(&core, &codecs, *attempt, &windows.totals) {
+            let WindowsLeft { to, missing, .. } = *windows;
+            core.recall_windows(*attempt, LostWindows { totals: &totals, to, missing });
+        }
+    }
     Ok(Drive::new(now, job_time, core, codecs, seen))
+}
+
+/// What the windows of lost attempts said, as their leaders committed it.
+fn windows(
+    plan: &Plan,
+    job: &Job,
+    stored: &[Stored],
+    contents: &Contents,
+) -> Result<BTreeMap<AttemptId, WindowsLeft>, NotOpened> {
+    let (mut windows, mut missing) = (BTreeMap::new(), BTreeSet::new());
+    for attempt in stored.iter().filter(|it| it.is_loss()).filter_map(Stored::ended) {
+        let workflow = plan.workflows.get(attempt.segment.workflow).ok_or(NotOpened::Unreadable)?;
+        let Some(blob) = windows_in(job, workflow.name.as_str(), attempt) else { continue };
+        match contents.get(&blob) {
+            Some(bytes) => drop(windows.insert(attempt, WindowsLeft::decode(bytes)?)),
+            None => drop(missing.insert(blob)),
+        }
+    }
+    if missing.is_empty() { Ok(windows) } else { Err(NotOpened::Missing(missing)) }
+}
+
+/// The blob of a lost attempt's windows, as far as the log names one.
+pub(super) fn windows_in(job: &Job, workflow: &str, attempt: AttemptId) -> Option<BlobId> {
+    let segment = job.segment(workflow, number_of(attempt.segment))?;
+    match &segment.attempts().iter().find(|it| it.number == attempt.number)?.state {
+        AttemptState::Lost { windows } => *windows,
+        AttemptState::Ended(end) if end.status == EndStatus::Lost => end.result,
+        AttemptState::Ended(_) | AttemptState::Running => None,
+    }
 }
 
 /// RFC 3339; empty if it is not known.
@@ -263,6 +312,11 @@ impl Stored {
     /// Whether this is the end of an attempt that did not say it in time.
     pub(super) fn is_silence(&self, left: &AttemptLeft) -> bool {
         matches!(self, Stored::AttemptEnd { end: AttemptEnd::TimedOut, .. }) && left.totals.is_empty()
+    }
+
+    /// Whether this is the loss of an attempt.
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(self, Stored::AttemptEnd { end: AttemptEnd::Lost, .. })
     }
 
     /// Whether this is the end of an attempt that leaves something.

@@ -26,9 +26,15 @@ impl<M: JobMachine> Manager<M> {
         self.store(now, Purpose::StoreResult { job: id, token, entry, status }, bytes);
     }
 
-    /// What an attempt left is too large: it failed, and its statistics are left out.
-    pub(super) fn leave_out(&mut self, now: Now, id: JobId, entry: &Entry, out: &mut Vec<Output>) {
-        let Entry::AttemptEnd { attempt, at, .. } = *entry else { return };
+    /// What an attempt left is too large: it failed, and its statistics are left out. Of one that was lost what its windows said is.
+    pub(super) fn leave_out(&mut self, now: Now, id: JobId, entry: Box<Entry>, out: &mut Vec<Output>) {
+        let Entry::AttemptEnd { attempt, at, end, .. } = *entry else { return };
+        if end == AttemptEnd::Lost {
+            if let Some(drive) = self.led.get_mut(&id).and_then(|led| led.driving()) {
+                drive.core.forget_windows(attempt);
+            }
+            return self.propose_entry(now, id, entry, out);
+        }
         let message = "what it left is larger than 64 MiB: its values or its statistics";
         let failure = Some(Failure::new(FailureKind::Limit, message));
         let result = Box::new(SegmentResult { failure, ..SegmentResult::default() });

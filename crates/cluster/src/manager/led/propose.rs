@@ -5,9 +5,10 @@
 //! | ready        | `Ready`: the claim of the job     |                                              |
 //! | batch        | `Assign`: cores are promised      |                                              |
 //! | attempt end  | `AttemptEnd`                      | what it left is on a quorum                   |
+//! | loss that the log knows | `AttemptWindows`       | what the attempt's windows said is on a quorum |
 //! | workflow end | `WorkflowEnd`                     |                                              |
 //! | job end      | `JobEnd`, which is the decision   | the result is on a quorum                     |
-//! | others, and attempts that the log says are lost | nothing | |
+//! | others, and losses of attempts that said nothing | nothing | |
 //!
 //! A decision larger than the log takes is stored on a quorum first, and named. What becomes of a decision the core learns from the
 //! log; what was refused, or came to nothing, it is told here.
@@ -59,6 +60,12 @@ impl<M: JobMachine> Manager<M> {
                 let left = left.encode();
                 self.store(now, Purpose::StoreLeft { job: id, token, entry }, left);
             }
+            Entry::AttemptEnd { attempt, end: AttemptEnd::Lost, .. }
+                if drive.core.windows_of(*attempt).is_some() =>
+            {
+                let Some(windows) = drive.windows_left(*attempt) else { return };
+                self.store(now, Purpose::StoreLeft { job: id, token, entry }, windows.encode());
+            }
             _ => {
                 let Some(bytes) = record::encode(&entry) else { return };
                 if bytes.len() > CONTEXT_BYTES_MAX {
@@ -90,6 +97,9 @@ impl<M: JobMachine> Manager<M> {
                 return self.with_core(now, id, Input::Applied { entry, outcome: Err(refused) }, out);
             }
         };
+        if let Entry::AttemptEnd { attempt, end: AttemptEnd::Lost, .. } = &*entry {
+            drive.lost.insert(*attempt, effect.as_ref().and_then(windows_named));
+        }
         let closes = matches!(&*entry, Entry::AttemptEnd { .. } | Entry::WorkflowEnd { .. } | Entry::Stop(_));
         let body = Body::Decide(Box::new(Decide { job: id, decision, effect, closes }));
         self.propose(now, Purpose::Decide { job: id, token, entry }, token, body);
@@ -133,7 +143,7 @@ impl<M: JobMachine> Manager<M> {
                 self.store_small_result(now, (job, token), entry, status);
             }
             (Purpose::StoreLeft { entry, .. }, Reply::Failed(ProposeError::Size)) => {
-                self.leave_out(now, job, &entry, out);
+                self.leave_out(now, job, entry, out);
             }
             (
                 Purpose::Decide { entry, .. } | Purpose::End { entry, .. },
@@ -163,6 +173,15 @@ impl<M: JobMachine> Manager<M> {
             }
             _ => {}
         }
+    }
+}
+
+/// The blob with what the windows of a lost attempt said that a command names.
+fn windows_named(effect: &Body) -> Option<BlobId> {
+    match effect {
+        Body::AttemptEnd { end, .. } => end.result,
+        Body::AttemptWindows { windows, .. } => Some(*windows),
+        _ => None,
     }
 }
 
@@ -222,9 +241,16 @@ fn effect(
         }
         // Its worker says itself that it stopped it: the log does not know that yet.
         Entry::AttemptEnd { attempt, .. } if runs(register, &segment(attempt.segment)?, attempt.number) => {
-            let end = End::new(EndStatus::Lost, None);
+            let end = End::new(EndStatus::Lost, left);
             Some(Body::AttemptEnd { segment: segment(attempt.segment)?, attempt: attempt.number, end })
         }
+        Entry::AttemptEnd { attempt, .. } => match left {
+            Some(windows) => {
+                let (segment, attempt) = (segment(attempt.segment)?, attempt.number);
+                Some(Body::AttemptWindows { segment, attempt, windows })
+            }
+            None => None,
+        },
         Entry::WorkflowEnd { workflow, end, reason, .. } => {
             let error = reason.as_ref().map(|reason| EndError {
                 code: 0,
@@ -234,9 +260,9 @@ fn effect(
             let workflow = name(*workflow).ok_or(Refused::Decided)?;
             Some(Body::WorkflowEnd { job: id, workflow, status: workflow_status(*end), error })
         }
-        Entry::AttemptEnd { .. }
-        | Entry::Context { .. }
+        Entry::Context { .. }
         | Entry::Start { .. }
+        | Entry::Restart { .. }
         | Entry::Stop(_)
         | Entry::Control { .. }
         | Entry::JobEnd { .. } => None,

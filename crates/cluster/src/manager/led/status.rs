@@ -7,6 +7,7 @@ use bytes::Bytes;
 use hyperscale_job::{Failure, FailureKind, Input, Report};
 use hyperscale_types::{NodeId, Now};
 
+use super::open::decode_totals;
 use crate::manager::{JobMachine, Manager, Output};
 use crate::message::{AttemptPhase, AttemptStatus, HowEnded, JobAttempt};
 use crate::record::AttemptLeft;
@@ -16,6 +17,13 @@ impl<M: JobMachine> Manager<M> {
     pub(in crate::manager) fn has_attempt(&mut self, worker: NodeId, attempt: JobAttempt) -> bool {
         let drive = self.led.get_mut(&attempt.job).and_then(|led| led.driving());
         drive.and_then(|drive| drive.attempts.get(&attempt.attempt)).is_some_and(|it| it.worker == worker)
+    }
+
+    /// Whether it was, also if the attempt is lost since.
+    pub(in crate::manager) fn had_attempt(&mut self, worker: NodeId, attempt: JobAttempt) -> bool {
+        let drive = self.led.get_mut(&attempt.job).and_then(|led| led.driving());
+        let gone = drive.and_then(|drive| drive.gone.get(&attempt.attempt));
+        gone.is_some_and(|it| it.worker == worker) || self.has_attempt(worker, attempt)
     }
 
     /// A worker has an attempt.
@@ -73,7 +81,8 @@ impl<M: JobMachine> Manager<M> {
         for bytes in windows {
             let Some(drive) = self.led.get_mut(&attempt.job).and_then(|led| led.driving()) else { break };
             let Some(codec) = drive.codecs.get(attempt.attempt.segment.workflow) else { break };
-            let Some(handling) = drive.attempts.get_mut(&attempt.attempt) else { break };
+            let running = drive.attempts.get_mut(&attempt.attempt);
+            let Some(handling) = running.or_else(|| drive.gone.get_mut(&attempt.attempt)) else { break };
             // Of another plan, or damaged: it would never be readable.
             let Ok(window) = codec.decode_window(bytes) else { continue };
             let next = handling.windows.entry(window.core).or_default();
@@ -86,6 +95,22 @@ impl<M: JobMachine> Manager<M> {
                 let input = Input::Window { attempt: attempt.attempt, window: &window };
                 self.with_core(now, attempt.job, input, out);
             }
+        }
+    }
+
+    /// A deliberate bug: what an attempt left counts though it was lost.
+    pub(in crate::manager) fn count_end(
+        &mut self,
+        now: Now,
+        attempt: JobAttempt,
+        left: &AttemptLeft,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(drive) = self.led.get_mut(&attempt.job).and_then(|led| led.driving()) else { return };
+        let totals = decode_totals(&drive.core, &drive.codecs, attempt.attempt, &left.totals);
+        if let Some(totals) = totals {
+            let input = Input::Left { attempt: attempt.attempt, totals: &totals };
+            self.with_core(now, attempt.job, input, out);
         }
     }
 

@@ -69,17 +69,17 @@ impl<M: JobMachine> Manager<M> {
         Some(Response::Running { token, result, queue_position })
     }
 
-    /// How far a cancel is, if the core of the job runs here.
+    /// How far a cancel of the named workflows is, and of all that it is about; if the core of the job runs here.
     pub(in crate::manager) fn cancellation(
         &mut self,
         now: Now,
         id: JobId,
-        workflows: &[String],
+        (named, all): (&[String], &[String]),
         out: &mut Vec<Output>,
     ) -> Option<Response> {
         let drive = self.led.get_mut(&id)?.driving()?;
         let actions = drive.feed(now, Input::Timer);
-        let workflows = drive.core.cancellation(workflows);
+        let workflows = drive.core.cancellation(named, all);
         self.perform(now, id, actions, out);
         let is_complete = workflows.iter().all(|workflow| workflow.status.is_settled());
         Some(Response::Cancellation { workflows, is_complete })

@@ -35,12 +35,17 @@ fn dispatch_that_cannot_run_is_refused_with_its_own_reason() {
     let needs = Dispatch { capabilities, ..dispatch(attempt(1, 2, 1), 1) };
     let missing = vec!["native:sign".to_owned()];
     assert_eq!(refused(&mut rig, needs), Some(DispatchRefusal::Capabilities { missing }));
-    rig.seconds(14);
-    let late = dispatch(attempt(1, 3, 1), 1);
-    assert_eq!(refused(&mut rig, late), Some(DispatchRefusal::NoLease));
     rig.input(Input::Drain);
     let draining = dispatch(attempt(1, 4, 1), 1);
     assert_eq!(refused(&mut rig, draining), Some(DispatchRefusal::Draining));
+}
+
+#[test]
+fn dispatch_while_the_lease_cannot_be_used_is_neither_taken_nor_refused() {
+    let (mut rig, owner) = Rig::registered(&[1]);
+    rig.seconds(14);
+    let out = rig.dispatch(owner, dispatch(attempt(1, 3, 1), 1));
+    assert_eq!((starts(&out), refusals(&out)), (0, vec![]), "it may be renewed in a moment");
 }
 
 #[test]
@@ -60,9 +65,36 @@ fn lower_token_is_not_obeyed_and_is_told_the_current_one() {
     let told = ToManager::StaleToken { job: job(1), current: TOKEN };
     assert_eq!(sent(&out), [(manager(2), told)]);
     let directive = Directive::default();
-    let message = ToWorker::Direct { attempt: attempt(1, 0, 1), token: Token(19), grant: GRANT, directive };
+    let message = ToWorker::Direct {
+        attempt: attempt(1, 0, 1),
+        token: Token(19),
+        grant: GRANT,
+        decisions: 1,
+        directive,
+    };
     let out = rig.from(manager(2), message);
     assert!(!out.iter().any(|output| matches!(output, Output::Direct { .. })));
+}
+
+#[test]
+fn directive_that_was_overtaken_is_not_obeyed() {
+    let (mut rig, owner) = Rig::registered(&[1, 2]);
+    rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
+    let mut direct = |from, token, decisions, vus| {
+        let directive = Directive { vus: Some(vus), ..Directive::default() };
+        let message =
+            ToWorker::Direct { attempt: attempt(1, 0, 1), token, grant: GRANT, decisions, directive };
+        let out = rig.from(from, message);
+        out.iter().any(|output| matches!(output, Output::Direct { .. }))
+    };
+    let newer = Token(TOKEN.0 + 1);
+    assert!(direct(owner, TOKEN, 4, 1));
+    assert!(direct(owner, TOKEN, 6, 2));
+    assert!(!direct(owner, TOKEN, 5, 3), "it follows from fewer decisions");
+    assert!(direct(owner, TOKEN, 6, 2), "it is told again");
+    assert!(direct(manager(2), newer, 6, 2), "another leader tells the same");
+    assert!(!direct(manager(2), newer, 5, 3), "that it knows less does not matter who leads");
+    assert!(direct(manager(2), newer, 7, 4));
 }
 
 #[test]
@@ -156,6 +188,7 @@ fn attempt_that_was_cancelled_before_its_dispatch_came_never_starts() {
         attempt: attempt_1,
         token: TOKEN,
         grant,
+        decisions: 1,
         directive: directive(phase),
     };
     let direct = |phase| direct_under(GRANT, phase);

@@ -53,6 +53,11 @@ impl Cluster {
         self.responses.remove(&request).unwrap()
     }
 
+    /// Whether a manager's process runs.
+    pub(crate) fn runs_manager(&self, node: NodeId) -> bool {
+        self.managers.contains_key(&node)
+    }
+
     /// Whether a worker's process runs.
     pub(crate) fn has_worker(&self, node: NodeId) -> bool {
         self.workers.contains_key(&node)

@@ -142,6 +142,9 @@ impl Cluster {
         if matches!(message, ToManager::Ended { .. }) {
             self.told = Some(message.clone());
         }
+        if matches!(message, ToManager::Progress { windows, .. } if !windows.is_empty()) {
+            self.progress.insert(from, message.clone());
+        }
         let input = |message| manager::Input::Worker { from, message };
         self.send(from, to, |life| Happening::Manager(to, life, input(message.clone())));
     }
@@ -159,6 +162,7 @@ impl Cluster {
             Step::Waits => {}
             Step::Ran(windows, requests) => {
                 *self.seen.entry(id.job).or_default() += requests;
+                *self.seen_of.entry(id).or_default() += requests;
                 for window in windows {
                     self.worker_input(node, life, worker::Input::Window { attempt: id, window });
                 }

@@ -84,13 +84,16 @@ fn body_out(body: &Body) -> WireBody {
             status: word_out(*status),
             error: error.as_ref().map(error_out),
         }),
-        Body::Cancel { job, workflows, request, reason, caller } => WireBody::Cancel(wire::CancelMark {
-            job_id: id_out(job.0),
-            workflows: workflows.clone(),
-            request_id: id_out(request.0),
-            reason: reason.clone(),
-            caller: caller.clone(),
-        }),
+        Body::Cancel { job, workflows, named, request, reason, caller } => {
+            WireBody::Cancel(wire::CancelMark {
+                job_id: id_out(job.0),
+                workflows: workflows.clone(),
+                named: named.clone(),
+                request_id: id_out(request.0),
+                reason: reason.clone(),
+                caller: caller.clone(),
+            })
+        }
         Body::Control { job, workflow, change, request } => WireBody::Control(wire::JobControl {
             job_id: id_out(job.0),
             workflow: workflow.clone(),
@@ -190,6 +193,7 @@ fn body_in(body: WireBody) -> Read<Body> {
         WireBody::Cancel(cancel) => Body::Cancel {
             job: job_in(&cancel.job_id)?,
             workflows: cancel.workflows,
+            named: cancel.named,
             request: RequestId(id_in(&cancel.request_id)?),
             reason: cancel.reason,
             caller: cancel.caller,
@@ -238,6 +242,7 @@ fn decide_out(decide: &Decide) -> wire::Decide {
         WireBody::Context(it) => Some(Effect::Context(it)),
         WireBody::WorkflowEnd(it) => Some(Effect::WorkflowEnd(it)),
         WireBody::Control(it) => Some(Effect::Control(it)),
+        WireBody::AttemptWindows(it) => Some(Effect::AttemptWindows(it)),
         _ => None,
     });
     wire::Decide { job_id: id_out(decide.job.0), inline, blob, effect, closes: decide.closes }
@@ -255,6 +260,7 @@ fn decide_in(decide: wire::Decide) -> Read<Decide> {
         Effect::Context(it) => WireBody::Context(it),
         Effect::WorkflowEnd(it) => WireBody::WorkflowEnd(it),
         Effect::Control(it) => WireBody::Control(it),
+        Effect::AttemptWindows(it) => WireBody::AttemptWindows(it),
     });
     let (job, effect) = (job_in(&decide.job_id)?, effect.map(body_in).transpose()?);
     Ok(Decide { job, decision, effect, closes: decide.closes })

@@ -49,7 +49,7 @@ fields! {
     End { status, result, error }
     EndError { code, message, subject }
     Cancelled { whole, workflows, requests }
-    CancelRequest { reason, caller }
+    CancelRequest { workflows, named, reason, caller }
     Attempt { number, worker, grant, group, cores, vus, elapsed_ms, iterations_left, state }
     SegmentRecord { kind, attempts }
     Claim { index, priority, least_cores, workflows }

@@ -117,3 +117,23 @@ fn large_decision_is_a_blob_that_is_kept_with_the_job() {
     assert!(log.register().job(job(1)).unwrap().blobs().contains(&blob));
     assert!(log.applier.machine.take_named().contains(&blob));
 }
+
+#[test]
+fn decision_may_carry_the_windows_of_a_lost_attempt() {
+    let mut log = Log::new();
+    let (token, grant) = (log.led(1), log.grant(9, 1));
+    log.apply(token, assign(0, 1, grant, 1));
+    let windows = BlobId::of(b"windows");
+    let loss = || Some(Body::AttemptWindows { segment: segment(0), attempt: 1, windows });
+    let refused = Outcome::Refused(CommandRefusal::NotLost);
+    assert_eq!(log.apply(token, decide(1, b"lost", loss())), refused, "it runs");
+    assert_eq!(decisions(&log), []);
+    log.apply(Token(0), worker_gone(9, grant));
+    assert_eq!(log.apply(token, decide(1, b"lost", loss())), Outcome::Done);
+    assert_eq!(decisions(&log), inline(&[b"lost"]));
+    let known = log.register().job(job(1)).unwrap();
+    assert_eq!(known.attempt("load", 0).unwrap().state, AttemptState::Lost { windows: Some(windows) });
+    assert!(known.blobs().contains(&windows), "nobody collects it");
+    assert_eq!(log.apply(token, decide(1, b"lost", loss())), Outcome::Repeated);
+    assert_eq!(decisions(&log), inline(&[b"lost"]));
+}

@@ -56,6 +56,7 @@ fn ended_jobs_are_sealed_and_everything_about_them_is_still_known() {
     let cancel = Body::Cancel {
         job: id(0),
         workflows: Vec::new(),
+        named: Vec::new(),
         request: RequestId([1; 16]),
         reason: String::new(),
         caller: String::new(),

@@ -177,9 +177,9 @@ fn job_has_so_many_bytes_and_ends_beyond_them_without_its_texts() {
     log.apply(token, assign(0, 1, worker, 1));
     assert_eq!(log.fill(job(1), token), refused(Limit::JobBytes));
     for number in 0.. {
-        let (workflows, request) = (Vec::new(), RequestId(u128::to_be_bytes(number)));
+        let (workflows, named, request) = (Vec::new(), Vec::new(), RequestId(u128::to_be_bytes(number)));
         let (reason, caller) = ("r".repeat(REASON_BYTES_MAX), String::new());
-        log.apply(Token(0), Body::Cancel { job: job(1), workflows, request, reason, caller });
+        log.apply(Token(0), Body::Cancel { job: job(1), workflows, named, request, reason, caller });
         if log.register().job(job(1)).unwrap().cancels().len() as u128 == number {
             break;
         }

@@ -176,6 +176,7 @@ fn cancel(workflows: &[&str], request: u8) -> Body {
     Body::Cancel {
         job: job(1),
         workflows: workflows.iter().map(|name| (*name).to_owned()).collect(),
+        named: workflows.first().map(|name| (*name).to_owned()).into_iter().collect(),
         request: RequestId([request; 16]),
         reason: "asked".to_owned(),
         caller: "ada".to_owned(),
@@ -305,6 +306,21 @@ fn cancelled_workflow_never_runs_again_whoever_leads() {
 }
 
 #[test]
+fn what_a_cancel_named_is_kept_with_its_request() {
+    let mut log = Log::new();
+    log.led(1);
+    log.apply(Token(0), cancel(&["login", "browse"], 1));
+    log.apply(Token(0), cancel(&["other"], 2));
+    let job = log.register().job(job(1)).unwrap();
+    let of = |request| job.cancel_of(RequestId([request; 16])).map(|it| (&it.workflows[..], &it.named[..]));
+    let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    assert_eq!(of(1), Some((&words(&["login", "browse"])[..], &words(&["login"])[..])));
+    assert_eq!(of(2), Some((&words(&["other"])[..], &words(&["other"])[..])));
+    assert_eq!(of(3), None);
+    assert_eq!((job.cancel_reason("browse"), job.cancel_reason("none")), ("asked", ""));
+}
+
+#[test]
 fn cancels_keep_their_reasons_within_limits_and_cancel_even_beyond_them() {
     let mut log = Log::new();
     log.led(1);
@@ -312,7 +328,8 @@ fn cancels_keep_their_reasons_within_limits_and_cancel_even_beyond_them() {
     for number in 0..=CANCELS_MAX as u128 {
         let workflows = vec![format!("w{}", number.min(WORKFLOWS_MAX as u128 - 1))];
         let (request, reason, caller) = (RequestId(number.to_be_bytes()), reason.clone(), caller.clone());
-        let body = Body::Cancel { job: job(1), workflows, request, reason, caller };
+        let named = workflows.clone();
+        let body = Body::Cancel { job: job(1), workflows, named, request, reason, caller };
         assert_eq!(log.apply(Token(0), body), Outcome::Done);
     }
     let job = log.register().job(job(1)).unwrap();

@@ -3,16 +3,19 @@
 //! | an attempt               | its requests in the result                                                       |
 //! | ------------------------ | -------------------------------------------------------------------------------- |
 //! | ended, in the log        | all of them                                                                       |
-//! | lost, or timed out without a word | those it had reported; an interval of `loss.unreported` names it         |
+//! | lost                     | those in its windows as they were committed; none if its segment runs again: `loss.discarded` says how many were |
+//! | timed out without a word | those it had reported, which is in no log                                         |
 //!
-//! So nothing is counted that was not sent, everything is counted that was committed, and what is missing is said.
+//! An interval of `loss.unreported` names every attempt of the last two kinds that sent something. So nothing is counted that was not
+//! sent, everything is counted that is known, exactly, and what is missing is said.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hyperscale_consensus::register::{Body, EndStatus, JobId, Outcome, Segment};
+use hyperscale_stats::result::RunResult;
 use hyperscale_types::{NodeId, Token};
 
-use super::Logged;
+use super::{Logged, LostKnown};
 use crate::invariants::{Invariant, Seen, Verdict, What};
 
 /// What attempts sent and what became of them, per group.
@@ -31,6 +34,8 @@ struct Counts {
     runs: BTreeMap<(Segment, u32), (NodeId, Token)>,
     /// Attempts that were lost.
     lost: BTreeSet<(Segment, u32)>,
+    /// Attempts that timed out without a word.
+    silent: BTreeSet<(Segment, u32)>,
 }
 
 impl Invariant for CountsReconcile {
@@ -50,9 +55,8 @@ impl Invariant for CountsReconcile {
                 self.decided(cluster, &written.command.body);
                 Ok(())
             }
-            What::Log(Logged::Result { job, result }) => {
-                let gaps = result.validity.loss.unreported.len();
-                self.jobs.entry((cluster, *job)).or_default().judge(result.totals.requests, gaps)
+            What::Log(Logged::Result { job, result, known }) => {
+                self.jobs.entry((cluster, *job)).or_default().judge(&Reported::of(result), *known)
             }
             _ => Ok(()),
         }
@@ -76,12 +80,10 @@ impl CountsReconcile {
                 if counts.runs.remove(&key).is_some() {
                     // An attempt that timed out and said its end left something.
                     let is_silent = end.result.is_none_or(|left| left.length == 0);
-                    let is_lost =
-                        end.status == EndStatus::Lost || end.status == EndStatus::TimedOut && is_silent;
-                    if is_lost {
-                        counts.lost.insert(key)
-                    } else {
-                        counts.ended.insert(key)
+                    match end.status {
+                        EndStatus::Lost => counts.lost.insert(key),
+                        EndStatus::TimedOut if is_silent => counts.silent.insert(key),
+                        _ => counts.ended.insert(key),
                     };
                 }
             }
@@ -97,24 +99,57 @@ impl CountsReconcile {
     }
 }
 
+/// What a result says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reported {
+    requests: u64,
+    discarded: u64,
+    /// Intervals in which others may have been sent.
+    gaps: usize,
+}
+
+impl Reported {
+    fn of(result: &RunResult) -> Self {
+        let loss = &result.validity.loss;
+        let discarded = loss.discarded.iter().map(|it| it.requests).sum();
+        Self { requests: result.totals.requests, discarded, gaps: loss.unreported.len() }
+    }
+}
+
 impl Counts {
-    /// Judges a result with `reported` requests, and `gaps` intervals in which others may have been sent.
-    fn judge(&self, reported: u64, gaps: usize) -> Verdict {
+    fn judge(&self, reported: &Reported, known: Option<&LostKnown>) -> Verdict {
         let of = |which: &BTreeSet<(Segment, u32)>| -> u64 {
             which.iter().filter_map(|key| self.seen.get(key)).sum()
         };
-        let (all, committed, lost) = (self.seen.values().sum::<u64>(), of(&self.ended), of(&self.lost));
-        if reported < committed || reported > committed + lost || committed + lost != all {
+        let (all, committed) = (self.seen.values().sum::<u64>(), of(&self.ended));
+        let (lost, silent) = (of(&self.lost), of(&self.silent));
+        let is_right = match known {
+            Some(known) => {
+                let windows: u64 = known.requests.values().sum();
+                let is_sent = |(key, requests): (&(Segment, u32), &u64)| {
+                    *requests <= self.seen.get(key).copied().unwrap_or_default() && self.lost.contains(key)
+                };
+                let (counted, discarded) = if known.restarts { (0, windows) } else { (windows, 0) };
+                let least = committed + counted;
+                (least..=least + silent).contains(&reported.requests)
+                    && reported.discarded == discarded
+                    && known.requests.iter().all(is_sent)
+            }
+            // Nobody can say now what is known of lost attempts: it is not more than they sent.
+            None => (committed..=all).contains(&(reported.requests + reported.discarded)),
+        };
+        if !is_right || committed + lost + silent != all {
             return Err(format!(
-                "{reported} requests were reported; the target saw {all}: {committed} of attempts that ended, {lost} of \
-                 attempts that were lost"
+                "{reported:?}, {known:?}; the target saw {all}: {committed} of attempts that ended, {lost} of attempts that were \
+                 lost, {silent} of silent ones"
             ));
         }
         let sent = |key: &&(Segment, u32)| self.seen.get(key).is_some_and(|requests| *requests > 0);
-        let unknown = self.lost.iter().filter(sent).count();
-        if gaps < unknown {
+        let unknown = self.lost.iter().chain(&self.silent).filter(sent).count();
+        if reported.gaps < unknown {
             return Err(format!(
-                "{unknown} attempts that sent load were lost, and {gaps} intervals are named"
+                "{unknown} attempts that sent load were lost, and {} intervals are named",
+                reported.gaps
             ));
         }
         Ok(())
@@ -125,25 +160,67 @@ impl Counts {
 mod tests {
     use super::*;
 
-    fn counts(ended: u64, lost: u64) -> Counts {
+    fn keys() -> [(Segment, u32); 2] {
         let segment = Segment { job: JobId([1; 16]), workflow: "a".to_owned(), number: 0 };
-        let keys = [(segment.clone(), 1), (segment, 2)];
+        [(segment.clone(), 1), (segment, 2)]
+    }
+
+    fn counts(ended: u64, lost: u64) -> Counts {
+        let keys = keys();
         Counts {
             seen: BTreeMap::from([(keys[0].clone(), lost), (keys[1].clone(), ended)]),
             ended: BTreeSet::from([keys[1].clone()]),
             lost: BTreeSet::from([keys[0].clone()]),
-            runs: BTreeMap::new(),
+            ..Counts::default()
         }
     }
 
+    fn known(windows: u64, restarts: bool) -> LostKnown {
+        LostKnown { requests: BTreeMap::from([(keys()[0].clone(), windows)]), restarts }
+    }
+
+    fn reported(requests: u64, discarded: u64, gaps: usize) -> Reported {
+        Reported { requests, discarded, gaps }
+    }
+
     #[test]
-    fn what_was_committed_is_counted_and_what_is_missing_is_said() {
-        assert_eq!(counts(50, 0).judge(50, 0), Ok(()));
-        assert!(counts(50, 0).judge(49, 1).is_err(), "something committed is missing");
-        assert!(counts(50, 0).judge(51, 0).is_err(), "more than was sent");
-        assert_eq!(counts(50, 20).judge(60, 1), Ok(()));
-        assert!(counts(50, 20).judge(60, 0).is_err(), "nothing says that something is missing");
-        assert!(counts(50, 20).judge(70, 0).is_err(), "its interval is named, whatever it had reported");
-        assert!(counts(50, 20).judge(71, 1).is_err());
+    fn what_is_known_is_counted_exactly_and_what_is_missing_is_said() {
+        let nothing = LostKnown::default();
+        assert_eq!(counts(50, 0).judge(&reported(50, 0, 0), Some(&nothing)), Ok(()));
+        assert!(
+            counts(50, 0).judge(&reported(49, 0, 1), Some(&nothing)).is_err(),
+            "something committed is missing"
+        );
+        assert!(counts(50, 0).judge(&reported(51, 0, 0), Some(&nothing)).is_err(), "more than was sent");
+        let known_15 = known(15, false);
+        assert_eq!(counts(50, 20).judge(&reported(65, 0, 1), Some(&known_15)), Ok(()));
+        assert!(counts(50, 20).judge(&reported(64, 0, 1), Some(&known_15)).is_err(), "less than is known");
+        assert!(counts(50, 20).judge(&reported(70, 0, 1), Some(&known_15)).is_err(), "more than is known");
+        assert!(
+            counts(50, 20).judge(&reported(65, 0, 0), Some(&known_15)).is_err(),
+            "its interval is not named"
+        );
+        assert!(
+            counts(50, 10).judge(&reported(65, 0, 1), Some(&known_15)).is_err(),
+            "more is known than was sent"
+        );
+    }
+
+    #[test]
+    fn what_was_measured_before_a_restart_is_discarded_and_said() {
+        let known = known(15, true);
+        assert_eq!(counts(50, 20).judge(&reported(50, 15, 1), Some(&known)), Ok(()));
+        assert!(counts(50, 20).judge(&reported(65, 15, 1), Some(&known)).is_err(), "it is counted");
+        assert!(counts(50, 20).judge(&reported(50, 0, 1), Some(&known)).is_err(), "nothing is said");
+    }
+
+    #[test]
+    fn what_a_silent_attempt_had_reported_is_in_no_log() {
+        let mut counts = counts(50, 20);
+        counts.silent = std::mem::take(&mut counts.lost);
+        for requests in [50, 60, 70] {
+            assert_eq!(counts.judge(&reported(requests, 0, 1), Some(&LostKnown::default())), Ok(()));
+        }
+        assert!(counts.judge(&reported(71, 0, 1), Some(&LostKnown::default())).is_err());
     }
 }

@@ -12,7 +12,13 @@ use crate::world::World;
 
 /// The first job that must complete and has not, if there is any.
 pub fn jobs_incomplete(world: &World) -> Option<String> {
-    world.clients.client_jobs.iter().find_map(incomplete)
+    let client_job = world.clients.client_jobs.iter().find(|job| incomplete(job).is_some())?;
+    let what = incomplete(client_job)?;
+    let result = client_job.ended.as_ref().and_then(|end| world.result_of(client_job.cluster, end));
+    let Some(result) = result else { return Some(what) };
+    let workflows = result.workflows.iter().map(|it| format!("{} {}", it.name, it.status.as_str()));
+    let (reason, workflows) = (&result.reason, workflows.collect::<Vec<_>>().join(", "));
+    Some(format!("{what}; {reason:?}: {workflows}; {:?}, {:?}", result.errors, result.validity.loss))
 }
 
 fn incomplete(job: &ClientJob) -> Option<String> {

@@ -45,7 +45,9 @@ mod tests {
         let (scene, mut judge) = (Scene::of(&[0, 0]), LoadOverlap::default());
         let segment = Segment { job: JobId([1; 16]), workflow: "browse".to_owned(), number: 0 };
         let said = sent.iter().map(|(node, attempt)| {
-            let load = Logged::Load { segment: &segment, attempt: *attempt, grant: Token(1), requests: 1 };
+            let (grant, job_time, planned) = (Token(1), std::time::Duration::ZERO, None);
+            let load =
+                Logged::Load { segment: &segment, attempt: *attempt, grant, requests: 1, job_time, planned };
             scene.ask(&mut judge, *node, 1, What::Log(load))
         });
         said.last().unwrap()

@@ -6,6 +6,7 @@ mod committed_is_durable;
 mod committed_prefix;
 mod cores_promised_once;
 mod counts_reconcile;
+mod directives_in_order;
 mod excluded_never_again;
 mod fresh_reads;
 mod job_clock_goes_on;
@@ -13,6 +14,7 @@ mod jobs_complete;
 mod leader_per_term;
 mod learners_caught_up;
 mod lease_not_outlived;
+mod load_ends_in_time;
 mod load_overlap;
 mod log_queues;
 mod log_settles;
@@ -24,6 +26,7 @@ mod terminal_once;
 mod tokens_increase;
 mod vote_kept;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyperscale_cluster::message::JobAttempt;
@@ -131,6 +134,13 @@ pub enum Logged<'a> {
         /// With which token.
         token: Token,
     },
+    /// A worker directs an attempt as it was told.
+    Directed {
+        /// The attempt.
+        attempt: JobAttempt,
+        /// How many decisions of the job the directive follows from.
+        decisions: u64,
+    },
     /// A worker starts an attempt.
     Starts {
         /// The attempt.
@@ -146,6 +156,10 @@ pub enum Logged<'a> {
         grant: Token,
         /// So many requests.
         requests: u64,
+        /// What the job clock shows, as the worker knows it.
+        job_time: Duration,
+        /// How long the load of the workflow lasts, if that is planned.
+        planned: Option<Duration>,
     },
     /// A worker's lease was renewed.
     Renewed {
@@ -171,6 +185,8 @@ pub enum Logged<'a> {
         job: JobId,
         /// What the result says.
         result: &'a RunResult,
+        /// What is known of attempts that were lost, as it was committed; nothing while no manager runs that could say it.
+        known: Option<&'a LostKnown>,
     },
     /// A client was told how a job ended.
     Told {
@@ -179,6 +195,15 @@ pub enum Logged<'a> {
         /// The terminal state that the client is told.
         end: JobEnd,
     },
+}
+
+/// What a group has committed about the attempts of a job that were lost.
+#[derive(Debug, Default)]
+pub struct LostKnown {
+    /// Requests in the windows of each.
+    pub requests: BTreeMap<(Segment, u32), u64>,
+    /// Their segments run again from the beginning.
+    pub restarts: bool,
 }
 
 /// All judges of the log.
@@ -190,12 +215,14 @@ pub(super) fn judges() -> Vec<Box<dyn Invariant>> {
         Box::new(committed_prefix::CommittedPrefix::default()),
         Box::new(cores_promised_once::CoresPromisedOnce::default()),
         Box::new(counts_reconcile::CountsReconcile::default()),
+        Box::new(directives_in_order::DirectivesInOrder::default()),
         Box::new(excluded_never_again::ExcludedNeverAgain::default()),
         Box::new(fresh_reads::FreshReads::default()),
         Box::new(job_clock_goes_on::JobClockGoesOn::default()),
         Box::new(leader_per_term::LeaderPerTerm::default()),
         Box::new(learners_caught_up::LearnersCaughtUp),
         Box::new(lease_not_outlived::LeaseNotOutlived::default()),
+        Box::new(load_ends_in_time::LoadEndsInTime::default()),
         Box::new(load_overlap::LoadOverlap::default()),
         Box::new(log_queues::LogQueues),
         Box::new(receiver_never_back::ReceiverNeverBack::default()),

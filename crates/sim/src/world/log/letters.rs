@@ -1,6 +1,9 @@
 //! Letters leave and arrive. In sealed worlds they travel as bytes of connections.
 
+use std::time::Duration;
+
 use hyperscale_cluster::encoding::{to_manager_out, to_peer_out, to_worker_out};
+use hyperscale_cluster::message::ToWorker;
 use hyperscale_codec::log;
 use hyperscale_consensus::replica::{Input, ReplicaMessage};
 use hyperscale_types::{BootEpoch, NodeId};
@@ -13,10 +16,30 @@ use crate::log::Letter;
 use crate::network::Connection;
 use crate::world::node::{id_of, index_of};
 
+/// How long a letter may be held up on a connection that is being replaced.
+const HELD_UP_MAX: Duration = Duration::from_secs(4);
+
 impl World {
     /// Sends a letter that is written again if it is lost.
     pub(super) fn post(&mut self, from: usize, to: NodeId, letter: Letter) {
+        self.hold_up(from, to, &letter);
         self.send(from, to, letter);
+    }
+
+    /// A connection keeps the order of its letters; one that is being replaced may still deliver what was written to it when others
+    /// have long arrived on the new one. Of directives, whose order matters, a copy is held up like that where the weather is bad.
+    fn hold_up(&mut self, from: usize, to: NodeId, letter: &Letter) {
+        let weather = self.network.weather();
+        let share = weather.reorder.max(weather.duplicate);
+        let is_direct =
+            matches!(letter, Letter::ToWorker(message) if matches!(**message, ToWorker::Direct { .. }));
+        let (to, Some(log)) = (index_of(to), &mut self.log) else { return };
+        if !is_direct || share <= 0.0 || to >= self.nodes.len() || log.rng.f64() >= share {
+            return;
+        }
+        let late = self.kernel.now().plus(HELD_UP_MAX.mul_f64(log.rng.f64()));
+        let (boot, letter) = (self.truth.nodes[to].process.boot, Box::new(letter.clone()));
+        self.kernel.at(late, Happening::Letter { from, to, boot, letter });
     }
 
     /// Sends a letter; false if the sender notices that it cannot arrive.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use hyperscale_consensus::register::{Body, CommandRefusal, Job, JobId, Outcome};
+use hyperscale_consensus::register::{Body, CommandRefusal, EndStatus, Job, JobId, Outcome};
 use hyperscale_consensus::replica::{Output, ReplicaMessage, Reply, StartError};
 use hyperscale_consensus::{
     Applied, BlobId, ConfigurationStep, EntryBody, Event, Halt, Machine, MessageKind, OpenError,
     ProposeError, QuorumError, RaftRole, TransferCause,
 };
+use hyperscale_job::entry::{Change, Entry};
 use hyperscale_types::{BootEpoch, NodeId, Token};
 
 use super::World;
@@ -212,6 +213,17 @@ impl World {
             (Body::Assign(batch), Outcome::Done) if batch.segments.iter().any(|it| it.attempt > 1) => {
                 Path::AttemptRepeated
             }
+            (Body::AttemptWindows { .. }, Outcome::Done) => Path::WindowsCommitted,
+            (Body::AttemptEnd { end, .. }, Outcome::Done)
+                if end.status == EndStatus::Lost && end.result.is_some() =>
+            {
+                Path::WindowsCommitted
+            }
+            (Body::Decide(_), Outcome::Done) => match entry.decided() {
+                Some(Entry::Restart { .. }) => Path::SegmentRestarted,
+                Some(Entry::Control { change: Change::Pause, .. }) => Path::LoadPaused,
+                _ => return,
+            },
             (Body::JobLeader { job, .. }, Outcome::Granted(_)) => {
                 let is_cancelled = register.job(*job).is_some_and(Job::is_wholly_cancelled);
                 if rare.led.insert((cluster, *job)) || !is_cancelled {

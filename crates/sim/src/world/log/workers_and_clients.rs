@@ -1,20 +1,29 @@
 //! Workers and clients: those who are outside of the group and write to it.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use hyperscale_cluster::bundle::Bundle;
 use hyperscale_cluster::message::{JobAttempt, ToWorker};
 use hyperscale_cluster::model::WINDOW;
+use hyperscale_cluster::record::WindowsLeft;
 use hyperscale_consensus::BlobId;
-use hyperscale_consensus::register::JobId;
+use hyperscale_consensus::register::{AttemptState, EndStatus, JobEnd, JobId, OnWorkerLoss, Segment};
+use hyperscale_job::layout::layout;
+use hyperscale_stats::result::RunResult;
+use hyperscale_stats::wire::Codec;
 use hyperscale_swim::Command;
 use hyperscale_types::{BootEpoch, NodeId, Now, Role};
 
 use super::{Happening, World};
-use crate::invariants::Logged;
+use crate::invariants::{Logged, LostKnown};
 use crate::jobs::{Answer, WorkerDeed, WorkerHost};
 use crate::log::Letter;
 use crate::log::letter::ClientLetter;
 use crate::moment::Moment;
+use crate::paths::Path;
 use crate::world::node::{id_of, index_of};
 
 /// One way between a client and a manager.
@@ -109,14 +118,20 @@ impl World {
                 self.kernel.after(WINDOW, Happening::Step { node: index, boot, attempt });
             }
             WorkerDeed::Obeyed { job, token } => self.show_log(index, Logged::Obeyed { job, token }),
+            WorkerDeed::Directed { attempt, decisions } => {
+                self.show_log(index, Logged::Directed { attempt, decisions });
+            }
+            WorkerDeed::Overtaken => self.paths.take(Path::DirectiveOvertaken),
             WorkerDeed::Starts { attempt } => {
                 self.recorder.note(self.kernel.now(), index, || format!("starts {attempt:?}"));
                 self.show_log(index, Logged::Starts { attempt });
             }
-            WorkerDeed::Load { segment, attempt, grant, requests } => {
+            WorkerDeed::Load { segment, attempt, grant, requests, job_time, planned } => {
                 let load = || format!("load {segment:?} {attempt} {grant}");
                 self.recorder.note(self.kernel.now(), index, load);
-                self.show_log(index, Logged::Load { segment: &segment, attempt, grant, requests });
+                let segment = &segment;
+                let load = Logged::Load { segment, attempt, grant, requests, job_time, planned };
+                self.show_log(index, load);
             }
             // What was over when the answer came, after a sleep or a jump, is not used at all.
             WorkerDeed::Renewed { until, .. } if until <= now => {}
@@ -136,11 +151,55 @@ impl World {
         let bytes = result
             .and_then(|blob| self.all_hosts_of(cluster).find_map(|(_, host)| host.blobs.get(&blob).cloned()));
         let what = match bytes.map(|bytes| serde_json::from_slice(&bytes)) {
-            Some(Ok(result)) => return self.show_log(node, Logged::Result { job, result: &result }),
+            Some(Ok(result)) => return self.show_result(node, cluster, job, &result),
             Some(Err(error)) => format!("the result of {job:?} cannot be read: {error}"),
             None => format!("nobody has the result of {job:?}, {result:?}"),
         };
         self.judges.object("result_kept", self.kernel.now(), None, what);
+    }
+
+    /// The result of a job that has ended, if anybody has it.
+    pub(crate) fn result_of(&self, cluster: u8, end: &JobEnd) -> Option<RunResult> {
+        let blob = end.how.result?;
+        let bytes = self.all_hosts_of(cluster).find_map(|(_, host)| host.blobs.get(&blob))?;
+        serde_json::from_slice(bytes).ok()
+    }
+
+    fn show_result(&mut self, node: usize, cluster: u8, job: JobId, result: &RunResult) {
+        if result.validity.loss.windows_lost > 0 {
+            self.paths.take(Path::WindowsLost);
+        }
+        let known = match self.lost_known(cluster, job).transpose() {
+            Ok(known) => known,
+            Err(what) => return self.judges.object("windows_kept", self.kernel.now(), None, what),
+        };
+        self.show_log(node, Logged::Result { job, result, known: known.as_ref() });
+    }
+
+    /// What a group has committed about attempts of a job that were lost; nothing if no manager runs that knows its end, an error if
+    /// nobody has what was committed.
+    fn lost_known(&self, cluster: u8, id: JobId) -> Option<Result<LostKnown, String>> {
+        let managers = self.all_hosts_of(cluster).filter_map(|(_, host)| host.manager());
+        let mut jobs = managers.filter_map(|it| it.replica().group()).filter_map(|it| it.machine().job(id));
+        let job = jobs.find(|job| job.end.is_some())?;
+        let restarts = job.options.on_worker_loss == OnWorkerLoss::Restart;
+        let mut known = LostKnown { requests: BTreeMap::new(), restarts };
+        let blob_of = |blob: BlobId| self.all_hosts_of(cluster).find_map(|(_, host)| host.blobs.get(&blob));
+        for (name, workflow) in job.workflows() {
+            for (number, record) in workflow.segments() {
+                for attempt in record.attempts() {
+                    let Some(blob) = windows_of(&attempt.state) else { continue };
+                    let segment = Segment { job: id, workflow: name.to_owned(), number };
+                    let both = blob_of(job.plan).zip(blob_of(blob));
+                    let requests = both.and_then(|(plan, it)| requests_in(plan, name, job.plan, it));
+                    let Some(requests) = requests else {
+                        return Some(Err(format!("nobody has the windows of {segment:?}, {blob:?}")));
+                    };
+                    known.requests.insert((segment, attempt.number), requests);
+                }
+            }
+        }
+        Some(Ok(known))
     }
 
     /// Whom workers and clients know in a cluster.
@@ -197,4 +256,22 @@ impl World {
             }
         }
     }
+}
+
+/// The blob of a lost attempt's windows.
+fn windows_of(state: &AttemptState) -> Option<BlobId> {
+    match state {
+        AttemptState::Lost { windows } => *windows,
+        AttemptState::Ended(end) if end.status == EndStatus::Lost => end.result,
+        AttemptState::Ended(_) | AttemptState::Running => None,
+    }
+}
+
+/// Requests in the windows of an attempt of this workflow.
+fn requests_in(bundle: &Bytes, workflow: &str, plan: BlobId, windows: &Bytes) -> Option<u64> {
+    let loaded = Bundle::decode(bundle).ok()?.load().ok()?;
+    let workflow = loaded.plan.workflows.iter().find(|it| it.name.as_str() == workflow)?;
+    let codec = Codec::new(&plan.hash, &workflow.name, &Arc::new(layout(workflow).0));
+    let windows = WindowsLeft::decode(windows).ok()?;
+    Some(codec.decode_totals(&windows.totals).ok()?.load().requests)
 }

@@ -177,6 +177,7 @@ pub(super) fn jobs() -> Vec<control::Body> {
             vus: Some(50),
             rate: Some(RateChange { per_second: 99.5, from_ns: 2_000_000_000, before: 12.25 }),
             grant: 120,
+            decisions: 14,
         }),
         Body::JobSubmit(Box::new(JobSubmit {
             idempotency_key: "key".into(),

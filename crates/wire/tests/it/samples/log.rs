@@ -207,6 +207,7 @@ pub(crate) fn commands() -> Vec<Command> {
             request_id: bytes("request"),
             reason: "wrong target".into(),
             caller: "ada".into(),
+            named: texts(&["checkout"]),
         }),
         Body::Control(job_control()),
         Body::JobEnd(JobEnd {
