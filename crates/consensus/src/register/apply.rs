@@ -111,6 +111,7 @@ impl Register {
             Body::WorkerGrant { .. }
             | Body::WorkerGone { .. }
             | Body::WorkerOwner { .. }
+            | Body::WorkerDrain { .. }
             | Body::DcState { .. }
             | Body::ClusterVersion { .. } => BTreeSet::new(),
         }
@@ -133,6 +134,7 @@ impl Register {
             Body::WorkerOwner { worker, grant, owner, replaces } => {
                 self.own(index, worker, grant, owner, replaces)
             }
+            Body::WorkerDrain { worker, grant } => self.drain(worker, grant),
             Body::Ready { job, workflows, priority, least_cores } => {
                 self.ready(index, token, job, Claim { index, priority, least_cores, workflows })
             }
