@@ -1,5 +1,6 @@
 //! The queue of jobs as clients see it: who is let in, who waits in which place, how jobs are that are led elsewhere or have ended.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,7 +19,11 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 impl<M: JobMachine> Manager<M> {
     /// Why a submission is not let in. One that was accepted before is answered like the first time.
     pub(super) fn admits(&self, key: &str) -> Option<Rejection> {
-        self.register().and_then(|register| admits(register, key))
+        let register = self.register()?;
+        if register.job_of_key(key).is_some() {
+            return None;
+        }
+        self.refuses_work().or_else(|| admits(register, key))
     }
 
     pub(super) fn accepted(&self, job: JobId, leader: Option<(NodeId, Token)>, is_repeat: bool) -> Response {
@@ -27,6 +32,16 @@ impl<M: JobMachine> Manager<M> {
         let status = known.map_or(Status::Submitted, |(register, known)| status(register, job, known));
         let queue_position = register.and_then(|register| position(register, job));
         Response::Accepted { job, leader, is_repeat, status, queue_position }
+    }
+
+    /// How many jobs are in which state, by its word: all that have not ended, and the newest that have.
+    pub fn jobs_by_status(&self) -> BTreeMap<&'static str, u64> {
+        let mut counts = BTreeMap::new();
+        let Some(register) = self.register() else { return counts };
+        for (id, job) in register.jobs() {
+            *counts.entry(status(register, *id, job).as_str()).or_default() += 1;
+        }
+        counts
     }
 
     pub(super) fn list(&self, now: Now) -> Response {

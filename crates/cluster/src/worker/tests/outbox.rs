@@ -86,7 +86,7 @@ fn draining_worker_finishes_what_it_has_and_leaves() {
     let (mut rig, owner) = Rig::registered(&[1]);
     rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
     let is_offline = |out: &[Output]| out.contains(&Output::Offline);
-    assert!(!is_offline(&rig.from(owner, ToWorker::Drain)));
+    assert!(!is_offline(&rig.from(owner, ToWorker::Drain { grant: GRANT })));
     assert!(!is_offline(&rig.advance_renewing(Duration::from_secs(20))));
     rig.input(Input::Ended { attempt: attempt(1, 0, 1), left: AttemptLeft::default() });
     assert!(!is_offline(&rig.advance_renewing(Duration::from_secs(3))), "its result is not committed");
