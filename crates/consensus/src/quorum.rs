@@ -191,12 +191,15 @@ mod tests {
         let mut circuit = Circuit::default();
         (0..3).for_each(|second| circuit.failed(at(second)));
         assert!(circuit.admit(at(11), ENOUGH).is_err());
+        assert_eq!(circuit.state(), CircuitState::Open);
         assert_eq!(circuit.admit(at(12), ENOUGH), Ok(()));
+        assert_eq!(circuit.state(), CircuitState::HalfOpen);
         assert!(circuit.admit(at(12), ENOUGH).is_err());
         circuit.failed(at(13));
         assert!(circuit.admit(at(22), ENOUGH).is_err());
         assert_eq!(circuit.admit(at(23), ENOUGH), Ok(()));
         circuit.succeeded();
+        assert_eq!(circuit.state(), CircuitState::Closed);
         assert_eq!(circuit.admit(at(23), ENOUGH), Ok(()));
     }
 
