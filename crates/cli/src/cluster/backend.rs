@@ -3,7 +3,6 @@
 //! Nothing is decided here. What concerns a job that another manager leads is refused with where that one is.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -32,6 +31,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::feeds::Feeds;
+use super::metrics::Metrics;
 use super::refusals::{job_id, stopped};
 use super::uploads::Uploads;
 use super::{options, submission, view};
@@ -270,8 +270,10 @@ impl ManagerBackend {
     /// Asks the manager. A job that it does not know may have been accepted by another one a moment ago: it says so only after it
     /// has caught up with the group.
     pub(super) async fn ask(&self, request: Request) -> Result<Response, RpcError> {
-        let is_about_a_job =
-            !matches!(request, Request::Submit { .. } | Request::List | Request::Drain { .. });
+        let is_about_a_job = !matches!(
+            request,
+            Request::Submit { .. } | Request::List | Request::Drain { .. } | Request::Leave
+        );
         let again = is_about_a_job.then(|| request.clone());
         let response = self.manager.request(request).await.map_err(stopped)?;
         let (Some(again), Response::Rejected(Rejection::UnknownJob)) = (again, &response) else {
@@ -312,6 +314,7 @@ impl ManagerBackend {
             http: Some(identity.http.to_string()),
             boot: identity.boot,
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            worker_state: None,
         };
         let looked = self.manager.look(move |seen| view::members(&seen, &view, me)).await;
         to_result(&looked.map_err(stopped)?)
@@ -433,31 +436,16 @@ impl Backend for ManagerBackend {
     }
 
     async fn metrics(&self) -> String {
-        let mut text = super::probes::membership_metrics(&self.membership.view());
-        text += &super::probes::refusal_metrics(&self.transport);
+        let (view, mut metrics) = (self.membership.view(), Metrics::default());
+        metrics.membership(&view);
+        metrics.wire(&self.transport, &view);
         let looked = self.manager.look(|seen| {
-            let register = seen.manager.register();
-            let open = register.map_or(0, |it| it.jobs().filter(|(_, job)| job.end.is_none()).count());
-            let workers = register.map_or(0, |it| it.workers().len());
-            (open, workers, seen.counts, seen.manager.replica().leader_node().is_some())
+            let mut metrics = Metrics::default();
+            metrics.manager(&seen);
+            metrics.text()
         });
-        if let Ok((open, workers, counts, has_leader)) = looked.await {
-            // Writing to a string does not fail.
-            let _ = write!(
-                text,
-                "# TYPE hyperscale_jobs_open gauge\nhyperscale_jobs_open {open}\n\
-                 # TYPE hyperscale_workers_granted gauge\nhyperscale_workers_granted {workers}\n\
-                 # TYPE hyperscale_log_leader_changes_total counter\n\
-                 hyperscale_log_leader_changes_total {}\n\
-                 # TYPE hyperscale_log_snapshots_restored_total counter\n\
-                 hyperscale_log_snapshots_restored_total {}\n\
-                 # TYPE hyperscale_log_has_leader gauge\nhyperscale_log_has_leader {}\n",
-                counts.leader_changes,
-                counts.snapshots_restored,
-                u8::from(has_leader),
-            );
-        }
-        text
+        // A manager that ends has nothing more to say.
+        metrics.text() + &looked.await.unwrap_or_default()
     }
 }
 
