@@ -61,7 +61,7 @@ pub enum Bug {
     RestartLosesAttempts,
     /// Register: an assignment does not look at who drains, and job leaders count on it.
     AssignToDraining,
-    /// Register: a worker that another manager owns from now on does not drain any more.
+    /// Register: workers do not drain any more once a job gets a leader or they another owner, and job leaders do not ask them.
     ForgetDrainAtTakeover,
     /// Granter: a replica's clock runs while it follows, and counts when it leads.
     LeaseExpiryOnFollowersClock,

@@ -68,7 +68,7 @@ pub fn to_peer_in(incoming: Incoming) -> Result<Option<ToPeer>, RecordError> {
             control::Body::Presence(wire::Presence { asks: true, .. }) => ToPeer::RollCall,
             control::Body::Presence(wire::Presence { removed: true, .. }) => ToPeer::Removed,
             control::Body::Presence(wire::Presence { workers, .. }) if !workers.is_empty() => {
-                ToPeer::Workers(workers.into_iter().map(said_in).collect::<Read<_>>()?)
+                ToPeer::Workers(workers.iter().map(said_in).collect::<Read<_>>()?)
             }
             control::Body::Presence(wire::Presence { leaving, .. }) => ToPeer::Here { is_leaving: leaving },
             control::Body::LeaseRenew(renew) => ToPeer::Renewals {
@@ -100,7 +100,7 @@ fn presence(presence: wire::Presence) -> Outgoing {
     on_control(0, false, control::Body::Presence(presence))
 }
 
-fn said_in(claim: wire::LeaseClaim) -> Read<WorkerSaid> {
+fn said_in(claim: &wire::LeaseClaim) -> Read<WorkerSaid> {
     Ok(WorkerSaid {
         worker: node_in(claim.holder)?,
         grant: Token(claim.token),

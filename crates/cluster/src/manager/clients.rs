@@ -100,9 +100,7 @@ impl<M: JobMachine> Manager<M> {
     fn nobody_can(&self, plan: &Plan) -> Option<String> {
         let register = self.register()?;
         let workers = || register.workers().map(|(_, worker)| &worker.capabilities);
-        if workers().next().is_none() {
-            return None;
-        }
+        workers().next()?;
         let is_unmet = |workflow: &&Workflow| !workers().any(|has| workflow.requires.is_subset(has));
         let workflow = plan.workflows.iter().find(is_unmet)?;
         let missing = |it: &&String| !workers().any(|has| has.contains(*it));

@@ -54,6 +54,7 @@ use fastrand::Rng;
 use hyperscale_consensus::register::{Body, Clocks, Command, JobId, Outcome, Register};
 use hyperscale_consensus::replica::{self, CallId, Replica, Reply, Request as ReplicaRequest};
 use hyperscale_consensus::{Event, Machine, RaftGroup, RaftRole};
+use hyperscale_swim::WorkerState;
 use hyperscale_types::{NodeId, Now, Token};
 
 use crate::message::ToWorker;
@@ -136,14 +137,22 @@ impl Options {
         }
     }
 
-    /// Whether workers that drain are taken for others: no correct leader does, so a register that assigns to them would go
-    /// unnoticed.
-    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bug"))]
-    fn is_blind_to_drains(&self) -> bool {
+    /// Whether a worker gets nothing new, as the log says, or it said so itself. With the deliberate bugs about drains leaders do not
+    /// look at all of it: a register that assigns to workers that drain, or forgets who does, would go unnoticed otherwise.
+    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bugs"))]
+    fn drains(&self, is_asked: bool, state: WorkerState) -> bool {
+        let says_so = state >= WorkerState::Draining;
         #[cfg(feature = "bugs")]
-        return self.bugs.consensus.has(hyperscale_consensus::bugs::Bug::AssignToDraining);
+        {
+            use hyperscale_consensus::bugs::Bug;
+            let (assigns, forgets) = (Bug::AssignToDraining, Bug::ForgetDrainAtTakeover);
+            let has = |bug| self.bugs.consensus.has(bug);
+            is_asked && !has(assigns) || says_so && !has(assigns) && !has(forgets)
+        }
         #[cfg(not(feature = "bugs"))]
-        false
+        {
+            is_asked || says_so
+        }
     }
 }
 

@@ -55,11 +55,10 @@ impl<M: JobMachine> Manager<M> {
         for (id, worker) in register.workers() {
             let load = self.standings.of(*id, worker.grant);
             let state = load.map_or(WorkerState::Healthy, |load| load.state);
-            let ignores_drain = self.options.is_blind_to_drains();
-            let drains = worker.is_draining || state >= WorkerState::Draining;
+            let drains = self.options.drains(worker.is_draining, state);
             let is_owned = worker.owner.is_some_and(|(owner, _)| !self.dead.contains(&owner));
             let is_away = self.dead.contains(id) || !is_owned || self.circuits.is_open(*id);
-            if is_away || drains && !ignores_drain {
+            if is_away || drains {
                 continue;
             }
             candidates.push(Candidate {

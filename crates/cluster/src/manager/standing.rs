@@ -59,7 +59,7 @@ impl Standings {
     }
 
     /// What other managers are to be told now.
-    fn to_tell(&mut self, now: Now) -> Vec<WorkerSaid> {
+    fn take_news(&mut self, now: Now) -> Vec<WorkerSaid> {
         let is_all = self.told_all.is_none_or(|at| now.since(at) >= TELL_ALL_EVERY);
         let news = std::mem::take(&mut self.news);
         if is_all {
@@ -98,7 +98,7 @@ impl<M: JobMachine> Manager<M> {
         let Some(group) = self.replica.group() else { return };
         let register = group.machine().register();
         self.standings.said.retain(|worker, it| register.has_grant(*worker, it.said.grant));
-        let told = self.standings.to_tell(now);
+        let told = self.standings.take_news(now);
         let peers = group.roster().members().map(|member| member.node);
         for to in peers.filter(|node| *node != self.options.node && !self.is_dead(*node)) {
             for some in told.chunks(TOLD_MAX) {
@@ -136,13 +136,13 @@ mod tests {
         let at = |seconds| Now::after_start(Duration::from_secs(seconds));
         let mut standings = Standings::default();
         standings.heard(said(3, 1, WorkerState::Healthy), true);
-        assert_eq!(standings.to_tell(at(1)).len(), 1);
-        assert_eq!(standings.to_tell(at(2)).len(), 0);
+        assert_eq!(standings.take_news(at(1)).len(), 1);
+        assert_eq!(standings.take_news(at(2)).len(), 0);
         standings.heard(said(3, 2, WorkerState::Degraded), true);
-        assert_eq!(standings.to_tell(at(2)), [said(3, 2, WorkerState::Degraded)]);
-        assert_eq!(standings.to_tell(at(5)).len(), 0);
-        assert_eq!(standings.to_tell(at(6)).len(), 1);
+        assert_eq!(standings.take_news(at(2)), [said(3, 2, WorkerState::Degraded)]);
+        assert_eq!(standings.take_news(at(5)).len(), 0);
+        assert_eq!(standings.take_news(at(6)).len(), 1);
         standings.heard(said(3, 3, WorkerState::Draining), false);
-        assert_eq!(standings.to_tell(at(20)).len(), 0, "who heard it directly tells it");
+        assert_eq!(standings.take_news(at(20)).len(), 0, "who heard it directly tells it");
     }
 }

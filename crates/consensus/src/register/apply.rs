@@ -171,6 +171,7 @@ impl Register {
 
     fn lead(&mut self, index: u64, token: Token, id: JobId, leader: NodeId, elapsed: Elapsed) -> Done {
         let (reuses_token, forgets_marks) = (bug!(self.bugs, ReuseToken), bug!(self.bugs, ForgetCancelMark));
+        let forgets_drains = bug!(self.bugs, ForgetDrainAtTakeover);
         let job = self.job_mut(id)?;
         job.may_replace(token)?;
         let granted = if reuses_token && job.leader.is_some() { job.token() } else { Token(index) };
@@ -180,6 +181,9 @@ impl Register {
         }
         job.leader = Some((leader, granted));
         let changed = job.set_clocks(elapsed);
+        if forgets_drains {
+            self.workers.values_mut().for_each(|worker| worker.is_draining = false);
+        }
         self.changes.push(Change::Job(id));
         self.changes.extend(changed.into_iter().map(|workflow| Change::Workflow(id, workflow)));
         Ok(Outcome::Granted(granted))

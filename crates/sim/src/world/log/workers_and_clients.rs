@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hyperscale_cluster::message::{JobAttempt, ToWorker};
 use hyperscale_cluster::model::WINDOW;
+use hyperscale_cluster::worker::Readings;
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::JobId;
 use hyperscale_swim::Command;
@@ -56,6 +57,11 @@ impl World {
 
     pub(super) fn worker_message(&mut self, index: usize, from: NodeId, message: ToWorker) {
         self.with_present_worker(index, |worker, now, at| worker.message(now, at, from, message));
+    }
+
+    /// The machine of a worker shows something else.
+    pub(in crate::world) fn press_worker(&mut self, index: usize, readings: Readings) {
+        self.with_present_worker(index, |worker, now, at| worker.press(now, at, readings));
     }
 
     /// Membership says that a manager is gone, or there; or its connections broke.
