@@ -207,8 +207,8 @@ impl Metrics {
     /// What a worker has and did.
     pub(super) fn worker(&mut self, status: &WorkerStatus) {
         let WorkerStatus { is_registered, cores_free, attempts, load, counters, .. } = status;
-        let states = WORKER_STATES.map(|(word, state)| (word, u64::from(state == load.state)));
-        self.by(("hyperscale_worker_state", "gauge"), "state", states);
+        let words = WORKER_STATES.map(|(word, state)| (word, u64::from(state == load.state)));
+        self.by(("hyperscale_worker_state", "gauge"), "state", words);
         self.gauge("hyperscale_worker_has_lease", u8::from(*is_registered));
         self.gauge("hyperscale_worker_cores_free", cores_free);
         self.gauge("hyperscale_worker_attempts", attempts);

@@ -189,7 +189,9 @@ fn a_group_is_split_over_the_fewest_workers() {
 fn degraded_workers_get_what_healthy_ones_have_no_cores_for() {
     let of = |cores, workers: &[(u32, bool)], placement| {
         let mut tiers = Tiers::default();
-        workers.iter().for_each(|(free, is_degraded)| tiers.push(*free, *is_degraded));
+        for (free, is_degraded) in workers {
+            tiers.push(*free, *is_degraded);
+        }
         let parts = split_over_tiers(cores, &tiers, placement)?;
         Some(parts.iter().map(|part| (part.worker, part.first, part.cores)).collect::<Vec<_>>())
     };
