@@ -132,8 +132,8 @@ impl Cluster {
     }
 
     /// What a worker says of itself.
-    pub(crate) fn load_of(&self, worker: NodeId) -> Box<WorkerLoad> {
-        Box::new(self.workers[&worker].core.load())
+    pub(crate) fn load_of(&self, worker: NodeId) -> WorkerLoad {
+        self.workers[&worker].core.load()
     }
 
     pub(crate) fn counters(&self, node: NodeId) -> &manager::Counters {
