@@ -38,6 +38,8 @@ mod io;
 mod leases;
 mod leave;
 mod led;
+mod machine;
+mod options;
 mod pool;
 mod pressure;
 mod queue;
@@ -53,8 +55,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use hyperscale_consensus::register::{Body, Clocks, Command, JobId, Outcome, Register};
 use hyperscale_consensus::replica::{self, CallId, Replica, Reply, Request as ReplicaRequest};
-use hyperscale_consensus::{Event, Machine, RaftGroup, RaftRole};
-use hyperscale_swim::WorkerState;
+use hyperscale_consensus::{Event, RaftGroup, RaftRole};
 use hyperscale_types::{NodeId, Now, Token};
 
 use crate::message::ToWorker;
@@ -68,6 +69,8 @@ use leases::Leases;
 use leave::Stay;
 use led::Led;
 pub use led::number_of;
+pub use machine::JobMachine;
+pub use options::Options;
 use pool::CachedPool;
 pub use pressure::Busy;
 use pressure::Pressure;
@@ -82,79 +85,6 @@ const TICK: Duration = Duration::from_millis(100);
 const HERE_EVERY: Duration = Duration::from_millis(500);
 /// Tells the draws of placement from others with the same seed.
 const DRAWS: u64 = 0x706c_6163_6573;
-
-/// A machine that holds the register: the register itself, or one that notes what it applies.
-pub trait JobMachine: Machine<Outcome = Outcome> {
-    /// What the group has decided.
-    fn register(&self) -> &Register;
-
-    /// A command as it is written into the log.
-    fn encode(&self, command: &Command) -> Bytes {
-        command.encode()
-    }
-
-    /// A command that was applied; nothing if this build cannot read it.
-    fn decode(&self, bytes: &Bytes) -> Option<Command> {
-        Command::decode(bytes).ok()
-    }
-}
-
-impl JobMachine for Register {
-    fn register(&self) -> &Register {
-        self
-    }
-}
-
-/// Who a manager is in this life, and its times.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The node.
-    pub node: NodeId,
-    /// Numbers of its calls and reads begin here; above every number of its former lives.
-    pub first_number: u64,
-    /// Decides everything that is drawn.
-    pub seed: u64,
-    /// How long a worker lease is.
-    pub worker_lease: Duration,
-    /// A manager that is silent for so long leads no job any more.
-    pub job_lease: Duration,
-    /// Deliberate bugs.
-    #[cfg(feature = "bugs")]
-    pub bugs: crate::bugs::Bugs,
-}
-
-impl Options {
-    /// With the times of a datacenter.
-    pub fn lan(node: NodeId, first_number: u64, seed: u64) -> Self {
-        Self {
-            node,
-            first_number,
-            seed,
-            worker_lease: Duration::from_secs(15),
-            job_lease: Duration::from_secs(3),
-            #[cfg(feature = "bugs")]
-            bugs: crate::bugs::Bugs::default(),
-        }
-    }
-
-    /// Whether a worker gets nothing new, as the log says, or it said so itself. With the deliberate bugs about drains leaders do not
-    /// look at all of it: a register that assigns to workers that drain, or forgets who does, would go unnoticed otherwise.
-    #[cfg_attr(not(feature = "bugs"), expect(clippy::unused_self, reason = "holds the deliberate bugs"))]
-    fn drains(&self, is_asked: bool, state: WorkerState) -> bool {
-        let says_so = state >= WorkerState::Draining;
-        #[cfg(feature = "bugs")]
-        {
-            use hyperscale_consensus::bugs::Bug;
-            let (assigns, forgets) = (Bug::AssignToDraining, Bug::ForgetDrainAtTakeover);
-            let has = |bug| self.bugs.consensus.has(bug);
-            is_asked && !has(assigns) || says_so && !has(assigns) && !has(forgets)
-        }
-        #[cfg(not(feature = "bugs"))]
-        {
-            is_asked || says_so
-        }
-    }
-}
 
 /// A manager in one life.
 pub struct Manager<M: JobMachine> {
