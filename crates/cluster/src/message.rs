@@ -10,7 +10,8 @@ use bytes::Bytes;
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::lease::LeaseError;
 use hyperscale_consensus::register::{JobId, OnIsolation};
-use hyperscale_job::{AttemptId, Directive, Failure, SegmentOrder};
+use hyperscale_job::{AttemptId, Directive, Failure, SegmentId, SegmentKind, SegmentOrder};
+use hyperscale_swim::WorkerLoad;
 use hyperscale_types::{BootEpoch, NodeId, Token};
 
 use crate::record::AttemptLeft;
@@ -22,6 +23,23 @@ pub struct JobAttempt {
     pub job: JobId,
     /// Which attempt of it.
     pub attempt: AttemptId,
+}
+
+impl JobAttempt {
+    /// A number by which sets of attempts are compared.
+    pub fn digest(&self) -> u64 {
+        let SegmentId { workflow, kind, index } = self.attempt.segment;
+        let kind = match kind {
+            SegmentKind::Load => 0,
+            SegmentKind::Setup => 1,
+            SegmentKind::Teardown => 2,
+        };
+        let numbers = [workflow as u64, kind, index.into(), self.attempt.number.into()];
+        let bytes = self.job.0.into_iter().chain(numbers.into_iter().flat_map(u64::to_le_bytes));
+        // FNV-1a, which is enough to notice a difference.
+        bytes
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
 }
 
 /// The number of a question, as the asker counts them. Comes back with the response.
@@ -82,7 +100,23 @@ pub enum ToWorker {
     /// How often progress may be sent.
     Backpressure(Backpressure),
     /// Take nothing new, finish, leave.
-    Drain,
+    Drain {
+        /// The grant it had when it was asked for: one that came back under another was started again, to work.
+        grant: Token,
+    },
+}
+
+/// What a worker said of itself in a renewal, as managers pass it on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerSaid {
+    /// Who said it.
+    pub worker: NodeId,
+    /// Under which grant.
+    pub grant: Token,
+    /// The renewal; of one life they are said in this order.
+    pub number: CallNumber,
+    /// What it said.
+    pub load: Box<WorkerLoad>,
 }
 
 /// An attempt for a worker: a function of the log, so that every leader of the job builds the same.
@@ -132,6 +166,8 @@ pub enum ToManager {
         call: CallNumber,
         /// The grant whose lease it is.
         grant: Token,
+        /// How it is.
+        load: Box<WorkerLoad>,
     },
     /// The attempt is taken, or was before.
     Taken {
@@ -255,6 +291,25 @@ pub enum DispatchRefusal {
     Cancelled,
 }
 
+impl DispatchRefusal {
+    /// The words of all of them.
+    pub const WORDS: [&'static str; 7] =
+        ["no_lease", "superseded", "other_order", "cores_not_free", "capabilities", "draining", "cancelled"];
+
+    /// A word for metrics.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::NoLease => "no_lease",
+            Self::Superseded => "superseded",
+            Self::OtherOrder => "other_order",
+            Self::CoresNotFree { .. } => "cores_not_free",
+            Self::Capabilities { .. } => "capabilities",
+            Self::Draining => "draining",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// How often a worker sends progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Backpressure {
@@ -277,6 +332,28 @@ impl Backpressure {
             Self::Slower => Duration::from_millis(500),
             Self::Batch => Duration::from_secs(1),
             Self::Drop => Duration::from_secs(2),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod examples {
+    use hyperscale_swim::WorkerState;
+
+    use super::WorkerLoad;
+
+    /// A worker in this state, with nothing to do.
+    pub(crate) fn load(state: WorkerState) -> WorkerLoad {
+        WorkerLoad {
+            state,
+            cores_total: 8,
+            cores_available: 8,
+            queue_depth: 0,
+            cpu_percent: 10,
+            memory_percent: 20,
+            segments: 0,
+            segments_digest: 0,
+            lhm: 0,
         }
     }
 }

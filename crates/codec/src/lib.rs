@@ -9,6 +9,7 @@
 //! | ---------- | ---------------------------------------- | ----------------------------- |
 //! | [`gossip`] | `swim::Datagram`, federated probes       | `Gossip`, one per datagram    |
 //! | [`stream`] | `swim::StreamMessage`, federated probes  | `Membership` in a `Control`   |
+//! | [`worker_load`] | `swim::WorkerLoad`                  | `WorkerLoad` in a renewal     |
 //! | [`log`]    | `consensus::replica::ReplicaMessage`     | `Control`, or a transfer of `Bulk` |
 //!
 //! A message that names a word of a newer version in a list of updates loses that update only; anywhere else it is
@@ -31,6 +32,7 @@ use hyperscale_consensus::record::RecordError;
 use hyperscale_wire::counters::Refusal;
 use hyperscale_wire::speak::NotPermitted;
 
+pub use self::state::{worker_load, worker_load_out};
 pub use self::version::Versions;
 
 /// Why a message is not something a core can be told. Nothing of it is used.

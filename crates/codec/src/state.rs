@@ -14,7 +14,7 @@ use crate::field::{address, address_out, name, node, small};
 
 pub(crate) fn embedded_out(embedded: &Embedded) -> messages::EmbeddedState {
     let state = match &embedded.state {
-        EmbeddedState::Worker(load) => embedded_state::State::Worker(worker_out(load)),
+        EmbeddedState::Worker(load) => embedded_state::State::Worker(worker_load_out(load)),
         EmbeddedState::Manager(load) => embedded_state::State::Manager(manager_out(load)),
         EmbeddedState::Gate(load) => embedded_state::State::Gate(gate_out(load)),
     };
@@ -23,7 +23,7 @@ pub(crate) fn embedded_out(embedded: &Embedded) -> messages::EmbeddedState {
 
 pub(crate) fn embedded(message: messages::EmbeddedState) -> Result<Embedded, Unreadable> {
     let state = match message.state.ok_or(Unreadable::Unknown("state"))? {
-        embedded_state::State::Worker(load) => EmbeddedState::Worker(worker(load)?),
+        embedded_state::State::Worker(load) => EmbeddedState::Worker(worker_load(load)?),
         embedded_state::State::Manager(load) => EmbeddedState::Manager(manager(load)?),
         embedded_state::State::Gate(load) => EmbeddedState::Gate(gate(load)?),
     };
@@ -44,7 +44,8 @@ pub(crate) fn aggregate(message: x_ack::Aggregate) -> Result<Aggregate, Unreadab
     })
 }
 
-fn worker_out(load: &WorkerLoad) -> messages::WorkerLoad {
+/// What a worker says of itself, as it travels.
+pub fn worker_load_out(load: &WorkerLoad) -> messages::WorkerLoad {
     let state = match load.state {
         WorkerState::Registering => messages::WorkerState::Registering,
         WorkerState::Healthy => messages::WorkerState::Healthy,
@@ -65,7 +66,8 @@ fn worker_out(load: &WorkerLoad) -> messages::WorkerLoad {
     }
 }
 
-fn worker(load: messages::WorkerLoad) -> Result<WorkerLoad, Unreadable> {
+/// What a worker says of itself.
+pub fn worker_load(load: messages::WorkerLoad) -> Result<WorkerLoad, Unreadable> {
     let state = match load.state() {
         messages::WorkerState::Unspecified => return Err(Unreadable::Unknown("worker.state")),
         messages::WorkerState::Registering => WorkerState::Registering,

@@ -59,6 +59,10 @@ pub enum Bug {
     AssignWhileRunning,
     /// Register: a worker that restarts loses the attempts of its former process before that one's lease ended.
     RestartLosesAttempts,
+    /// Register: an assignment does not look at who drains, and job leaders count on it.
+    AssignToDraining,
+    /// Register: workers do not drain any more once a job gets a leader or they another owner, and job leaders do not ask them.
+    ForgetDrainAtTakeover,
     /// Granter: a replica's clock runs while it follows, and counts when it leads.
     LeaseExpiryOnFollowersClock,
     /// Holder: the lease is counted from the answer, not from before the renewal was sent.
@@ -69,7 +73,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 29] = [
+    pub const ALL: [Bug; 31] = [
         Bug::SkipSyncBeforeVote,
         Bug::DropHardStateOnRestart,
         Bug::CommitWithoutOwnDisk,
@@ -96,6 +100,8 @@ impl Bug {
         Bug::EndJobTwice,
         Bug::AssignWhileRunning,
         Bug::RestartLosesAttempts,
+        Bug::AssignToDraining,
+        Bug::ForgetDrainAtTakeover,
         Bug::LeaseExpiryOnFollowersClock,
         Bug::HolderCountsFromAnswer,
         Bug::ObeyLowerToken,

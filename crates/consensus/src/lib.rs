@@ -87,6 +87,6 @@ pub use message::{
     Addresses, Configuration, ConfigurationChange, ConfigurationStep, Entry, EntryBody, Founder, HardState,
     Leader, Member, Message, MessageKind, Snapshot, StateProof,
 };
-pub use quorum::{Circuit, FAILURES_MAX, FAILURES_WITHIN, HALF_OPEN_AFTER, QuorumError, Reach};
+pub use quorum::{Circuit, CircuitState, FAILURES_MAX, FAILURES_WITHIN, HALF_OPEN_AFTER, QuorumError, Reach};
 pub use roster::{ChangeError, RETIRED_MAX, Roster};
 pub use token::{Bearer, TOKENS_MAX, TokenBook, TokenError};

@@ -61,6 +61,17 @@ impl QuorumError {
     }
 }
 
+/// Whether the quorum is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CircuitState {
+    /// It is.
+    Closed,
+    /// One attempt is under way.
+    HalfOpen,
+    /// It is not.
+    Open,
+}
+
 /// The circuit.
 #[derive(Clone, Debug, Default)]
 pub struct Circuit {
@@ -83,6 +94,15 @@ impl Default for State {
 }
 
 impl Circuit {
+    /// Whether the quorum is asked.
+    pub fn state(&self) -> CircuitState {
+        match &self.state {
+            State::Closed(_) => CircuitState::Closed,
+            State::HalfOpen(_) => CircuitState::HalfOpen,
+            State::Open(_) => CircuitState::Open,
+        }
+    }
+
     /// Before asking the quorum.
     pub fn admit(&mut self, now: Now, reach: Reach) -> Result<(), QuorumError> {
         match &self.state {
@@ -171,12 +191,15 @@ mod tests {
         let mut circuit = Circuit::default();
         (0..3).for_each(|second| circuit.failed(at(second)));
         assert!(circuit.admit(at(11), ENOUGH).is_err());
+        assert_eq!(circuit.state(), CircuitState::Open);
         assert_eq!(circuit.admit(at(12), ENOUGH), Ok(()));
+        assert_eq!(circuit.state(), CircuitState::HalfOpen);
         assert!(circuit.admit(at(12), ENOUGH).is_err());
         circuit.failed(at(13));
         assert!(circuit.admit(at(22), ENOUGH).is_err());
         assert_eq!(circuit.admit(at(23), ENOUGH), Ok(()));
         circuit.succeeded();
+        assert_eq!(circuit.state(), CircuitState::Closed);
         assert_eq!(circuit.admit(at(23), ENOUGH), Ok(()));
     }
 

@@ -1,9 +1,10 @@
 //! What goes into the core and what comes out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyperscale_plan::model::Workflow;
 use hyperscale_stats::event::Event;
 use hyperscale_stats::result::{Change, ChangedBy};
 use hyperscale_stats::{Totals, Window};
@@ -55,6 +56,8 @@ pub struct JobFacts {
     pub is_distributed: bool,
     /// How long it waits while there is no worker that it could get cores of, now or later; `None`: for ever.
     pub queue_timeout: Option<Span>,
+    /// Whether the cores of a workflow are spread over all workers; else over the fewest that have them.
+    pub spreads: bool,
     /// What becomes of segments whose workers are lost.
     pub losses: LossPolicy,
     /// Facts about machine and program, for the result.
@@ -129,6 +132,22 @@ pub struct PoolWorker {
     pub total: u32,
     /// Those that are promised to no group.
     pub free: u32,
+    /// Whether it is under pressure: it gets what others have no cores for.
+    pub is_degraded: bool,
+    /// What it can beyond what every worker can.
+    pub capabilities: Arc<BTreeSet<String>>,
+}
+
+impl PoolWorker {
+    /// A healthy worker that can what every worker can.
+    pub fn new(id: impl Into<Arc<str>>, total: u32, free: u32) -> Self {
+        Self { id: id.into(), total, free, is_degraded: false, capabilities: Arc::default() }
+    }
+
+    /// Whether it can run a workflow.
+    pub(crate) fn can_run(&self, workflow: &Workflow) -> bool {
+        workflow.requires.is_subset(&self.capabilities)
+    }
 }
 
 impl Pool {

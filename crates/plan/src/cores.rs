@@ -22,7 +22,7 @@ mod workers;
 use hyperscale_types::{Name, Priority};
 
 pub use batch::{Batch, Claimed, CoreGroup, Member, Pool, Release, WAITING_FOR_CORES, Waiting, plan_batch};
-pub use workers::{Placement, Segment, WorkerCores, segments, split_over_workers};
+pub use workers::{Placement, Segment, Tiers, WorkerCores, segments, split_over_tiers, split_over_workers};
 
 use crate::model::Workflow;
 

@@ -175,6 +175,9 @@ pub struct NodeSummary {
     /// Its build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// What a worker said of itself last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_state: Option<WorkerState>,
 }
 
 /// `cluster.leaders`.
@@ -211,6 +214,12 @@ pub struct ClusterEventList {
     pub events: Vec<ClusterEvent>,
     /// Cursor of the next page; `None` if this is the last one.
     pub next: Option<String>,
+    /// The number of its newest event, on whichever page; one that was restarted begins at 1 again.
+    #[serde(default)]
+    pub last: u64,
+    /// The node that reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// Something that happened in the cluster.
@@ -228,6 +237,9 @@ pub struct ClusterEvent {
     /// The job it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// The node that saw it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// What happened, in words.
     pub message: String,
 }

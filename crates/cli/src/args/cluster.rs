@@ -89,6 +89,9 @@ pub(crate) struct ManagerArgs {
     /// Data directory; kept over restarts
     #[arg(long, value_name = "DIR")]
     pub(crate) data: PathBuf,
+    /// SIGTERM and Ctrl-C remove it from the group for ever: it hands over what it leads, leaves and ends; a second one ends it at once
+    #[arg(long)]
+    pub(crate) leave_on_term: bool,
     /// Serve the API over TLS with this PEM certificate chain
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -254,8 +257,11 @@ pub(crate) enum ClusterCommand {
         /// Show the newest N
         #[arg(long, value_name = "N", default_value_t = 50)]
         last: usize,
+        /// Then show what all managers see from now on, until Ctrl-C; with --json one object per line
+        #[arg(long, short)]
+        follow: bool,
     },
-    /// Let a worker finish what it runs and leave
+    /// Let a worker finish what it runs, or a manager hand over what it leads, and leave
     Drain {
         /// Its id
         node: String,

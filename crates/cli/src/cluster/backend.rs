@@ -3,7 +3,6 @@
 //! Nothing is decided here. What concerns a job that another manager leads is refused with where that one is.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -22,7 +21,7 @@ use hyperscale_cluster::manager::{JobLine, ListPlace, Rejection, Request, Respon
 use hyperscale_consensus::register::{JobEnd, JobId, RequestId};
 use hyperscale_consensus::replica::{Reply, Request as ReplicaRequest};
 use hyperscale_job::CancelStatus as job_cancel;
-use hyperscale_node::manager::{JobNews, ManagerHandle, Seen};
+use hyperscale_node::manager::{JobNews, ManagerHandle, Seen, name_workers};
 use hyperscale_node::membership::MembershipHandle;
 use hyperscale_node::transport::TransportHandle;
 use hyperscale_stats::event::Event;
@@ -32,6 +31,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::feeds::Feeds;
+use super::metrics::Metrics;
 use super::refusals::{job_id, stopped};
 use super::uploads::Uploads;
 use super::{options, submission, view};
@@ -131,18 +131,16 @@ impl ManagerBackend {
     async fn get(&self, job: JobId) -> Result<JobView, RpcError> {
         match self.look(job).await? {
             Response::Running { token, result, queue_position } => Ok(JobView {
-                result: *result,
+                result: self.named(*result).await?,
                 token: Some(token),
                 job_leader: Some(self.identity.name.clone()),
                 queue_position: queue_position.map(u64::from),
-                segments: Vec::new(),
             }),
             Response::Ended(end) => Ok(JobView {
                 result: self.result(&end).await?,
                 token: None,
                 job_leader: None,
                 queue_position: None,
-                segments: Vec::new(),
             }),
             other => Err(self.refusal(other).await),
         }
@@ -169,12 +167,22 @@ impl ManagerBackend {
         let blob = end.how.result.ok_or_else(missing)?;
         for _ in 0..OPENING.1 {
             if let Some(bytes) = self.manager.read(blob).await.map_err(stopped)? {
-                return serde_json::from_slice(&bytes)
-                    .map_err(|error| RpcError::new(ErrorCode::InternalError, error.to_string()));
+                let result = serde_json::from_slice(&bytes)
+                    .map_err(|error| RpcError::new(ErrorCode::InternalError, error.to_string()))?;
+                return self.named(result).await;
             }
             tokio::time::sleep(OPENING.0).await;
         }
         Err(missing())
+    }
+
+    /// A result whose workers have their names.
+    async fn named(&self, mut result: RunResult) -> Result<RunResult, RpcError> {
+        let named = self.manager.look(move |seen| {
+            name_workers(&mut result, seen.names);
+            result
+        });
+        named.await.map_err(stopped)
     }
 
     async fn list(&self, page: &Page) -> Result<Value, RpcError> {
@@ -281,8 +289,10 @@ impl ManagerBackend {
     /// Asks the manager. A job that it does not know may have been accepted by another one a moment ago: it says so only after it
     /// has caught up with the group.
     pub(super) async fn ask(&self, request: Request) -> Result<Response, RpcError> {
-        let is_about_a_job =
-            !matches!(request, Request::Submit { .. } | Request::List { .. } | Request::Drain { .. });
+        let is_about_a_job = !matches!(
+            request,
+            Request::Submit { .. } | Request::List { .. } | Request::Drain { .. } | Request::Leave
+        );
         let again = is_about_a_job.then(|| request.clone());
         let response = self.manager.request(request).await.map_err(stopped)?;
         let (Some(again), Response::Rejected(Rejection::UnknownJob)) = (again, &response) else {
@@ -323,6 +333,7 @@ impl ManagerBackend {
             http: Some(identity.http.to_string()),
             boot: identity.boot,
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            worker_state: None,
         };
         let looked = self.manager.look(move |seen| view::members(&seen, &view, me)).await;
         to_result(&looked.map_err(stopped)?)
@@ -444,31 +455,16 @@ impl Backend for ManagerBackend {
     }
 
     async fn metrics(&self) -> String {
-        let mut text = super::probes::membership_metrics(&self.membership.view());
-        text += &super::probes::refusal_metrics(&self.transport);
+        let (view, mut metrics) = (self.membership.view(), Metrics::default());
+        metrics.membership(&view);
+        metrics.wire(&self.transport, &view);
         let looked = self.manager.look(|seen| {
-            let register = seen.manager.register();
-            let open = register.map_or(0, |it| it.jobs().filter(|(_, job)| job.end.is_none()).count());
-            let workers = register.map_or(0, |it| it.workers().len());
-            (open, workers, seen.counts, seen.manager.replica().leader_node().is_some())
+            let mut metrics = Metrics::default();
+            metrics.manager(&seen);
+            metrics.text()
         });
-        if let Ok((open, workers, counts, has_leader)) = looked.await {
-            // Writing to a string does not fail.
-            let _ = write!(
-                text,
-                "# TYPE hyperscale_jobs_open gauge\nhyperscale_jobs_open {open}\n\
-                 # TYPE hyperscale_workers_granted gauge\nhyperscale_workers_granted {workers}\n\
-                 # TYPE hyperscale_log_leader_changes_total counter\n\
-                 hyperscale_log_leader_changes_total {}\n\
-                 # TYPE hyperscale_log_snapshots_restored_total counter\n\
-                 hyperscale_log_snapshots_restored_total {}\n\
-                 # TYPE hyperscale_log_has_leader gauge\nhyperscale_log_has_leader {}\n",
-                counts.leader_changes,
-                counts.snapshots_restored,
-                u8::from(has_leader),
-            );
-        }
-        text
+        // A manager that ends has nothing more to say.
+        metrics.text() + &looked.await.unwrap_or_default()
     }
 }
 

@@ -38,24 +38,49 @@ impl ManagerBackend {
         let found = self.look_for(move |seen, is_named| {
             let mut workers = seen.manager.register().into_iter().flat_map(Register::workers);
             match workers.find(|(id, _)| is_named(&wanted, **id, None)) {
-                Some((id, _)) => (Some(*id), false),
-                None => (None, member_named(seen, &|node, at| is_named(&wanted, node, at)).is_some()),
+                Some((id, _)) => Ok(*id),
+                None => Err(member_named(seen, &|node, at| is_named(&wanted, node, at)).map(|(_, id)| id)),
             }
         });
         let worker = match found.await? {
-            (Some(worker), _) => worker,
-            (None, true) => {
-                let message = format!("{node} is a manager, and only workers drain");
-                return Err(RpcError::new(ErrorCode::Refused, message)
-                    .fix("remove it from the group with `hyperscale cluster remove`, then stop it"));
-            }
-            (None, false) => return Err(unknown(node)),
+            Ok(worker) => worker,
+            Err(Some(manager)) => return self.let_leave(node, manager).await,
+            Err(None) => return Err(unknown(node)),
         };
         match self.ask(Request::Drain { worker }).await? {
             Response::Draining { is_repeat } => {
                 Ok(changed(node, is_repeat, "it takes nothing new, finishes what it runs and leaves"))
             }
             Response::Rejected(Rejection::UnknownWorker) => Err(unknown(node)),
+            other => Err(self.refusal(other).await),
+        }
+    }
+
+    /// A manager drains by itself: whoever is asked says where it is.
+    async fn let_leave(&self, node: &str, manager: NodeId) -> Result<NodeChange, RpcError> {
+        if manager != self.identity.node {
+            let looked = self.manager.look(move |seen| {
+                (
+                    view::name_of(seen.names, manager),
+                    view::api_of(&seen, manager),
+                    seen.manager.is_gone(manager),
+                )
+            });
+            let (name, http, is_gone) = looked.await.map_err(stopped)?;
+            if is_gone || http.is_none() {
+                let message = format!("{name} does not respond, so it cannot hand over what it leads");
+                return Err(RpcError::new(ErrorCode::Refused, message)
+                    .fix("remove it from the group with `hyperscale cluster remove`"));
+            }
+            let leader = Leader { node: name.clone(), http, token: Token(0) };
+            return Err(RpcError::new(ErrorCode::Moved, format!("{name} is asked itself")).leader(&leader));
+        }
+        match self.ask(Request::Leave).await? {
+            Response::Draining { is_repeat } => {
+                let message =
+                    "it takes no new jobs, hands over what it leads, is removed from the group and ends";
+                Ok(changed(node, is_repeat, message))
+            }
             other => Err(self.refusal(other).await),
         }
     }
@@ -117,15 +142,16 @@ impl ManagerBackend {
                 event: event.event.to_owned(),
                 node: event.node.map(|node| view::name_of(&names, node)),
                 job: None,
+                by: Some(identity.name.clone()),
                 message: event.message.clone(),
             };
-            wanted.take(limit + 1).map(show).collect::<Vec<_>>()
+            (wanted.take(limit + 1).map(show).collect::<Vec<_>>(), seen.events.last())
         });
-        let mut events = looked.await.map_err(stopped)?;
+        let (mut events, last) = looked.await.map_err(stopped)?;
         let has_more = events.len() > limit;
         events.truncate(limit);
         let next = events.last().filter(|_| has_more).map(|event| event.seq.to_string());
-        Ok(ClusterEventList { events, next })
+        Ok(ClusterEventList { events, next, last, by: Some(self.identity.name.clone()) })
     }
 
     /// Who a text names: by the name, the id or the address of a node.

@@ -11,6 +11,7 @@
 //! | `options` | options of a job, from the words of the command line                           |
 //! | `submission` | a plan with everything it names, on its way to a manager                    |
 //! | `node`    | settings of a node from arguments and environment                              |
+//! | `metrics` | what nodes count, as Prometheus reads it                                       |
 //! | `probes`  | what every node serves: health, readiness, metrics                             |
 //! | `served`  | a manager with its API, started and stopped as one                             |
 //! | `remote`  | the client of a cluster from arguments and environment                         |
@@ -18,6 +19,7 @@
 pub(crate) mod backend;
 mod changes;
 mod feeds;
+mod metrics;
 pub(crate) mod node;
 mod options;
 pub(crate) mod probes;

@@ -52,6 +52,9 @@ impl ManagerBackend {
             Rejection::Overloaded { retry_after } => {
                 RpcError::new(ErrorCode::Overloaded, message).retry_after(retry_after)
             }
+            Rejection::Draining => RpcError::new(ErrorCode::Overloaded, message)
+                .retry_after(Duration::from_millis(200))
+                .fix("name several managers with --server"),
             Rejection::Refused(_) => RpcError::new(ErrorCode::Refused, message),
             Rejection::Unavailable(_) => {
                 let error = RpcError::new(ErrorCode::QuorumUnavailable, message);

@@ -89,6 +89,17 @@ pub(crate) fn client(args: &ServerArgs) -> Result<Client, CommandError> {
     client_if_named(args)?.ok_or_else(|| RemoteError::NoServer.into())
 }
 
+/// A client of each server that was named.
+pub(crate) fn clients(args: &ServerArgs) -> Result<Vec<(String, Client)>, CommandError> {
+    let text = named(args).ok_or(RemoteError::NoServer)?;
+    text.split(',').map(|server| Ok((server.trim().to_owned(), make(args, server)?))).collect()
+}
+
+/// The client of one server.
+pub(crate) fn client_of(args: &ServerArgs, server: &str) -> Result<Client, CommandError> {
+    make(args, server)
+}
+
 fn make(args: &ServerArgs, text: &str) -> Result<Client, CommandError> {
     let wrong = |why: String| RemoteError::Servers { text: text.to_owned(), why };
     let servers: Servers =

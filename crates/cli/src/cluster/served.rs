@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyperscale_api::{Limits, Listener, Server};
+use hyperscale_cluster::manager::{Request, Response};
 use hyperscale_node::launch::{Manager, Settings};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -41,6 +42,16 @@ impl ServedManager {
         tasks.spawn(carrying);
         tasks.spawn(Server { listener, backend: Arc::new(backend), limits: Limits::NODE }.run(stopped));
         Ok(Self { manager, stop, _tasks: tasks })
+    }
+
+    /// Has it hand over what it leads and leave its group; it ends then. Otherwise why it cannot.
+    pub(crate) async fn leave(&self) -> Result<(), String> {
+        match self.manager.handle.request(Request::Leave).await {
+            Ok(Response::Draining { .. }) => Ok(()),
+            Ok(Response::Rejected(rejection)) => Err(rejection.to_string()),
+            Ok(other) => Err(format!("the manager answered {other:?}")),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// Tells it to stop. Requests under way are answered before the manager goes.

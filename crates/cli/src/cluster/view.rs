@@ -7,11 +7,11 @@ use hyperscale_api::response::{
     NodeList, NodeSummary, Quorum, WorkerState, WorkerStatus, WorkflowCancel,
 };
 use hyperscale_consensus::register::Register;
-use hyperscale_consensus::{Member, RaftGroup};
+use hyperscale_consensus::{CircuitState, Member, RaftGroup};
 use hyperscale_job as job;
 use hyperscale_node::manager::Seen;
 use hyperscale_node::membership::View;
-use hyperscale_swim::Status;
+use hyperscale_swim::{Embedded, EmbeddedState, Status};
 use hyperscale_types::{NodeId, Role};
 
 /// What a node is called: its name, or its number where nobody has heard it.
@@ -27,7 +27,7 @@ pub(super) fn status(seen: &Seen<'_>, view: &View, group_name: &str, me: NodeId)
             group: group_name.to_owned(),
             term: 0,
             leader: None,
-            quorum: Quorum { reachable: 0, needed: 0, circuit: Circuit::Closed },
+            quorum: Quorum { reachable: 0, needed: 0, circuit: circuit(seen) },
             members: Vec::new(),
             workers: Vec::new(),
             datacenters: Vec::new(),
@@ -51,8 +51,7 @@ pub(super) fn status(seen: &Seen<'_>, view: &View, group_name: &str, me: NodeId)
         state: match (state_of(view, *node), worker.owner) {
             (MemberState::Dead | MemberState::Left, _) => WorkerState::Offline,
             (_, None) => WorkerState::Registering,
-            _ if seen.manager.is_draining(*node) => WorkerState::Draining,
-            _ => WorkerState::Healthy,
+            _ => seen.manager.worker_state(*node).map_or(WorkerState::Unknown, worker_state),
         },
         owner: worker.owner.map(|(owner, _)| name(owner)),
         cores: worker.cores,
@@ -65,11 +64,31 @@ pub(super) fn status(seen: &Seen<'_>, view: &View, group_name: &str, me: NodeId)
         quorum: Quorum {
             reachable: reachable as u32,
             needed: (voters.len() / 2 + 1) as u32,
-            circuit: Circuit::Closed,
+            circuit: circuit(seen),
         },
         members: group.roster().members().map(member).collect(),
         workers: workers.map(worker).collect(),
         datacenters: Vec::new(),
+    }
+}
+
+/// Whether the quorum is asked.
+pub(super) fn circuit(seen: &Seen<'_>) -> Circuit {
+    match seen.manager.replica().group().map(RaftGroup::circuit) {
+        Some(CircuitState::Closed) | None => Circuit::Closed,
+        Some(CircuitState::HalfOpen) => Circuit::HalfOpen,
+        Some(CircuitState::Open) => Circuit::Open,
+    }
+}
+
+fn worker_state(state: hyperscale_swim::WorkerState) -> WorkerState {
+    use hyperscale_swim::WorkerState as Said;
+    match state {
+        Said::Registering => WorkerState::Registering,
+        Said::Healthy => WorkerState::Healthy,
+        Said::Degraded => WorkerState::Degraded,
+        Said::Draining => WorkerState::Draining,
+        Said::Offline => WorkerState::Offline,
     }
 }
 
@@ -91,6 +110,10 @@ pub(super) fn members(seen: &Seen<'_>, view: &View, me: NodeSummary) -> NodeList
         http: addresses.get(&member.node).cloned().flatten(),
         boot: member.claim.boot.0,
         version: None,
+        worker_state: match &member.state {
+            Some(Embedded { state: EmbeddedState::Worker(load), .. }) => Some(worker_state(load.state)),
+            _ => None,
+        },
     });
     NodeList { nodes: std::iter::once(me).chain(others).collect(), next: None }
 }

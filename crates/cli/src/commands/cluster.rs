@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use hyperscale_api::method::Page;
 use hyperscale_api::response::{
-    ClusterEventList, ClusterStatus, LeaderList, NodeChange, NodeChangeStatus, NodeList,
+    ClusterEvent, ClusterEventList, ClusterStatus, LeaderList, NodeChange, NodeChangeStatus, NodeList,
 };
 use hyperscale_types::ExitCode;
 use serde::Serialize;
 
+use super::follow_events;
 use crate::args::{ClusterArgs, ClusterCommand};
 use crate::cluster::remote::{self, RemoteError};
 use crate::errors::CommandError;
@@ -16,7 +17,7 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Most events that a manager keeps, which is one page.
-const EVENTS_MAX: u32 = 1_000;
+pub(super) const EVENTS_MAX: u32 = 1_000;
 
 /// Asks a cluster and shows what it says.
 pub(crate) async fn cluster(
@@ -38,7 +39,10 @@ pub(crate) async fn cluster(
             let leaders = client.cluster_leaders().await.map_err(RemoteError::from)?;
             show(&leaders, &leaders_text(&leaders), settings, printer)?;
         }
-        ClusterCommand::Events { last } => {
+        ClusterCommand::Events { last, follow: true } => {
+            return follow_events::follow(&args.server, last, settings, printer).await;
+        }
+        ClusterCommand::Events { last, follow: false } => {
             let page = Page { limit: EVENTS_MAX, after: None };
             let mut list = client.cluster_events(page).await.map_err(RemoteError::from)?;
             list.events.drain(..list.events.len().saturating_sub(last));
@@ -115,11 +119,12 @@ fn members_text(members: &NodeList) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "{:<12} {:<8} {:<8} {at}  boot {}",
+            "{:<12} {:<8} {:<8} {at}  boot {}{}",
             node.id,
             node.role.to_string(),
             word(&node.state),
-            node.boot
+            node.boot,
+            node.worker_state.as_ref().map(|state| format!("  {}", word(state))).unwrap_or_default()
         );
     }
     text
@@ -139,11 +144,15 @@ fn leaders_text(leaders: &LeaderList) -> String {
 fn events_text(list: &ClusterEventList) -> String {
     let mut text = String::new();
     for event in &list.events {
-        let node = event.node.as_deref().unwrap_or("-");
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{}  {:<18} {node:<12} {}", event.at, event.event, event.message);
+        text += &event_line(event);
     }
     text
+}
+
+/// One event as people read it.
+pub(super) fn event_line(event: &ClusterEvent) -> String {
+    let (node, by) = (event.node.as_deref().unwrap_or("-"), event.by.as_deref().unwrap_or("-"));
+    format!("{}  {by:<12} {:<18} {node:<12} {}\n", event.at, event.event, event.message)
 }
 
 fn change_text(change: &NodeChange) -> String {

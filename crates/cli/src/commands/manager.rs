@@ -19,17 +19,32 @@ pub(crate) async fn manager(args: ManagerArgs, printer: Printer) -> Result<ExitC
     let listener =
         Listener::tcp(node::address(&args.node.http)?, access, tls).await.map_err(NodeError::from)?;
     let http = nodes::bound(&listener)?;
-    let settings = node::settings(&args.node, Some(args.data), http, printer)?;
+    let settings = node::settings(&args.node, Some(args.data.clone()), http, printer)?;
     let listen = settings.advertised.unwrap_or_else(|| settings.sockets.address());
     let founders = if args.peers.is_empty() { vec![listen] } else { node::peers(&args.peers)? };
     let name = settings.name.clone();
     let mut manager = ServedManager::start(settings, founders, (listener, http))?;
     nodes::announce("manager", &name, listen, http, printer)?;
-    tokio::select! {
-        ended = manager.ended() => ended?,
-        () = signals.next() => {
-            manager.stop();
-            manager.ended().await?;
+    let mut is_leaving = false;
+    loop {
+        tokio::select! {
+            ended = manager.ended() => {
+                ended?;
+                break;
+            }
+            () = signals.next() => {
+                // Without the flag the manager comes back, and its group counts on it meanwhile.
+                if args.leave_on_term && !std::mem::replace(&mut is_leaving, true) {
+                    match manager.leave().await {
+                        Ok(()) => {
+                            printer.note("leaving: handing over what this manager leads; signal again to end at once");
+                            continue;
+                        }
+                        Err(why) => printer.note(format_args!("this manager cannot leave: {why}; it ends")),
+                    }
+                }
+                manager.stop();
+            }
         }
     }
     Ok(ExitCode::Ok)

@@ -10,6 +10,7 @@ mod control;
 mod convert;
 mod demo;
 mod doctor;
+mod follow_events;
 mod interrupts;
 mod jobs;
 mod man;

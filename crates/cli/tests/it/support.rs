@@ -68,6 +68,7 @@ pub(crate) struct Process {
     stdout: thread::JoinHandle<String>,
     stderr: thread::JoinHandle<String>,
     lines: mpsc::Receiver<String>,
+    data: mpsc::Receiver<String>,
 }
 
 /// What a process left behind.
@@ -82,13 +83,18 @@ impl Process {
     pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut out = child.stdout.take().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
         let err = BufReader::new(child.stderr.take().unwrap());
-        let (sender, lines) = mpsc::channel();
+        let ((sender, lines), (printer, data)) = (mpsc::channel(), mpsc::channel());
         let stdout = thread::spawn(move || {
             let mut text = String::new();
-            out.read_to_string(&mut text).unwrap();
-            text
+            loop {
+                let begun = text.len();
+                if out.read_line(&mut text).unwrap() == 0 {
+                    return text;
+                }
+                drop(printer.send(text[begun..].to_owned()));
+            }
         });
         let stderr = thread::spawn(move || {
             let mut text = String::new();
@@ -99,7 +105,7 @@ impl Process {
             }
             text
         });
-        Self { child, stdout, stderr, lines }
+        Self { child, stdout, stderr, lines, data }
     }
 
     /// Waits for a line on stderr that contains `part`, and returns it.
@@ -112,6 +118,11 @@ impl Process {
                 Err(error) => panic!("no line with {part:?} on stderr: {error}"),
             }
         }
+    }
+
+    /// Lines on stdout since this was last asked.
+    pub(crate) fn printed(&self) -> Vec<String> {
+        self.data.try_iter().collect()
     }
 
     /// Sends a signal by its name.

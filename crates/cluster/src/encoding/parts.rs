@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyperscale_codec::worker_load;
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::lease::LeaseError;
 use hyperscale_consensus::register::JobId;
+use hyperscale_swim::WorkerLoad;
 use hyperscale_types::Token;
 use hyperscale_wire::connection::Outgoing;
 use hyperscale_wire::messages as wire;
@@ -26,6 +28,12 @@ pub(super) fn on_control(call: u64, is_answer: bool, body: control::Body) -> Out
 /// A message of the bulk lane.
 pub(super) fn on_bulk(body: bulk::Body) -> wire::Bulk {
     wire::Bulk { body: Some(body), ..wire::Bulk::default() }
+}
+
+/// What a worker said of itself.
+pub(super) fn load_in(load: Option<wire::WorkerLoad>) -> Read<Box<WorkerLoad>> {
+    let load = worker_load(load.ok_or(RecordError::Missing("load"))?);
+    load.map(Box::new).map_err(|_| RecordError::Unknown("load"))
 }
 
 pub(super) fn millis_out(time: Duration) -> u64 {

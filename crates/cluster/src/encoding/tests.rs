@@ -14,6 +14,7 @@ use hyperscale_job::{
     StopPhase,
 };
 use hyperscale_plan::load::SegmentShare;
+use hyperscale_swim::{WorkerLoad, WorkerState};
 use hyperscale_types::{BootEpoch, NodeId, Rate, Role, Token};
 use hyperscale_wire::connection::{Incoming, Outgoing};
 use hyperscale_wire::kind::Envelope;
@@ -26,7 +27,7 @@ use super::*;
 use crate::manager::ToPeer;
 use crate::message::{
     AttemptPhase, AttemptStatus, Backpressure, CallNumber, Dispatch, DispatchRefusal, HowEnded, JobAttempt,
-    ToManager, ToWorker,
+    ToManager, ToWorker, WorkerSaid, examples::load,
 };
 use crate::record::{AttemptLeft, RecordError};
 
@@ -149,7 +150,7 @@ fn to_worker() -> Vec<ToWorker> {
         ToWorker::Dispatch(Box::new(Dispatch { on_isolation: OnIsolation::Stop, ..dispatch() })),
         ToWorker::LeaderChanged { job: attempt.job, token },
         ToWorker::Confirmed { attempt },
-        ToWorker::Drain,
+        ToWorker::Drain { grant: Token(120) },
     ];
     all.extend(lease_answers().into_iter().map(|answer| ToWorker::Renewed { call, grant: token, answer }));
     all.extend(directives().into_iter().map(|directive| ToWorker::Direct {
@@ -186,7 +187,7 @@ fn to_manager() -> Vec<ToManager> {
     let mut all = vec![
         register(None),
         register(Some(token)),
-        ToManager::Renew { call, grant: token },
+        ToManager::Renew { call, grant: token, load: said().load },
         ended(HowEnded::Ran, 10),
         ended(HowEnded::LeaseEnded, 1 << 20),
         ended(HowEnded::Orphaned, 0),
@@ -201,6 +202,12 @@ fn to_manager() -> Vec<ToManager> {
     all
 }
 
+fn said() -> WorkerSaid {
+    let load =
+        WorkerLoad { queue_depth: 3, segments: 2, segments_digest: 9, lhm: 4, ..load(WorkerState::Degraded) };
+    WorkerSaid { worker: node(5), grant: Token(9), number: CallNumber(12), load: Box::new(load) }
+}
+
 fn to_peer() -> Vec<ToPeer> {
     let claims = vec![Claim { key: node(5), token: Token(9) }, Claim { key: node(6), token: Token(10) }];
     let answers = (1..).map(node).zip(lease_answers()).collect();
@@ -211,7 +218,10 @@ fn to_peer() -> Vec<ToPeer> {
         left: Box::new(left(size)),
     };
     vec![
-        ToPeer::Here,
+        ToPeer::Here { is_leaving: false },
+        ToPeer::Here { is_leaving: true },
+        ToPeer::Workers(vec![said(), said()]),
+        ToPeer::Removed,
         ToPeer::RollCall,
         ToPeer::Renewals { batch: 3, claims },
         ToPeer::RenewalsAnswered { batch: 3, answers },

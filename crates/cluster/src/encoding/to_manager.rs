@@ -1,12 +1,13 @@
 //! What a worker says to a manager.
 
+use hyperscale_codec::worker_load_out;
 use hyperscale_types::{BootEpoch, Token};
 use hyperscale_wire::connection::{Incoming, Outgoing};
 use hyperscale_wire::messages as wire;
 use hyperscale_wire::messages::{bulk, control};
 
 use super::parts::{
-    ended_in, ended_out, how_out, job_attempt_in, job_attempt_out, job_ref_in, job_ref_out, on_bulk,
+    ended_in, ended_out, how_out, job_attempt_in, job_attempt_out, job_ref_in, job_ref_out, load_in, on_bulk,
     on_control, status_in, status_out, statuses_in,
 };
 use crate::message::{CallNumber, DispatchRefusal, ToManager};
@@ -27,9 +28,9 @@ pub fn to_manager_out(message: ToManager) -> Outgoing {
             };
             on_control(call.0, false, control::Body::Register(Box::new(register)))
         }
-        ToManager::Renew { call, grant } => {
-            let kind = wire::LeaseKind::Worker.into();
-            let claim = wire::LeaseClaim { kind, token: grant.0, ..wire::LeaseClaim::default() };
+        ToManager::Renew { call, grant, load } => {
+            let (kind, load) = (wire::LeaseKind::Worker.into(), Some(worker_load_out(&load)));
+            let claim = wire::LeaseClaim { kind, token: grant.0, load, ..wire::LeaseClaim::default() };
             on_control(call.0, false, control::Body::LeaseRenew(wire::LeaseRenew { claims: vec![claim] }))
         }
         ToManager::Taken { status, cores_free } => {
@@ -132,8 +133,8 @@ fn control_in(call: CallNumber, body: control::Body) -> Read<Option<ToManager>> 
             }
         }
         control::Body::LeaseRenew(renew) => {
-            let claim = renew.claims.first().ok_or(RecordError::Missing("claims"))?;
-            ToManager::Renew { call, grant: Token(claim.token) }
+            let claim = renew.claims.into_iter().next().ok_or(RecordError::Missing("claims"))?;
+            ToManager::Renew { call, grant: Token(claim.token), load: load_in(claim.load)? }
         }
         control::Body::DispatchAnswer(mut answer) => {
             if let Some(state) = answer.state.take() {

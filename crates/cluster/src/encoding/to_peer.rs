@@ -1,21 +1,35 @@
 //! What managers say to each other beside the log.
 
+use hyperscale_codec::worker_load_out;
 use hyperscale_consensus::lease::Claim;
 use hyperscale_types::{NodeId, Token};
 use hyperscale_wire::connection::{Incoming, Outgoing};
 use hyperscale_wire::messages as wire;
 use hyperscale_wire::messages::{bulk, control};
 
-use super::parts::{ended_in, ended_out, how_out, job_attempt_out, lease_in, lease_out, on_control};
+use super::parts::{ended_in, ended_out, how_out, job_attempt_out, lease_in, lease_out, load_in, on_control};
 use crate::manager::ToPeer;
+use crate::message::{CallNumber, WorkerSaid};
 use crate::record::RecordError;
 use crate::record::parts::Read;
 
 /// What is sent for a message to another manager.
 pub fn to_peer_out(message: ToPeer) -> Outgoing {
     match message {
-        ToPeer::Here => on_control(0, false, control::Body::Presence(wire::Presence { asks: false })),
-        ToPeer::RollCall => on_control(0, false, control::Body::Presence(wire::Presence { asks: true })),
+        ToPeer::Here { is_leaving } => presence(wire::Presence { leaving: is_leaving, ..Default::default() }),
+        ToPeer::Removed => presence(wire::Presence { removed: true, ..Default::default() }),
+        ToPeer::RollCall => presence(wire::Presence { asks: true, ..Default::default() }),
+        ToPeer::Workers(said) => {
+            let workers = said.into_iter().map(|it| wire::LeaseClaim {
+                kind: wire::LeaseKind::Worker.into(),
+                holder: it.worker.get(),
+                token: it.grant.0,
+                load: Some(worker_load_out(&it.load)),
+                number: it.number.0,
+                ..wire::LeaseClaim::default()
+            });
+            presence(wire::Presence { workers: workers.collect(), ..Default::default() })
+        }
         ToPeer::Renewals { batch, claims } => {
             let claim = |claim: Claim<NodeId>| wire::LeaseClaim {
                 kind: wire::LeaseKind::Worker.into(),
@@ -51,8 +65,12 @@ pub fn to_peer_out(message: ToPeer) -> Outgoing {
 pub fn to_peer_in(incoming: Incoming) -> Result<Option<ToPeer>, RecordError> {
     Ok(Some(match incoming {
         Incoming::Control(wire::Control { call_id, body: Some(body), .. }) => match body {
-            control::Body::Presence(wire::Presence { asks: false }) => ToPeer::Here,
-            control::Body::Presence(wire::Presence { asks: true }) => ToPeer::RollCall,
+            control::Body::Presence(wire::Presence { asks: true, .. }) => ToPeer::RollCall,
+            control::Body::Presence(wire::Presence { removed: true, .. }) => ToPeer::Removed,
+            control::Body::Presence(wire::Presence { workers, .. }) if !workers.is_empty() => {
+                ToPeer::Workers(workers.iter().map(said_in).collect::<Read<_>>()?)
+            }
+            control::Body::Presence(wire::Presence { leaving, .. }) => ToPeer::Here { is_leaving: leaving },
             control::Body::LeaseRenew(renew) => ToPeer::Renewals {
                 batch: call_id,
                 claims: renew.claims.iter().map(claim_in).collect::<Read<_>>()?,
@@ -76,6 +94,19 @@ pub fn to_peer_in(incoming: Incoming) -> Result<Option<ToPeer>, RecordError> {
         }
         _ => return Ok(None),
     }))
+}
+
+fn presence(presence: wire::Presence) -> Outgoing {
+    on_control(0, false, control::Body::Presence(presence))
+}
+
+fn said_in(claim: &wire::LeaseClaim) -> Read<WorkerSaid> {
+    Ok(WorkerSaid {
+        worker: node_in(claim.holder)?,
+        grant: Token(claim.token),
+        number: CallNumber(claim.number),
+        load: load_in(claim.load)?,
+    })
 }
 
 fn node_in(node: u64) -> Read<NodeId> {

@@ -72,7 +72,10 @@ pub fn to_worker_out(message: ToWorker) -> Outgoing {
             let answer = wire::ProgressAnswer { level: level.into() };
             Outgoing::Bulk(on_bulk(bulk::Body::ProgressAnswer(answer)))
         }
-        ToWorker::Drain => on_control(0, false, control::Body::Drain(wire::Drain::default())),
+        ToWorker::Drain { grant } => {
+            let drain = wire::Drain { grant_token: grant.0, ..wire::Drain::default() };
+            on_control(0, false, control::Body::Drain(drain))
+        }
     }
 }
 
@@ -123,7 +126,7 @@ fn control_in(call: CallNumber, body: control::Body) -> Read<Option<ToWorker>> {
         control::Body::JobLeaderChanged(changed) => {
             ToWorker::LeaderChanged { job: job_ref_in(changed.job)?, token: Token(changed.job_leader_token) }
         }
-        control::Body::Drain(_) => ToWorker::Drain,
+        control::Body::Drain(drain) => ToWorker::Drain { grant: Token(drain.grant_token) },
         _ => return Ok(None),
     }))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hyperscale_consensus::register::{Accept, EndStatus, JobId};
 use hyperscale_consensus::replica::CallId;
 use hyperscale_job::Entry;
-use hyperscale_types::{BootEpoch, NodeId, Token};
+use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::io::RequestNumber;
 use crate::message::{CallNumber, JobAttempt};
@@ -22,6 +22,8 @@ pub(super) enum Purpose {
     Lead { request: RequestNumber, job: JobId },
     /// A cancel of a client.
     Cancel { request: RequestNumber },
+    /// That a worker drains.
+    Drain { request: RequestNumber },
     /// A worker's grant.
     Grant { worker: NodeId, boot: BootEpoch, call: CallNumber },
     /// A round that proves that this node leads, for a batch of renewals.
@@ -47,7 +49,7 @@ pub(super) enum Purpose {
 #[derive(Debug)]
 pub(super) struct Calls {
     next: u64,
-    open: BTreeMap<CallId, Purpose>,
+    open: BTreeMap<CallId, (Purpose, Now)>,
 }
 
 impl Calls {
@@ -61,13 +63,14 @@ impl Calls {
         self.next
     }
 
-    pub(super) fn open(&mut self, purpose: Purpose) -> CallId {
+    pub(super) fn open(&mut self, now: Now, purpose: Purpose) -> CallId {
         let call = CallId(self.number());
-        self.open.insert(call, purpose);
+        self.open.insert(call, (purpose, now));
         call
     }
 
-    pub(super) fn close(&mut self, call: CallId) -> Option<Purpose> {
+    /// What a call was for, and when it was made.
+    pub(super) fn close(&mut self, call: CallId) -> Option<(Purpose, Now)> {
         self.open.remove(&call)
     }
 }

@@ -11,7 +11,8 @@ use hyperscale_consensus::register::{
     Accept, Body, CommandRefusal, Elapsed, Job, JobId, NAME_BYTES_MAX, Outcome, RequestId,
 };
 use hyperscale_consensus::replica::Reply;
-use hyperscale_consensus::{BLOB_BYTES_MAX, ProposeError};
+use hyperscale_consensus::{BLOB_BYTES_MAX, ProposeError, QuorumError};
+use hyperscale_plan::model::{Plan, Workflow};
 use hyperscale_types::{Command, Now, Token, limits};
 
 use super::calls::Purpose;
@@ -46,8 +47,10 @@ impl<M: JobMachine> Manager<M> {
             Request::Control { job, command } => self.control(now, request, job, command, out),
             Request::Get { job } => self.look(now, request, job, out),
             Request::List { after, limit } => self.list(now, request, (after, limit), out),
-            Request::Drain { worker } => Some(self.drain(now, worker, out)),
+            Request::Drain { worker } => self.drain(now, request, worker),
+            Request::Leave => Some(self.leave()),
         };
+        self.counters.requests_rerouted += u64::from(matches!(answer, Some(Response::Moved { .. })));
         out.extend(answer.map(|response| Output::Respond { request, response }));
     }
 
@@ -67,7 +70,12 @@ impl<M: JobMachine> Manager<M> {
             ));
         }
         let mut name = match bundle.load() {
-            Ok(loaded) => loaded.plan.name,
+            Ok(loaded) => {
+                if let Some(message) = self.nobody_can(&loaded.plan) {
+                    return refused(message);
+                }
+                loaded.plan.name
+            }
             Err(problems) => return Some(Response::Rejected(Rejection::Plan(problems))),
         };
         name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
@@ -81,6 +89,25 @@ impl<M: JobMachine> Manager<M> {
         let accept = Box::new(accept(hyperscale_consensus::BlobId::of(&bytes), name));
         self.store(now, Purpose::StorePlan { request, accept }, bytes);
         None
+    }
+
+    /// Why no worker can ever run a plan: none of those that are registered has what a workflow requires. Without any worker
+    /// it waits for one, as any other plan does.
+    fn nobody_can(&self, plan: &Plan) -> Option<String> {
+        let register = self.register()?;
+        let workers = || register.workers().map(|(_, worker)| &worker.capabilities);
+        workers().next()?;
+        let is_unmet = |workflow: &&Workflow| !workers().any(|has| workflow.requires.is_subset(has));
+        let workflow = plan.workflows.iter().find(is_unmet)?;
+        let missing = |it: &&String| !workers().any(|has| has.contains(*it));
+        let named: Vec<&str> = workflow.requires.iter().filter(missing).map(String::as_str).collect();
+        let name = &workflow.name;
+        Some(if named.is_empty() {
+            let all: Vec<&str> = workflow.requires.iter().map(String::as_str).collect();
+            format!("no worker has everything that workflow `{name}` requires: {}", all.join(", "))
+        } else {
+            format!("no worker has what workflow `{name}` requires: {}", named.join(", "))
+        })
     }
 
     fn cancel(
@@ -242,7 +269,7 @@ fn moved(job: &Job) -> Response {
     }
 }
 
-fn rejection(reply: &Reply<Outcome>) -> Rejection {
+pub(super) fn rejection(reply: &Reply<Outcome>) -> Rejection {
     match reply {
         Reply::Applied { outcome: Some(Outcome::Refused(CommandRefusal::AlreadyEnded)), .. } => {
             Rejection::AlreadyEnded
@@ -258,6 +285,12 @@ fn rejection(reply: &Reply<Outcome>) -> Rejection {
         }
         Reply::Failed(error @ (ProposeError::Size | ProposeError::Change(_))) => {
             Rejection::Refused(error.to_string())
+        }
+        Reply::Failed(error @ ProposeError::Quorum(QuorumError::Timeout(_))) => {
+            Rejection::QuorumTimeout(error.to_string())
+        }
+        Reply::Failed(error @ ProposeError::Quorum(QuorumError::CircuitOpen(_))) => {
+            Rejection::QuorumCircuitOpen(error.to_string())
         }
         Reply::Failed(error) => Rejection::Unavailable(error.to_string()),
         other => Rejection::Unavailable(format!("the group answered {other:?}")),

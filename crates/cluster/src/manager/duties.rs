@@ -15,6 +15,8 @@ use super::{JobMachine, Manager};
 
 /// A manager that spoke within this time may get jobs.
 const SPOKE_WITHIN: Duration = Duration::from_millis(1500);
+/// A manager that does not say for so long that it leaves stays: it says so twice a second.
+const LEAVES_WITHIN: Duration = Duration::from_secs(3);
 /// What was proposed and is not applied is proposed again after this time.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -27,6 +29,10 @@ pub(super) struct Duties {
     granted: BTreeMap<JobId, Now>,
     retention: Retention,
     version_asked: Option<Now>,
+    /// Managers that said that they leave, and when.
+    leaving: BTreeMap<NodeId, Now>,
+    /// When a manager that leaves was last to be removed.
+    removed: Option<Now>,
 }
 
 impl Duties {
@@ -35,6 +41,30 @@ impl Duties {
         if let Some(call) = &mut self.roll_call {
             call.answered(manager);
         }
+    }
+
+    /// A manager says whether it leaves.
+    pub(super) fn leaves(&mut self, now: Now, manager: NodeId, is_leaving: bool) {
+        if is_leaving {
+            self.leaving.insert(manager, now);
+        } else {
+            self.leaving.remove(&manager);
+        }
+    }
+
+    /// Managers that said lately that they leave; one that was restarted does not any more.
+    pub(super) fn leaving(&mut self, now: Now) -> BTreeSet<NodeId> {
+        self.leaving.retain(|_, at| now.since(*at) < LEAVES_WITHIN);
+        self.leaving.keys().copied().collect()
+    }
+
+    /// Whether another removal may be proposed.
+    pub(super) fn may_remove(&mut self, now: Now) -> bool {
+        let is_due = self.removed.is_none_or(|at| now.since(at) >= AGAIN);
+        if is_due {
+            self.removed = Some(now);
+        }
+        is_due
     }
 
     /// Membership says that it is dead: its jobs need not wait for its lease, as they are fenced.
@@ -48,7 +78,7 @@ impl Duties {
         is_silent || call.and_then(|call| call.silent(now)).is_some_and(|silent| silent.contains(&manager))
     }
 
-    fn may_grant(&mut self, now: Now, job: JobId, is_led: bool) -> bool {
+    pub(super) fn may_grant(&mut self, now: Now, job: JobId, is_led: bool) -> bool {
         // A job that nobody leads yet is left to the manager that accepted it for a moment.
         let since = self.granted.entry(job).or_insert(if is_led { Now::ZERO } else { now });
         let is_due = now.since(*since) >= AGAIN;
@@ -85,7 +115,12 @@ impl<M: JobMachine> Manager<M> {
             return;
         }
         self.duties.heard(now, self.options.node);
+        if self.is_leaving() {
+            self.duties.leaves(now, self.options.node, true);
+        }
         self.end_leases(now);
+        self.hand_over_jobs(now);
+        self.let_leave(now);
         for (job, token) in self.abandoned(now) {
             let (leader, elapsed) = (self.successor(now), self.clocks.elapsed(now, job));
             let lead = Body::JobLeader { job, leader, elapsed, reason: "its leader is gone".to_owned() };
@@ -149,14 +184,15 @@ impl<M: JobMachine> Manager<M> {
     }
 
     /// Any manager that spoke lately.
-    fn successor(&mut self, now: Now) -> NodeId {
+    pub(super) fn successor(&mut self, now: Now) -> NodeId {
+        let leaving = self.duties.leaving(now);
         let is_member = |node: NodeId| {
             self.replica.group().is_some_and(|group| group.roster().members().any(|it| it.node == node))
         };
         let heard = self.duties.heard.iter().filter(|(_, heard)| now.since(**heard) < SPOKE_WITHIN);
         let fit: Vec<NodeId> = heard
             .map(|(manager, _)| *manager)
-            .filter(|manager| is_member(*manager) && !self.is_dead(*manager))
+            .filter(|it| is_member(*it) && !self.is_dead(*it) && !leaving.contains(it))
             .collect();
         fit.get(self.rng.usize(..fit.len().max(1))).copied().unwrap_or(self.options.node)
     }

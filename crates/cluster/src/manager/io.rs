@@ -13,8 +13,9 @@ use hyperscale_stats::event::Event;
 use hyperscale_stats::result::{RunResult, Status};
 use hyperscale_types::{Command, NodeId, Now, Token};
 
+use super::pressure::Busy;
 use crate::bundle::Bundle;
-use crate::message::{HowEnded, JobAttempt, ToManager, ToWorker};
+use crate::message::{HowEnded, JobAttempt, ToManager, ToWorker, WorkerSaid};
 use crate::record::AttemptLeft;
 
 /// Something that happened.
@@ -42,6 +43,8 @@ pub enum Input {
     Died(NodeId),
     /// Membership knows a node as alive.
     Alive(NodeId),
+    /// How busy the host is, every second or so and whenever that changes.
+    Busy(Busy),
     /// What [`Output::ReadBlob`] asked for; nothing if it is not on this disk.
     BlobRead {
         /// The number it was asked with.
@@ -103,6 +106,8 @@ pub enum Output {
     },
     /// Say [`Input::Timer`] at this time. Replaces the one before.
     Timer(Now),
+    /// This manager was asked to leave and is no member of the group any more: the process may end.
+    Left,
 }
 
 /// A blob that a manager reads for itself, as it numbers them.
@@ -117,7 +122,12 @@ pub struct RequestNumber(pub u64);
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToPeer {
     /// To the cluster leader: this manager is there and leads its jobs.
-    Here,
+    Here {
+        /// It was asked to drain: its jobs are to be given to others, and it is to be removed.
+        is_leaving: bool,
+    },
+    /// To a manager that leaves: it is no member of the group any more. Nobody else tells it: the log does not reach it.
+    Removed,
     /// From a new cluster leader: who is there?
     RollCall,
     /// Renewals of workers on their way to the cluster leader.
@@ -134,6 +144,8 @@ pub enum ToPeer {
         /// For each worker how long its lease is, or why it is not renewed.
         answers: Vec<(NodeId, Result<Duration, LeaseError>)>,
     },
+    /// What workers said of themselves to the sender.
+    Workers(Vec<WorkerSaid>),
     /// A worker told the end of an attempt to a manager that does not lead its job.
     AttemptEnded {
         /// The worker that waits for a confirmation.
@@ -209,6 +221,8 @@ pub enum Request {
         /// The worker.
         worker: NodeId,
     },
+    /// That this manager hands over what it leads, is removed from the group, and leaves.
+    Leave,
 }
 
 /// What a client is told.
@@ -266,7 +280,7 @@ pub enum Response {
         /// Where the next page begins, if there are more.
         next: Option<ListPlace>,
     },
-    /// The worker is told until it has left.
+    /// It is committed that the worker gets nothing new, and it is told until it has left; or this manager leaves.
     Draining {
         /// Whether it was told before.
         is_repeat: bool,
@@ -332,10 +346,19 @@ pub enum Rejection {
         /// When it may be submitted again.
         retry_after: Duration,
     },
+    /// This manager takes no new work: it was asked to leave.
+    #[error("this manager is draining; submit it to another one")]
+    Draining,
     /// The group refused it.
     #[error("{0}")]
     Refused(String),
-    /// The group cannot decide anything now. The same request may be sent again.
+    /// The group cannot decide anything now. Nothing was done; the same request may be sent again.
     #[error("{0}")]
     Unavailable(String),
+    /// The group did not decide in time. The request may still be carried out.
+    #[error("{0}")]
+    QuorumTimeout(String),
+    /// The group failed several times a moment ago and is not asked. Nothing was done.
+    #[error("{0}")]
+    QuorumCircuitOpen(String),
 }

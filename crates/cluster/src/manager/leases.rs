@@ -168,7 +168,7 @@ impl<M: JobMachine> Manager<M> {
 
     /// A batch arrives at the cluster leader: it counts from now, and is answered after a round that begins now.
     pub(super) fn renewals(&mut self, now: Now, from: NodeId, batch: u64, claims: Vec<Claim<NodeId>>) {
-        let call = self.calls.open(Purpose::Renewals);
+        let call = self.calls.open(now, Purpose::Renewals);
         let read = ReadId(call.0);
         if self.leases.granter.renew(now, read, claims).is_err() {
             self.calls.close(call);

@@ -17,22 +17,37 @@
 //! | `workers`| what workers say                                                                                    |
 //! | `leases` | renewals on their way to the cluster leader, ownership of workers                                   |
 //! | `duties` | what the cluster leader does: leases that end, jobs of managers that are gone, retention             |
+//! | `standing` | what workers say of themselves                                                                    |
+//! | `circuit`| workers that do not answer                                                                          |
+//! | `pool`   | which workers may be given something, in which order                                                |
 //! | `drain`  | workers that were asked to finish and leave                                                         |
+//! | `leave`  | managers that were asked to hand over and leave                                                     |
+//! | `pressure` | what it does when it has too much to do                                                           |
 //! | `led`    | jobs that are led here                                                                              |
+//! | `restart`| jobs that the log gave to an earlier life of this manager                                          |
 //! | `listing`| the list of jobs, page by page                                                                      |
 //! | `calls`  | what was asked of the replica, and what for                                                         |
 //!
 //! It must never act on a decision that was not applied, nor tell a worker anything about a job that it does not lead.
 
 mod calls;
+mod circuit;
 mod clients;
+mod counters;
 mod drain;
 mod duties;
 mod io;
 mod leases;
+mod leave;
 mod led;
 mod listing;
+mod machine;
+mod options;
+mod pool;
+mod pressure;
 mod queue;
+mod restart;
+mod standing;
 mod wakeups;
 mod workers;
 
@@ -44,21 +59,31 @@ use bytes::Bytes;
 use fastrand::Rng;
 use hyperscale_consensus::register::{Body, Clocks, Command, JobId, Outcome, Register};
 use hyperscale_consensus::replica::{self, CallId, Replica, Reply, Request as ReplicaRequest};
-use hyperscale_consensus::{Event, Machine, RaftGroup, RaftRole};
+use hyperscale_consensus::{Event, RaftGroup, RaftRole};
 use hyperscale_types::{NodeId, Now, Token};
 
 use crate::message::ToWorker;
 use calls::{Calls, Purpose};
+use circuit::Circuits;
+pub use counters::{Counters, LATENCIES, Latencies};
 use drain::Drains;
 use duties::Duties;
 pub use io::{
     Input, JobLine, ListPlace, Output, ReadNumber, Rejection, Request, RequestNumber, Response, ToPeer,
 };
 use leases::Leases;
+use leave::Stay;
+use led::Led;
 pub use led::number_of;
-use led::{CachedPool, Led};
 use listing::Lookup;
+pub use machine::JobMachine;
+pub use options::Options;
+use pool::CachedPool;
+pub use pressure::Busy;
+use pressure::Pressure;
 use queue::found;
+use restart::EarlierGrants;
+use standing::Standings;
 use wakeups::Wakeups;
 use workers::Told;
 
@@ -66,61 +91,8 @@ use workers::Told;
 const TICK: Duration = Duration::from_millis(100);
 /// How often a manager tells the cluster leader that it is there. Several of them may be lost before its jobs are given to others.
 const HERE_EVERY: Duration = Duration::from_millis(500);
-
-/// A machine that holds the register: the register itself, or one that notes what it applies.
-pub trait JobMachine: Machine<Outcome = Outcome> {
-    /// What the group has decided.
-    fn register(&self) -> &Register;
-
-    /// A command as it is written into the log.
-    fn encode(&self, command: &Command) -> Bytes {
-        command.encode()
-    }
-
-    /// A command that was applied; nothing if this build cannot read it.
-    fn decode(&self, bytes: &Bytes) -> Option<Command> {
-        Command::decode(bytes).ok()
-    }
-}
-
-impl JobMachine for Register {
-    fn register(&self) -> &Register {
-        self
-    }
-}
-
-/// Who a manager is in this life, and its times.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The node.
-    pub node: NodeId,
-    /// Numbers of its calls and reads begin here; above every number of its former lives.
-    pub first_number: u64,
-    /// Decides everything that is drawn.
-    pub seed: u64,
-    /// How long a worker lease is.
-    pub worker_lease: Duration,
-    /// A manager that is silent for so long leads no job any more.
-    pub job_lease: Duration,
-    /// Deliberate bugs.
-    #[cfg(feature = "bugs")]
-    pub bugs: crate::bugs::Bugs,
-}
-
-impl Options {
-    /// With the times of a datacenter.
-    pub fn lan(node: NodeId, first_number: u64, seed: u64) -> Self {
-        Self {
-            node,
-            first_number,
-            seed,
-            worker_lease: Duration::from_secs(15),
-            job_lease: Duration::from_secs(3),
-            #[cfg(feature = "bugs")]
-            bugs: crate::bugs::Bugs::default(),
-        }
-    }
-}
+/// Tells the draws of placement from others with the same seed.
+const DRAWS: u64 = 0x706c_6163_6573;
 
 /// A manager in one life.
 pub struct Manager<M: JobMachine> {
@@ -129,12 +101,22 @@ pub struct Manager<M: JobMachine> {
     /// What the replica wants done.
     outputs: Vec<replica::Output<Outcome>>,
     rng: Rng,
+    /// Draws which workers are preferred.
+    draws: Rng,
     calls: Calls,
     leases: Leases,
+    standings: Standings,
+    circuits: Circuits,
     drains: Drains,
     duties: Duties,
+    stay: Stay,
+    pressure: Pressure,
+    counters: Counters,
+    /// Jobs of others that this manager was given to lead and is opening, and since when.
+    transfers: BTreeMap<JobId, Now>,
     /// What the clocks of the jobs show, so that deadlines survive a change of leader.
     clocks: Clocks,
+    earlier: EarlierGrants,
     led: BTreeMap<JobId, Led>,
     /// Jobs led here about which something was applied or reported.
     news: BTreeSet<JobId>,
@@ -169,11 +151,19 @@ impl<M: JobMachine> Manager<M> {
     ) -> Self {
         let mut manager = Self {
             rng: Rng::with_seed(options.seed),
+            draws: Rng::with_seed(options.seed ^ DRAWS),
             calls: Calls::new(options.first_number),
             leases: Leases::new(now, &options),
+            standings: Standings::default(),
+            circuits: Circuits::default(),
             drains: Drains::default(),
             duties: Duties::default(),
-            clocks: Clocks::default(),
+            stay: Stay::default(),
+            pressure: Pressure::default(),
+            counters: Counters::default(),
+            transfers: BTreeMap::new(),
+            clocks: options.clocks.clone(),
+            earlier: EarlierGrants::before(replica.group().map_or(0, RaftGroup::last_index)),
             led: BTreeMap::new(),
             news: BTreeSet::new(),
             touched: BTreeSet::new(),
@@ -206,13 +196,17 @@ impl<M: JobMachine> Manager<M> {
             Input::Died(node) => {
                 self.dead.insert(node);
                 self.duties.declare_dead(node);
+                self.duties.leaves(now, node, false);
                 self.replica.handle(now, replica::Input::PeerGone(node), &mut self.outputs);
                 self.pool.change();
             }
             Input::Alive(node) => {
                 self.dead.remove(&node);
+                // It may have been started again, and does not leave then.
+                self.duties.leaves(now, node, false);
                 self.pool.change();
             }
+            Input::Busy(busy) => self.pressure.busy = busy,
             Input::BlobRead { read, bytes } => match self.lookups.remove(&read) {
                 Some(Lookup::Job(request, job)) => found(request, job, bytes.as_ref(), out),
                 Some(Lookup::List(listing)) => self.chunk_read(now, *listing, bytes.as_ref(), out),
@@ -238,9 +232,19 @@ impl<M: JobMachine> Manager<M> {
         self.led.get(&job).map(Led::token)
     }
 
+    /// What the clocks of all open jobs show, to be handed to the next life of this manager.
+    pub fn clocks(&self) -> &Clocks {
+        &self.clocks
+    }
+
     /// How often it looked after a job in this life.
     pub fn drives(&self) -> u64 {
         self.drives
+    }
+
+    /// Whether membership takes a node for dead.
+    pub fn is_gone(&self, node: NodeId) -> bool {
+        self.is_dead(node)
     }
 
     fn is_dead(&self, node: NodeId) -> bool {
@@ -263,7 +267,8 @@ impl<M: JobMachine> Manager<M> {
             for output in std::mem::take(&mut self.outputs) {
                 self.output(now, output, out);
             }
-            for job in std::mem::take(&mut self.news) {
+            let news = std::mem::take(&mut self.news);
+            for job in self.by_urgency(news) {
                 self.drives += 1;
                 driven.insert(job);
                 self.touched.insert(job);
@@ -299,13 +304,19 @@ impl<M: JobMachine> Manager<M> {
         }
         if now.since(self.here_at) >= HERE_EVERY {
             self.here_at = now;
-            let leader = self.replica.leader_node().filter(|leader| *leader != self.options.node);
-            out.extend(leader.map(|to| Output::SendPeer { to, message: ToPeer::Here }));
+            self.say_here(out);
+            self.forget_told();
         }
         self.forward_renewals(now, out);
         self.claim_workers(now);
+        self.tell_standings(now, out);
         self.tell_drains(now, out);
+        self.keep_leaving(now, out);
         self.lead(now);
+        self.regrant(now);
+        if self.circuits.pass_time(now) {
+            self.pool.change();
+        }
         // Cores were taken or are free.
         if self.pool.take_news() {
             self.news.extend(self.waiting.iter().copied());
@@ -323,8 +334,23 @@ impl<M: JobMachine> Manager<M> {
 
     fn peer(&mut self, now: Now, from: NodeId, message: ToPeer, out: &mut Vec<Output>) {
         match message {
-            ToPeer::Here => self.duties.heard(now, from),
-            ToPeer::RollCall => out.push(Output::SendPeer { to: from, message: ToPeer::Here }),
+            ToPeer::Here { is_leaving } => {
+                self.duties.heard(now, from);
+                self.duties.leaves(now, from, is_leaving);
+                if is_leaving && self.is_no_member(from) {
+                    out.push(Output::SendPeer { to: from, message: ToPeer::Removed });
+                }
+            }
+            ToPeer::Removed => self.removed(out),
+            ToPeer::RollCall => {
+                let is_leaving = self.is_leaving();
+                out.push(Output::SendPeer { to: from, message: ToPeer::Here { is_leaving } });
+            }
+            ToPeer::Workers(said) => {
+                for said in said {
+                    self.hear_worker(said, false);
+                }
+            }
             ToPeer::Renewals { batch, claims } => self.renewals(now, from, batch, claims),
             ToPeer::RenewalsAnswered { batch, answers } => self.renewals_answered(batch, &answers, out),
             ToPeer::AttemptEnded { worker, attempt, how, left } => {
@@ -391,6 +417,9 @@ impl<M: JobMachine> Manager<M> {
             self.release(job, out);
         }
         for (job, token) in led {
+            if !self.earlier.is_own(job, token) {
+                continue;
+            }
             self.led.entry(job).or_insert_with(|| Led::new(token));
             self.news.insert(job);
         }
@@ -405,7 +434,9 @@ impl<M: JobMachine> Manager<M> {
                 self.pool.change();
                 self.news.extend(self.led.keys());
             }
-            Body::WorkerGrant { .. } | Body::WorkerOwner { .. } => self.pool.change(),
+            Body::WorkerGrant { .. } | Body::WorkerOwner { .. } | Body::WorkerDrain { .. } => {
+                self.pool.change();
+            }
             _ => {}
         }
         let Some(id) = job_of(&command.body) else { return };
@@ -413,8 +444,14 @@ impl<M: JobMachine> Manager<M> {
         self.clocks.observe(now, id, register.and_then(|register| register.job(id)));
         if let (Body::JobLeader { leader, .. }, Outcome::Granted(token)) = (&command.body, outcome) {
             self.release(id, out);
-            if *leader == self.options.node {
+            self.transfers.remove(&id);
+            if *leader == self.options.node && self.earlier.is_own(id, *token) {
                 self.led.insert(id, Led::new(*token));
+                // Token zero: nobody led it before, and this manager accepted it.
+                if command.token > Token(0) {
+                    self.counters.transfers_received += 1;
+                    self.transfers.insert(id, now);
+                }
             }
         }
         // Cores may have been taken, or are free.
@@ -425,14 +462,14 @@ impl<M: JobMachine> Manager<M> {
     }
 
     fn propose(&mut self, now: Now, purpose: Purpose, token: Token, body: Body) {
-        let (call, command) = (self.calls.open(purpose), Command { token, body });
+        let (call, command) = (self.calls.open(now, purpose), Command { token, body });
         let machine = self.replica.group().map(RaftGroup::machine);
         let bytes = machine.map_or_else(|| command.encode(), |machine| machine.encode(&command));
         self.call(now, call, ReplicaRequest::Propose(bytes));
     }
 
     fn store(&mut self, now: Now, purpose: Purpose, bytes: Bytes) {
-        let call = self.calls.open(purpose);
+        let call = self.calls.open(now, purpose);
         self.call(now, call, ReplicaRequest::StoreBlob(bytes));
     }
 
@@ -441,18 +478,24 @@ impl<M: JobMachine> Manager<M> {
     }
 
     fn replied(&mut self, now: Now, call: CallId, reply: Reply<Outcome>, out: &mut Vec<Output>) {
-        let Some(purpose) = self.calls.close(call) else {
+        let Some((purpose, since)) = self.calls.close(call) else {
             // A call of the host, which numbers its own from 2⁶³.
             return out.push(Output::Replica(replica::Output::Reply { call, reply }));
         };
         if matches!(purpose, Purpose::Renewals) {
             return self.round_over(call, matches!(reply, Reply::Readable { .. }), out);
         }
+        match &reply {
+            Reply::Applied { outcome, .. } => self.counters.proposed(outcome.as_ref(), now.since(since)),
+            Reply::Failed(_) => self.counters.proposed(None, now.since(since)),
+            _ => {}
+        }
         match purpose {
             Purpose::StorePlan { .. }
             | Purpose::Accept { .. }
             | Purpose::Lead { .. }
             | Purpose::Cancel { .. } => self.client_replied(now, purpose, reply, out),
+            Purpose::Drain { request } => self.drain_replied(now, request, &reply, out),
             Purpose::Grant { worker, boot, call } => self.granted(now, worker, boot, call, &reply, out),
             Purpose::StoreDecision { .. }
             | Purpose::StoreLeft { .. }

@@ -1,5 +1,7 @@
 //! The queue of jobs as clients see it: who is let in, who waits in which place, how jobs are that are led elsewhere or have ended.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,7 +21,11 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 impl<M: JobMachine> Manager<M> {
     /// Why a submission is not let in. One that was accepted before is answered like the first time.
     pub(super) fn admits(&self, key: &str) -> Option<Rejection> {
-        self.register().and_then(|register| admits(register, key))
+        let register = self.register()?;
+        if register.job_of_key(key).is_some() {
+            return None;
+        }
+        self.refuses_work().or_else(|| admits(register, key))
     }
 
     pub(super) fn accepted(&self, job: JobId, leader: Option<(NodeId, Token)>, is_repeat: bool) -> Response {
@@ -28,6 +34,25 @@ impl<M: JobMachine> Manager<M> {
         let status = known.map_or(Status::Submitted, |(register, known)| status(register, job, known));
         let queue_position = register.and_then(|register| position(register, job));
         Response::Accepted { job, leader, is_repeat, status, queue_position }
+    }
+
+    /// Jobs in the order in which they are served: those that wait for cores by priority
+    /// and then by how long they wait, after all others.
+    pub(super) fn by_urgency(&self, jobs: BTreeSet<JobId>) -> Vec<JobId> {
+        let claim = |job: &JobId| self.register().and_then(|register| register.claim(*job));
+        let mut sorted: Vec<JobId> = jobs.into_iter().collect();
+        sorted.sort_by_key(|job| claim(job).map(|claim| (Reverse(claim.priority), claim.index)));
+        sorted
+    }
+
+    /// How many jobs are in which state, by its word: all that have not ended, and the newest that have.
+    pub fn jobs_by_status(&self) -> BTreeMap<&'static str, u64> {
+        let mut counts = BTreeMap::new();
+        let Some(register) = self.register() else { return counts };
+        for (id, job) in register.jobs() {
+            *counts.entry(status(register, *id, job).as_str()).or_default() += 1;
+        }
+        counts
     }
 
     /// A job that is not whole any more: its chunk is being filled, or read from this disk.
@@ -76,7 +101,7 @@ pub(super) fn limited(limit: Limit) -> Rejection {
 /// The place of a job among those that wait for cores: by priority, then by acceptance.
 pub(super) fn position(register: &Register, job: JobId) -> Option<u32> {
     let rank = |priority: Priority, id: JobId| {
-        (std::cmp::Reverse(priority), register.job(id).map_or(u64::MAX, |job| job.accepted))
+        (Reverse(priority), register.job(id).map_or(u64::MAX, |job| job.accepted))
     };
     let own = rank(register.claim(job)?.priority, job);
     let before = register.claims().filter(|(id, claim)| rank(claim.priority, *id) < own).count();

@@ -12,7 +12,7 @@ use super::calls::Purpose;
 use super::io::{Output, ToPeer};
 use super::led::{number_of, workflow_name};
 use super::{JobMachine, Manager};
-use crate::message::{CallNumber, DispatchRefusal, HowEnded, JobAttempt, ToManager, ToWorker};
+use crate::message::{CallNumber, DispatchRefusal, HowEnded, JobAttempt, ToManager, ToWorker, WorkerSaid};
 use crate::record::AttemptLeft;
 
 /// How a manager heard of the end of an attempt.
@@ -24,11 +24,19 @@ pub(super) enum Told {
 
 impl<M: JobMachine> Manager<M> {
     pub(super) fn worker(&mut self, now: Now, from: NodeId, message: ToManager, out: &mut Vec<Output>) {
+        // It speaks of attempts, so it hears what this manager says of them. Renewals say nothing about that.
+        let is_about_attempts = !matches!(message, ToManager::Register { .. } | ToManager::Renew { .. });
+        if is_about_attempts && self.circuits.answered(from) {
+            self.pool.change();
+        }
         match message {
             ToManager::Register { call, boot, cores, capabilities, .. } => {
                 self.register_worker(now, from, (boot, call), cores, capabilities);
             }
-            ToManager::Renew { call, grant } => self.renew(now, from, grant, call),
+            ToManager::Renew { call, grant, load } => {
+                self.hear_worker(WorkerSaid { worker: from, grant, number: call, load }, true);
+                self.renew(now, from, grant, call);
+            }
             ToManager::Taken { status, .. } => {
                 let attempt = status.attempt;
                 self.taken(from, attempt);
@@ -38,15 +46,20 @@ impl<M: JobMachine> Manager<M> {
                 let is_led = self.led.get(&attempt.job).is_some_and(|led| led.token() == token);
                 let is_heard = !bug!(self.options, IgnoreRefusal);
                 if is_led && is_heard && self.has_attempt(from, attempt) {
+                    self.counters.refused(&refusal);
                     self.report(now, attempt, refused(from, &refusal), out);
                 }
             }
-            ToManager::Progress { status, windows, .. } => {
+            ToManager::Progress { status, windows, dropped } => {
                 let attempt = status.attempt;
                 self.status(now, from, status, out);
                 if self.had_attempt(from, attempt) {
+                    self.windows_dropped(attempt, dropped);
                     self.windows(now, attempt, &windows, out);
+                } else {
+                    self.counters.windows_late += windows.len() as u64;
                 }
+                self.answer_progress(now, from, out);
             }
             ToManager::Ended { attempt, how, left, .. } => {
                 self.attempt_ended(now, (from, Told::ByWorker), attempt, (how, left), out);
@@ -62,7 +75,7 @@ impl<M: JobMachine> Manager<M> {
                 }
             }
             // The log says who leads; this manager learns it there.
-            ToManager::StaleToken { .. } => {}
+            ToManager::StaleToken { .. } => self.counters.transfers_stale += 1,
         }
     }
 
@@ -124,7 +137,7 @@ impl<M: JobMachine> Manager<M> {
             // Who leads the group knows every job that was accepted: this one has ended and is sealed or forgotten. Anybody
             // else may only be behind, and so may a leader that was stopped and does not know yet that it was replaced.
             None if knows_all => {
-                let call = self.calls.open(Purpose::Confirm { worker, attempt });
+                let call = self.calls.open(now, Purpose::Confirm { worker, attempt });
                 return self.call(now, call, Request::ReadAsLeader);
             }
             None => self.replica.leader_node(),
@@ -157,6 +170,7 @@ impl<M: JobMachine> Manager<M> {
             // Committed, lost or superseded: it need not be kept.
             Some(state @ (AttemptState::Lost { .. } | AttemptState::Ended(_))) => {
                 let is_lost = matches!(state, AttemptState::Lost { .. });
+                self.counters.attempts_superseded += u64::from(is_lost);
                 if bug!(self.options, CountEndOfLost) && is_lost {
                     self.count_end(now, attempt, &left, out);
                 }

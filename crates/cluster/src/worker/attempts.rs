@@ -55,6 +55,20 @@ impl Running {
         matches!(self.end, Some(Ended::Confirmed { .. }))
     }
 
+    /// Whether it has not ended.
+    pub(super) fn runs(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// Whether it is still prepared, or has ended and that is not confirmed.
+    pub(super) fn is_queued(&self) -> bool {
+        match self.end {
+            None => self.status.phase == AttemptPhase::Accepted,
+            Some(Ended::Kept { .. }) => true,
+            Some(Ended::Confirmed { .. }) => false,
+        }
+    }
+
     /// How long to wait after a message before the next one.
     fn interval(&self, backpressure: Backpressure) -> Duration {
         let has_something = self.has_news || !self.windows.is_empty();
@@ -110,7 +124,10 @@ impl Worker {
 
     /// What was refused stays refused: another worker may have got the segment since.
     fn refuse(&mut self, now: Now, attempt: JobAttempt, token: Token, refusal: DispatchRefusal) -> ToManager {
-        self.refused.entry(attempt).or_insert_with(|| (refusal.clone(), now));
+        self.refused.entry(attempt).or_insert_with(|| {
+            *self.counters.refusals.entry(refusal.word()).or_default() += 1;
+            (refusal.clone(), now)
+        });
         ToManager::Refused { attempt, token, refusal }
     }
 
@@ -130,7 +147,7 @@ impl Worker {
         if self.attempts.keys().any(is_later) {
             return Err(DispatchRefusal::Superseded);
         }
-        if self.is_draining {
+        if self.fitness.is_draining() {
             return Err(DispatchRefusal::Draining);
         }
         let missing: Vec<String> = it.capabilities.difference(&self.options.capabilities).cloned().collect();
@@ -164,6 +181,7 @@ impl Worker {
             end: None,
         };
         self.attempts.insert(it.attempt, running);
+        self.counters.taken += 1;
         out.push(Output::Start(Box::new(Start {
             attempt: it.attempt,
             plan: it.plan,
@@ -228,6 +246,7 @@ impl Worker {
         if running.windows.len() >= WINDOWS_MAX {
             running.windows.remove(0);
             running.dropped += 1;
+            self.counters.windows_dropped += 1;
         }
         running.windows.push(window);
     }
@@ -287,8 +306,9 @@ impl Worker {
     }
 
     pub(super) fn send_progress(&mut self, now: Now, out: &mut Vec<Output>) {
+        let level = self.pace.level();
         for (it, running) in &mut self.attempts {
-            let interval = running.interval(self.backpressure);
+            let interval = running.interval(level);
             let is_due = running.end.is_none() && now.since(running.sent) >= interval;
             let Some(to) = self.leaders.of(it.job).filter(|_| is_due) else { continue };
             (running.sent, running.has_news) = (now, false);
@@ -351,6 +371,11 @@ impl Worker {
         for (it, running) in &mut self.attempts {
             if running.end.is_none() && running.cut_off.is_none() && is_meant(it, running) {
                 running.cut_off = Some(how);
+                match how {
+                    HowEnded::Orphaned => self.counters.orphans_cut_off += 1,
+                    HowEnded::LeaseEnded => self.counters.lease_cut_off += 1,
+                    HowEnded::Ran => {}
+                }
                 out.push(Output::CutOff { attempt: *it });
             }
         }

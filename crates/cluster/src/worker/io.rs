@@ -5,8 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyperscale_consensus::BlobId;
 use hyperscale_job::{Directive, Report, SegmentOrder};
+use hyperscale_swim::WorkerLoad;
 use hyperscale_types::{NodeId, Now};
 
+use super::fitness::Readings;
 use crate::message::{JobAttempt, ToManager, ToWorker};
 use crate::record::AttemptLeft;
 
@@ -47,6 +49,8 @@ pub enum Input {
         /// What it leaves.
         left: AttemptLeft,
     },
+    /// What the host reads of its machine, every second or so.
+    Readings(Readings),
     /// Take nothing new, finish what runs, then [`Output::Offline`].
     Drain,
 }
@@ -80,6 +84,8 @@ pub enum Output {
         /// On the clock that `handle` is called with.
         until: Now,
     },
+    /// What probes are to say of this worker from now on.
+    Load(Box<WorkerLoad>),
     /// Say [`Input::Timer`] at this time. An earlier one that was asked for may still come.
     Timer(Now),
     /// Everything is finished and told: the process may end.

@@ -96,6 +96,7 @@ impl Worker {
         let leaders = &mut self.leaders;
         let before = leaders.tokens.current((), job);
         if leaders.tokens.admit((), job, token, Bearer::Member).is_err() {
+            self.counters.stale_tokens += 1;
             let message = ToManager::StaleToken { job, current: before.unwrap_or_default() };
             out.push(Output::Send { to: from, message });
             return false;
@@ -113,9 +114,11 @@ impl Worker {
         job: JobId,
         out: &mut Vec<Output>,
     ) {
+        self.counters.transfers_received += 1;
         if !self.obeys(now, (from, token), job, out) {
             return;
         }
+        self.counters.transfers_accepted += 1;
         let attempts = self.statuses(Some(job));
         self.tell_again(job);
         out.push(Output::Send { to: from, message: ToManager::LeaderAccepted { job, token, attempts } });

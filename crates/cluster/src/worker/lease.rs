@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hyperscale_consensus::lease::{Holder, LeaseError};
+use hyperscale_swim::{WorkerLoad, WorkerState};
 use hyperscale_types::{NodeId, Now, Token};
 
 use super::{Options, Output};
@@ -80,6 +81,8 @@ pub(super) struct Registration {
     /// No registration before this time.
     register_at: Now,
     renew_at: Now,
+    /// What the last renewal said that it is fit for, under its grant. Another state is told at once.
+    said: Option<(Token, WorkerState)>,
 }
 
 impl Registration {
@@ -102,6 +105,7 @@ impl Registration {
             failures: VecDeque::new(),
             register_at: Now::ZERO,
             renew_at: Now::ZERO,
+            said: None,
         }
     }
 
@@ -230,6 +234,7 @@ impl Registration {
         &mut self,
         now: Now,
         registers: impl Fn(CallNumber, Option<Token>) -> ToManager,
+        load: &WorkerLoad,
         out: &mut Vec<Output>,
     ) {
         self.tell_lease(out);
@@ -242,11 +247,12 @@ impl Registration {
         let to = own.unwrap_or(next);
         let grant = self.lease.as_ref().map(Holder::token);
         if let Some(grant) = grant
-            && now >= self.renewal_due()
+            && (now >= self.renewal_due() || self.is_news(grant, load.state))
         {
-            self.renew_at = now.plus(RENEW_AGAIN);
+            (self.renew_at, self.said) = (now.plus(RENEW_AGAIN), Some((grant, load.state)));
             let call = self.ask(now, to, false);
-            out.push(Output::Send { to, message: ToManager::Renew { call, grant } });
+            let load = Box::new(load.clone());
+            out.push(Output::Send { to, message: ToManager::Renew { call, grant, load } });
         } else if self.is_lost() && now >= self.register_at && (grant.is_none() || self.owner != Some(to)) {
             let call = self.ask(now, to, true);
             out.push(Output::Send { to, message: registers(call, grant) });
@@ -273,6 +279,12 @@ impl Registration {
             self.until = Some(until);
             out.push(Output::Lease { until });
         }
+    }
+
+    /// Whether managers take it for something else: they take a worker that they have not heard of for healthy.
+    fn is_news(&self, grant: Token, state: WorkerState) -> bool {
+        let said = self.said.filter(|(said, _)| *said == grant).map(|(_, state)| state);
+        said.unwrap_or(WorkerState::Healthy) != state
     }
 
     fn renewal_due(&self) -> Now {

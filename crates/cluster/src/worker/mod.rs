@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! registration  searching ── Register ──► asked ── Registered ──► registered ── manager lost ──► searching, under the same grant
+//! fitness       healthy ⇄ degraded ⇄ draining under pressure; asked to drain ──► draining ──► offline (see `fitness`)
 //! attempt       Dispatch ──► accepted ── prepared ──► running ── Ended ──► in the outbox ── Confirmed ──► remembered
 //!                  └─► refused                  └── lease over, orphaned too long, newer grant ──► cut off ──► in the outbox
 //! ```
@@ -16,23 +17,31 @@
 
 mod attempts;
 mod cores;
+mod counters;
+mod fitness;
 mod io;
 mod leaders;
 mod lease;
+mod pace;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use hyperscale_swim::{WorkerLoad, WorkerState};
 use hyperscale_types::{BootEpoch, NodeId, Now};
 
-use crate::message::{Backpressure, DispatchRefusal, JobAttempt, ToManager, ToWorker};
+use crate::message::{DispatchRefusal, JobAttempt, ToManager, ToWorker};
 use attempts::Running;
 use cores::CoreTable;
+pub use counters::Counters;
+use fitness::Fitness;
+pub use fitness::Readings;
 pub use io::{Input, Output, Start};
 use leaders::Leaders;
 use lease::Registration;
+use pace::Pace;
 
 /// What could not be done, as there is nobody to tell, is tried again after this time.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -77,9 +86,12 @@ pub struct Worker {
     attempts: BTreeMap<JobAttempt, Running>,
     /// Attempts that were refused, why and when.
     refused: BTreeMap<JobAttempt, (DispatchRefusal, Now)>,
-    backpressure: Backpressure,
-    is_draining: bool,
-    is_offline: bool,
+    pace: Pace,
+    readings: Readings,
+    fitness: Fitness,
+    counters: Counters,
+    /// What the host was told last.
+    load: Option<WorkerLoad>,
     /// The time that was asked for last.
     timer: Option<Now>,
 }
@@ -93,9 +105,11 @@ impl Worker {
             cores: CoreTable::new(options.cores),
             attempts: BTreeMap::new(),
             refused: BTreeMap::new(),
-            backpressure: Backpressure::None,
-            is_draining: false,
-            is_offline: false,
+            pace: Pace::default(),
+            readings: Readings::default(),
+            fitness: Fitness::default(),
+            counters: Counters::default(),
+            load: None,
             timer: None,
             options,
         }
@@ -117,9 +131,16 @@ impl Worker {
             Input::Report { attempt, report } => self.report(attempt, report),
             Input::Window { attempt, window } => self.window(attempt, window),
             Input::Ended { attempt, left } => self.ended(attempt, left),
-            Input::Drain => self.is_draining = true,
+            Input::Readings(readings) => self.readings = readings,
+            Input::Drain => self.leave(),
         }
         self.pass_time(now, out);
+    }
+
+    fn leave(&mut self) {
+        if self.fitness != Fitness::Offline {
+            self.fitness = Fitness::Leaving;
+        }
     }
 
     /// Cores that are promised to nobody.
@@ -130,6 +151,49 @@ impl Worker {
     /// Whether it has a lease that it may use.
     pub fn is_usable(&self, now: Now) -> bool {
         self.registration.is_usable(now)
+    }
+
+    /// What it is fit for.
+    pub fn state(&self) -> WorkerState {
+        if self.registration.is_granted() || self.fitness.is_draining() {
+            self.fitness.state()
+        } else {
+            WorkerState::Registering
+        }
+    }
+
+    /// What it says of itself.
+    pub fn load(&self) -> WorkerLoad {
+        let Readings { cpu_percent, memory_percent, lhm } = self.readings;
+        let running = self.attempts.iter().filter(|(_, running)| running.runs());
+        let digest = running.clone().fold(0_u64, |sum, (attempt, _)| sum.wrapping_add(attempt.digest()));
+        WorkerLoad {
+            state: self.state(),
+            cores_total: u16::try_from(self.options.cores).unwrap_or(u16::MAX),
+            cores_available: u16::try_from(self.cores.free()).unwrap_or(u16::MAX),
+            queue_depth: self.queue_depth(),
+            cpu_percent,
+            memory_percent,
+            segments: running.count() as u32,
+            segments_digest: digest,
+            lhm,
+        }
+    }
+
+    /// What was taken and is still prepared, and ends that nobody has confirmed.
+    fn queue_depth(&self) -> u32 {
+        self.attempts.values().filter(|running| running.is_queued()).count() as u32
+    }
+
+    /// Judges what it is fit for, and tells the host if that, or what it has, is another than before.
+    fn judge(&mut self, now: Now, out: &mut Vec<Output>) {
+        let is_idle = !self.attempts.values().any(Running::runs);
+        self.fitness = self.fitness.judge(now, self.readings, self.queue_depth(), is_idle);
+        let load = self.load();
+        if self.load.as_ref() != Some(&load) {
+            self.load = Some(load.clone());
+            out.push(Output::Load(Box::new(load)));
+        }
     }
 
     fn message(&mut self, now: Now, from: NodeId, message: ToWorker, out: &mut Vec<Output>) {
@@ -155,20 +219,26 @@ impl Worker {
             }
             ToWorker::LeaderChanged { job, token } => self.leader_changed(now, (from, token), job, out),
             ToWorker::Confirmed { attempt } => self.confirmed(now, attempt),
-            ToWorker::Backpressure(level) => self.backpressure = level,
-            ToWorker::Drain => self.is_draining = true,
+            ToWorker::Backpressure(level) => self.pace.heard(now, from, level),
+            ToWorker::Drain { grant } => {
+                if self.registration.has_grant(grant) {
+                    self.leave();
+                }
+            }
         }
     }
 
     /// What follows from the time alone, and when to look again.
     fn pass_time(&mut self, now: Now, out: &mut Vec<Output>) {
-        if self.is_offline {
+        if self.fitness == Fitness::Offline {
             return;
         }
         if self.registration.has_lapsed(now) {
             self.cut_off_all(out);
         }
         self.cut_off_orphans(now, out);
+        self.judge(now, out);
+        let load = self.load();
         let attempts = self.statuses(None);
         let Options { boot, cores, capabilities, .. } = &self.options;
         let registers = |call, grant| ToManager::Register {
@@ -179,12 +249,14 @@ impl Worker {
             grant,
             attempts: attempts.clone(),
         };
-        self.registration.keep(now, registers, out);
+        self.registration.keep(now, registers, &load, out);
         self.forget_settled(now);
+        self.pace.forget(now);
         self.send_progress(now, out);
         self.tell_ends(now, out);
-        if self.is_draining && self.attempts.values().all(Running::is_settled) {
-            self.is_offline = true;
+        if self.fitness == Fitness::Leaving && self.attempts.values().all(Running::is_settled) {
+            self.fitness = Fitness::Offline;
+            self.judge(now, out);
             out.push(Output::Offline);
             return;
         }
@@ -192,9 +264,10 @@ impl Worker {
     }
 
     fn set_timer(&mut self, now: Now, out: &mut Vec<Output>) {
-        let attempts = self.attempts.values().filter_map(|running| running.next_timer(self.backpressure));
-        let orphans = self.leaders.next_timer();
-        let next = self.registration.next_timer(now).into_iter().chain(attempts).chain(orphans).min();
+        let level = self.pace.level();
+        let attempts = self.attempts.values().filter_map(|running| running.next_timer(level));
+        let others = self.leaders.next_timer().into_iter().chain(self.fitness.next_timer());
+        let next = self.registration.next_timer(now).into_iter().chain(attempts).chain(others).min();
         let Some(next) = next.filter(|next| *next < Now::NEVER) else { return };
         // What is due and was not done has nobody to be told to.
         let next = if next > now { next } else { now.plus(LOOK_AGAIN) };

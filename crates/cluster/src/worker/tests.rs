@@ -20,7 +20,7 @@ use hyperscale_plan::load::SegmentShare;
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::*;
-use crate::message::{AttemptPhase, CallNumber, Dispatch, DispatchRefusal, HowEnded};
+use crate::message::{AttemptPhase, Backpressure, CallNumber, Dispatch, DispatchRefusal, HowEnded};
 use crate::record::AttemptLeft;
 
 const LEASE: Duration = Duration::from_secs(15);
@@ -128,7 +128,7 @@ impl Rig {
         while self.now < end {
             let out = self.advance(Duration::from_millis(50));
             for (to, message) in sent(&out) {
-                if let ToManager::Renew { call, grant } = message {
+                if let ToManager::Renew { call, grant, .. } = message {
                     all.extend(self.from(to, ToWorker::Renewed { call, grant, answer: Ok(LEASE) }));
                 }
             }
@@ -157,7 +157,7 @@ fn registrations(out: &[Output]) -> Vec<NodeId> {
 
 fn renewals(out: &[Output]) -> Vec<(NodeId, CallNumber)> {
     let renewal = |(to, message): (NodeId, ToManager)| match message {
-        ToManager::Renew { call, grant: GRANT } => Some((to, call)),
+        ToManager::Renew { call, grant: GRANT, .. } => Some((to, call)),
         _ => None,
     };
     sent(out).into_iter().filter_map(renewal).collect()

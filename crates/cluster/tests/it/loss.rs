@@ -119,7 +119,8 @@ fn renewals_of_two_processes_under_one_id_are_both_answered() {
     // A process that was started earlier under the same id asks again and again, and hears nothing.
     for call in 0..500 {
         (1..=3).for_each(|it| {
-            let former = ToManager::Renew { call: CallNumber(1_000 + call), grant: Token(grant.0 - 1) };
+            let (call, load) = (CallNumber(1_000 + call), Box::new(cluster.load_of(worker(1))));
+            let former = ToManager::Renew { call, grant: Token(grant.0 - 1), load };
             cluster.say(worker(1), manager(it), former);
         });
         cluster.run(Duration::from_millis(50));

@@ -6,8 +6,10 @@ mod model;
 
 mod bad_network;
 mod cancel;
+mod choice;
 mod cost;
 mod dispatch;
+mod leave;
 mod life;
 mod limits;
 mod loss;

@@ -75,6 +75,10 @@ pub(crate) struct Cluster {
     pub(crate) confirmed: Vec<JobAttempt>,
     /// Attempts that were started.
     pub(crate) started: Vec<(NodeId, JobAttempt)>,
+    /// Messages about progress that workers sent.
+    pub(crate) progress: u64,
+    /// Managers that left the group.
+    pub(crate) left: Vec<NodeId>,
     /// Nodes that nobody reaches and that reach nobody.
     cut: BTreeSet<NodeId>,
     /// Pairs of nodes that do not reach each other.
@@ -118,6 +122,8 @@ impl Cluster {
             told: None,
             confirmed: Vec::new(),
             started: Vec::new(),
+            progress: 0,
+            left: Vec::new(),
             cut: BTreeSet::new(),
             cut_links: BTreeSet::new(),
         };

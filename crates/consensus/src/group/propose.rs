@@ -10,7 +10,7 @@ use crate::action::{Action, ProposeError};
 use crate::apply::Machine;
 use crate::config::{Backlog, COMMAND_BYTES_MAX};
 use crate::id::{ProposalId, RaftId};
-use crate::quorum::{QuorumError, Reach};
+use crate::quorum::{CircuitState, QuorumError, Reach};
 
 /// Proposals of this node whose entry is not applied yet, by its index.
 #[derive(Debug, Default)]
@@ -101,6 +101,11 @@ impl<M: Machine> RaftGroup<M> {
         self.settle(now);
         self.proposals.wait(self.last_index(), self.term(), proposal, now);
         Ok(())
+    }
+
+    /// Whether the quorum is asked.
+    pub fn circuit(&self) -> CircuitState {
+        self.circuit.state()
     }
 
     /// How many proposals and reads wait.

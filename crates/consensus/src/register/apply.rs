@@ -111,6 +111,7 @@ impl Register {
             Body::WorkerGrant { .. }
             | Body::WorkerGone { .. }
             | Body::WorkerOwner { .. }
+            | Body::WorkerDrain { .. }
             | Body::DcState { .. }
             | Body::ClusterVersion { .. } => BTreeSet::new(),
         }
@@ -133,6 +134,7 @@ impl Register {
             Body::WorkerOwner { worker, grant, owner, replaces } => {
                 self.own(index, worker, grant, owner, replaces)
             }
+            Body::WorkerDrain { worker, grant } => self.drain(worker, grant),
             Body::Ready { job, workflows, priority, least_cores } => {
                 self.ready(index, token, job, Claim { index, priority, least_cores, workflows })
             }
@@ -169,6 +171,7 @@ impl Register {
 
     fn lead(&mut self, index: u64, token: Token, id: JobId, leader: NodeId, elapsed: Elapsed) -> Done {
         let (reuses_token, forgets_marks) = (bug!(self.bugs, ReuseToken), bug!(self.bugs, ForgetCancelMark));
+        let forgets_drains = bug!(self.bugs, ForgetDrainAtTakeover);
         let job = self.job_mut(id)?;
         job.may_replace(token)?;
         let granted = if reuses_token && job.leader.is_some() { job.token() } else { Token(index) };
@@ -178,6 +181,9 @@ impl Register {
         }
         job.leader = Some((leader, granted));
         let changed = job.set_clocks(elapsed);
+        if forgets_drains {
+            self.workers.values_mut().for_each(|worker| worker.is_draining = false);
+        }
         self.changes.push(Change::Job(id));
         self.changes.extend(changed.into_iter().map(|workflow| Change::Workflow(id, workflow)));
         Ok(Outcome::Granted(granted))

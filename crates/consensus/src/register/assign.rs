@@ -165,6 +165,9 @@ impl Register {
         let current = worker.map(|worker| worker.grant);
         let worker = worker.filter(|worker| worker.grant == it.grant && worker.boot == it.boot);
         let worker = worker.ok_or(CommandRefusal::StaleGrant { current })?;
+        if worker.is_draining && !bug!(self.bugs, AssignToDraining) {
+            return Err(CommandRefusal::Draining);
+        }
         if it.group > 0 {
             let in_batch = batch.groups.get(&(it.worker, it.group)).copied();
             match in_batch.or_else(|| worker.promised.group(id, it.group)) {

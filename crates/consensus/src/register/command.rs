@@ -112,6 +112,13 @@ pub enum Body {
         /// The owner token that this one replaces; zero: nobody owns the worker under this grant.
         replaces: Token,
     },
+    /// A worker gets nothing new any more, whoever leads a job: it was asked to drain. Holds as long as the grant.
+    WorkerDrain {
+        /// The worker that finishes what it has.
+        worker: NodeId,
+        /// The grant in force.
+        grant: Token,
+    },
     /// The core that drives a job has decided something; with the command that carries it out, if one is needed.
     Decide(Box<Decide>),
     /// Workflows that are ready wait for cores. Replaces what the job waited for before; its place in the order stays.
@@ -263,6 +270,7 @@ impl Body {
             Self::WorkerGrant { .. }
             | Self::WorkerGone { .. }
             | Self::WorkerOwner { .. }
+            | Self::WorkerDrain { .. }
             | Self::Ready { .. }
             | Self::Assign(_)
             | Self::AttemptEnd { .. }

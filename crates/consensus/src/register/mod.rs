@@ -21,9 +21,10 @@
 //! | WorkerGrant    | managers | the boot is new or the worker was gone; otherwise returns the grant in force         |
 //! | WorkerGone     | managers | it names the grant in force, or that of a former boot                               |
 //! | WorkerOwner    | managers | it names the grant in force and the owner token in force (zero: nobody owns it)      |
+//! | WorkerDrain    | managers | it names the grant in force, and the worker does not drain yet                       |
 //! | Decide         | both     | token in force, and the command it carries does; kept until the job ends: see `decide` |
 //! | Ready          | managers | token in force, workflows neither begun nor cancelled                              |
-//! | Assign         | managers | all of the batch: token and grant in force, not cancelled, attempt = last + 1, none runs, cores free, nobody overtaken: see `assign` |
+//! | Assign         | managers | all of the batch: token and grant in force, not cancelled, attempt = last + 1, none runs, cores free, workers not draining, nobody overtaken: see `assign` |
 //! | AttemptEnd     | managers | token in force, the attempt is the one that runs                                    |
 //! | AttemptWindows | managers | token in force, the attempt is lost                                               |
 //! | Context        | managers | token in force, version = last + 1, at most 64 KiB or a blob                         |

@@ -153,6 +153,9 @@ pub enum CommandRefusal {
         /// The one in force; zero: none.
         current: Token,
     },
+    /// The worker was asked to drain.
+    #[error("the worker is draining")]
+    Draining,
     /// A restarted worker is known under a newer boot.
     #[error("a newer boot of this worker is known")]
     OldBoot,

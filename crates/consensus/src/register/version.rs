@@ -30,6 +30,7 @@ impl Body {
             | Self::WorkerGrant { .. }
             | Self::WorkerGone { .. }
             | Self::WorkerOwner { .. }
+            | Self::WorkerDrain { .. }
             | Self::Decide(_)
             | Self::Ready { .. }
             | Self::Assign(_)

@@ -5,6 +5,8 @@
 //! | lease      | `WorkerGrant` | grant token          | worker and boot  | `WorkerGone` that names it                       |
 //! | ownership  | `WorkerOwner` | owner token          | grant            | the next `WorkerOwner`, or the end of the grant  |
 //!
+//! A worker that was asked to drain (`WorkerDrain`) keeps both, and gets nothing new under its grant.
+//!
 //! A worker that restarts is granted at once under its new boot. Its former process may still run: what is promised under the
 //! former grant stays promised, and its attempts are not lost, until `WorkerGone` names that grant. A former grant is
 //! therefore never renewed; see `lease::Granter`.
@@ -34,6 +36,8 @@ pub struct Worker {
     pub cores: u32,
     /// What it can beyond what every worker can.
     pub capabilities: BTreeSet<String>,
+    /// It was asked to drain: nothing is assigned to it any more.
+    pub is_draining: bool,
     pub(super) promised: Promises,
     /// Cores that former boots may still use.
     pub(super) held_back: u32,
@@ -69,7 +73,8 @@ impl Worker {
         capabilities: BTreeSet<String>,
     ) -> Self {
         let promised = Promises::default();
-        Self { boot, grant, owner: None, lease_ms, cores, capabilities, promised, held_back: 0 }
+        let (owner, is_draining, held_back) = (None, false, 0);
+        Self { boot, grant, owner, lease_ms, cores, capabilities, is_draining, promised, held_back }
     }
 
     /// What is promised to whom under the grant in force; segments of a core group all name the group's cores.
@@ -226,6 +231,7 @@ impl Register {
         owner: NodeId,
         replaces: Token,
     ) -> Result<Outcome, CommandRefusal> {
+        let forgets_drain = bug!(self.bugs, ForgetDrainAtTakeover);
         let known = self.workers.get_mut(&id);
         let current = known.as_ref().map(|known| known.grant);
         let worker =
@@ -234,8 +240,23 @@ impl Register {
             return Err(CommandRefusal::StaleOwner { current: worker.owner_token() });
         }
         worker.owner = Some((owner, Token(index)));
+        worker.is_draining &= !forgets_drain;
         self.changes.push(Change::Worker(id));
         Ok(Outcome::Granted(Token(index)))
+    }
+
+    /// A worker is to finish what it has; nothing takes that back but another grant.
+    pub(super) fn drain(&mut self, id: NodeId, grant: Token) -> Result<Outcome, CommandRefusal> {
+        let known = self.workers.get_mut(&id);
+        let current = known.as_ref().map(|known| known.grant);
+        let worker =
+            known.filter(|known| known.grant == grant).ok_or(CommandRefusal::StaleGrant { current })?;
+        if worker.is_draining {
+            return Ok(Outcome::Repeated);
+        }
+        worker.is_draining = true;
+        self.changes.push(Change::Worker(id));
+        Ok(Outcome::Done)
     }
 
     /// What was promised to a segment under this grant is free, if the worker or a former boot of it has the grant.

@@ -199,7 +199,7 @@ impl Host {
 
     fn pool(&self) -> Pool {
         let (total, free) = self.cpus.counts();
-        Pool { workers: vec![PoolWorker { id: WORKER.into(), total, free }] }
+        Pool { workers: vec![PoolWorker::new(WORKER, total, free)] }
     }
 
     /// Performs actions and whatever follows from them, in order.

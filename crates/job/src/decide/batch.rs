@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyperscale_plan::cores::{self, Claim, Claimed, Placement, Release, segments, split_over_workers};
+use hyperscale_plan::cores::{self, Claim, Claimed, Placement, Release, Tiers, segments, split_over_tiers};
 use hyperscale_plan::load::SegmentShare;
 
 use super::retry::excluded;
@@ -29,17 +29,40 @@ pub(super) fn decide(core: &mut JobCore) {
     {
         return;
     }
-    let claims: Vec<Claim> = ready.iter().map(|at| Claim::of(core.workflow(*at))).collect();
-    let pool = cores::Pool { total: core.pool.total(), free: core.pool.free() };
-    let planned = cores::plan_batch(pool, &running(core), &claims);
-    let waiting: Vec<(usize, u32)> =
-        planned.waiting.iter().map(|waiting| (ready[waiting.index], waiting.least)).collect();
-    if let Some(batch) = place(core, &planned.groups, &ready) {
-        core.propose_once(Pending::Batch, Entry::Assign(batch));
+    for alike in by_requirement(core, &ready) {
+        let claims: Vec<Claim> = alike.iter().map(|at| Claim::of(core.workflow(*at))).collect();
+        let planned = cores::plan_batch(usable(core, alike[0]), &running(core), &claims);
+        let batch = place(core, &planned.groups, &alike);
+        for waiting in &planned.waiting {
+            tell_waiting(core, alike[waiting.index], waiting.least);
+        }
+        if let Some(batch) = batch {
+            // What requires something else follows when this is decided.
+            return core.propose_once(Pending::Batch, Entry::Assign(batch));
+        }
     }
-    for (at, least) in waiting {
-        tell_waiting(core, at, least);
+}
+
+/// Workflows that require the same of their workers share a pool, and are planned together.
+fn by_requirement(core: &JobCore, ready: &[usize]) -> Vec<Vec<usize>> {
+    let mut sets: Vec<Vec<usize>> = Vec::new();
+    for at in ready {
+        let requires = |at: usize| &core.workflow(at).requires;
+        match sets.iter_mut().find(|set| requires(set[0]) == requires(*at)) {
+            Some(set) => set.push(*at),
+            None => sets.push(vec![*at]),
+        }
     }
+    sets
+}
+
+/// The cores of workers that can run a workflow.
+fn usable(core: &JobCore, at: usize) -> cores::Pool {
+    let workers = core.pool.workers.iter().filter(|worker| worker.can_run(core.workflow(at)));
+    workers.fold(cores::Pool { total: 0, free: 0 }, |pool, worker| cores::Pool {
+        total: pool.total + worker.total,
+        free: pool.free + worker.free,
+    })
 }
 
 /// Groups of this job that hold cores.
@@ -72,7 +95,9 @@ fn place(core: &JobCore, groups: &[cores::CoreGroup], ready: &[usize]) -> Option
     let mut free: Vec<u32> = core.pool.workers.iter().map(|worker| worker.free).collect();
     let mut batch = Batch::default();
     for (id, group) in (core.record.next_group()..).zip(groups) {
-        let parts = split_over_workers(group.cores, &free, Placement::Fewest)?;
+        let members: Vec<usize> = group.members.iter().map(|member| ready[member.index]).collect();
+        let workers = core.pool.workers.iter().zip(&free);
+        let parts = split(core, group.cores, &members, workers.map(|(worker, free)| (worker, *free)))?;
         for part in &parts {
             free[part.worker] -= part.cores;
         }
@@ -99,6 +124,22 @@ fn place(core: &JobCore, groups: &[cores::CoreGroup], ready: &[usize]) -> Option
         batch.groups.push(group);
     }
     (!batch.groups.is_empty()).then_some(batch)
+}
+
+/// Places cores for these workflows on workers that can run all of them. Positions are those among `workers`.
+fn split<'a>(
+    core: &JobCore,
+    cores: u32,
+    workflows: &[usize],
+    workers: impl Iterator<Item = (&'a PoolWorker, u32)>,
+) -> Option<Vec<cores::WorkerCores>> {
+    let mut tiers = Tiers::default();
+    for (worker, free) in workers {
+        let can_run = workflows.iter().all(|at| worker.can_run(core.workflow(*at)));
+        tiers.push(if can_run { free } else { 0 }, worker.is_degraded);
+    }
+    let placement = if core.facts.spreads { Placement::Spread } else { Placement::Fewest };
+    split_over_tiers(cores, &tiers, placement)
 }
 
 /// What a workflow begins with: its set-up, if it has one, else its load.
@@ -141,11 +182,11 @@ pub(super) fn place_anew(
 ) -> Option<Batch> {
     let record = &core.record.workflows()[at];
     let before = core.record.group(record.group()?)?;
-    let workers = core.pool.workers.iter().filter(|worker| !excluded.contains(&*worker.id));
-    let usable: Vec<&PoolWorker> = workers.collect();
+    let may_run = |worker: &&PoolWorker| !excluded.contains(&*worker.id) && worker.can_run(core.workflow(at));
+    let usable: Vec<&PoolWorker> = core.pool.workers.iter().filter(may_run).collect();
     let cores = record.cores().min(usable.iter().map(|worker| worker.total).sum());
-    let free: Vec<u32> = usable.iter().map(|worker| worker.free).collect();
-    let parts = split_over_workers(cores, &free, Placement::Fewest).filter(|_| cores > 0)?;
+    let workers = usable.iter().map(|worker| (*worker, worker.free));
+    let parts = split(core, cores, &[at], workers).filter(|_| cores > 0)?;
     let named = |part: &cores::WorkerCores| GroupPart {
         worker: Arc::clone(&usable[part.worker].id),
         first: part.first,
@@ -173,7 +214,8 @@ pub(super) fn assign_teardown(core: &mut JobCore, at: usize) -> bool {
     let Some(member) = group.members.iter().find(|member| member.workflow == at) else { return false };
     let teardown = once(core, group, member, SegmentKind::Teardown);
     let excluded = excluded(core, at, teardown.attempt);
-    let usable = || core.pool.workers.iter().filter(|worker| !excluded.contains(&*worker.id));
+    let may_run = |worker: &&PoolWorker| !excluded.contains(&*worker.id) && worker.can_run(core.workflow(at));
+    let usable = || core.pool.workers.iter().filter(may_run);
     let is_there = |part: &&GroupPart| usable().any(|worker| worker.id == part.worker);
     let batch = if let Some(part) = group.parts.iter().find(is_there) {
         let worker = Arc::clone(&part.worker);

@@ -188,7 +188,10 @@ fn place_load(core: &JobCore, at: usize, last: AttemptId) -> Option<Batch> {
     let known = record.attempt(last)?;
     let share = known.assignment.share;
     let excluded = excluded(core, at, last);
-    let fits = |worker: &&PoolWorker| worker.free >= share.cores && !excluded.contains(&*worker.id);
+    let workflow = core.workflow(at);
+    let fits = |worker: &&PoolWorker| {
+        worker.free >= share.cores && worker.can_run(workflow) && !excluded.contains(&*worker.id)
+    };
     let worker = core.pool.workers.iter().find(fits)?;
     let begins_again = runs_again(core);
     let group = Group {

@@ -85,10 +85,8 @@ impl Model {
     }
 
     pub(crate) fn pool(&self) -> Pool {
-        let worker = |(id, total, taken): &(Arc<str>, u32, u32)| PoolWorker {
-            id: Arc::clone(id),
-            total: *total,
-            free: total - taken,
+        let worker = |(id, total, taken): &(Arc<str>, u32, u32)| {
+            PoolWorker::new(Arc::clone(id), *total, total - taken)
         };
         Pool { workers: self.workers.iter().map(worker).collect() }
     }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use hyperscale_cluster::manager::Manager;
 use hyperscale_consensus::register::Register;
 use hyperscale_consensus::{Event, RaftGroup, RaftId};
-use hyperscale_swim::Event as Swim;
+use hyperscale_swim::{Event as Swim, WorkerState};
 use hyperscale_types::{NodeId, Now, Token};
 
 use crate::clock;
@@ -36,7 +37,7 @@ pub struct ClusterEvents {
     ring: VecDeque<ClusterEvent>,
     last: u64,
     /// Workers with a grant when they were last compared.
-    workers: BTreeMap<NodeId, Token>,
+    workers: BTreeMap<NodeId, (Token, WorkerState)>,
     compared: Option<Now>,
 }
 
@@ -44,6 +45,11 @@ impl ClusterEvents {
     /// The events that are kept, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &ClusterEvent> {
         self.ring.iter()
+    }
+
+    /// The number of the newest one; zero: there is none.
+    pub fn last(&self) -> u64 {
+        self.last
     }
 
     fn note(&mut self, event: &'static str, node: Option<NodeId>, message: impl Into<String>) {
@@ -109,19 +115,42 @@ impl ClusterEvents {
     }
 
     /// Compares the workers of the log with those before, now and then.
-    pub(super) fn workers(&mut self, now: Now, register: Option<&Register>) {
+    pub(super) fn workers(&mut self, now: Now, manager: &Manager<Register>) {
         let is_due = self.compared.is_none_or(|at| now.since(at) >= WORKERS_EVERY);
-        let Some(register) = register.filter(|_| is_due) else { return };
+        let Some(register) = manager.register().filter(|_| is_due) else { return };
         self.compared = Some(now);
-        let present: BTreeMap<NodeId, Token> =
-            register.workers().map(|(node, worker)| (*node, worker.grant)).collect();
+        let state = |node: NodeId| manager.worker_state(node).unwrap_or(WorkerState::Healthy);
+        let known = register.workers().map(|(node, worker)| (*node, (worker.grant, state(*node))));
+        let present: BTreeMap<NodeId, (Token, WorkerState)> = known.collect();
+        self.compare(present);
+    }
+
+    fn compare(&mut self, present: BTreeMap<NodeId, (Token, WorkerState)>) {
         let before = std::mem::replace(&mut self.workers, present.clone());
         for node in before.keys().filter(|node| !present.contains_key(node)) {
             self.note("worker_gone", Some(*node), "its lease has ended");
         }
-        for (node, grant) in present.iter().filter(|(node, grant)| before.get(node) != Some(grant)) {
-            self.note("worker_registered", Some(*node), format!("has a lease, grant {}", grant.0));
+        for (node, (grant, state)) in present {
+            let known = before.get(&node).filter(|(known, _)| *known == grant).map(|(_, state)| *state);
+            if known.is_none() {
+                self.note("worker_registered", Some(node), format!("has a lease, grant {}", grant.0));
+            }
+            if known.unwrap_or(WorkerState::Healthy) != state {
+                let (event, message) = said(state);
+                self.note(event, Some(node), message);
+            }
         }
+    }
+}
+
+/// The event of a worker that says that it is in another state.
+fn said(state: WorkerState) -> (&'static str, &'static str) {
+    match state {
+        WorkerState::Registering => ("worker_registering", "looks for a manager"),
+        WorkerState::Healthy => ("worker_healthy", "is not under pressure any more"),
+        WorkerState::Degraded => ("worker_degraded", "is under pressure and chosen last"),
+        WorkerState::Draining => ("worker_draining", "takes nothing new and finishes what it has"),
+        WorkerState::Offline => ("worker_offline", "has finished and leaves"),
     }
 }
 
@@ -137,5 +166,25 @@ mod tests {
         assert_eq!(events.iter().count(), EVENTS_MAX);
         let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
         assert_eq!((numbers[0], numbers[EVENTS_MAX - 1]), (11, EVENTS_MAX as u64 + 10));
+    }
+
+    #[test]
+    fn workers_that_come_change_and_go_are_noted_once() {
+        let mut events = ClusterEvents::default();
+        let node = NodeId::new(7).unwrap();
+        let words = |events: &ClusterEvents| events.iter().map(|event| event.event).collect::<Vec<_>>();
+        for (grant, state) in [
+            (1, WorkerState::Healthy),
+            (1, WorkerState::Healthy),
+            (1, WorkerState::Degraded),
+            (1, WorkerState::Draining),
+            (2, WorkerState::Healthy),
+        ] {
+            events.compare([(node, (Token(grant), state))].into());
+        }
+        events.compare(BTreeMap::new());
+        let expected =
+            ["worker_registered", "worker_degraded", "worker_draining", "worker_registered", "worker_gone"];
+        assert_eq!(words(&events), expected);
     }
 }

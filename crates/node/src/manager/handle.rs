@@ -46,8 +46,9 @@ impl ManagerLoop {
             self.timer = None;
             let lhm = self.hands.membership.view().lhm;
             self.replica(replica::Input::Health(lhm));
+            self.tell_about();
             self.input(Input::Timer);
-            self.events.workers(clock::now(), self.core.register());
+            self.events.workers(clock::now(), &self.core);
         }
     }
 
@@ -219,7 +220,10 @@ impl ManagerLoop {
             Swim::StateChanged { node, state } if !matches!(state.state, EmbeddedState::Worker(_)) => {
                 self.replica(replica::Input::PeerHealth { node, lhm: state.state.lhm() });
             }
-            Swim::LoadChanged { lhm, .. } => self.replica(replica::Input::Health(lhm)),
+            Swim::LoadChanged { lhm, level } => {
+                self.about.level = level;
+                self.replica(replica::Input::Health(lhm));
+            }
             Swim::Superseded { .. } => return Err(ManagerError::Superseded),
             _ => {}
         }

@@ -7,6 +7,7 @@
 //! Nothing is decided here. What callers ask for comes through [`ManagerHandle`]; each call gets exactly one response, or learns
 //! that the loop has ended.
 
+mod about;
 mod calls;
 mod events;
 mod handle;
@@ -30,6 +31,7 @@ use crate::disk::{self, BlobDisk, DiskEvent, DiskName, DiskOverrun, DiskStartErr
 use crate::membership::{self, MembershipHandle};
 use crate::shutdown::Shutdown;
 use crate::transport::{self, TransportHandle};
+use about::About;
 use calls::{Call, Calls};
 use events::ClusterEvents;
 use newcomers::Newcomers;
@@ -134,6 +136,7 @@ pub struct ManagerLoop {
     /// What nodes call themselves, as their hello said.
     names: BTreeMap<NodeId, String>,
     counts: Counts,
+    about: About,
     events: ClusterEvents,
     newcomers: Newcomers,
     hands: Hands,
@@ -146,6 +149,8 @@ pub struct ManagerLoop {
     /// When the core wants its timer.
     timer: Option<Now>,
     outputs: Vec<manager::Output>,
+    /// It was asked to leave and is no member any more.
+    has_left: bool,
 }
 
 impl ManagerLoop {
@@ -179,6 +184,7 @@ impl ManagerLoop {
             outlet,
             names: BTreeMap::new(),
             counts: Counts::default(),
+            about: About::default(),
             events: ClusterEvents::default(),
             newcomers: Newcomers::default(),
             hands,
@@ -189,11 +195,12 @@ impl ManagerLoop {
             waiting,
             timer: None,
             outputs,
+            has_left: false,
         };
         Ok((this, ManagerHandle::new(calls), news))
     }
 
-    /// Runs until it is told to stop, or cannot continue.
+    /// Runs until it has left its group, is told to stop, or cannot continue.
     pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), ManagerError> {
         self.perform()?;
         loop {
@@ -212,8 +219,12 @@ impl ManagerLoop {
                 () = tokio::time::sleep_until(look.into()) => Happening::Timer,
                 () = shutdown.stopped() => return Ok(()),
             };
+            self.look_at_queues();
             self.handle(happening)?;
             self.drain()?;
+            if self.has_left {
+                return Ok(());
+            }
             // What was said leaves before more is said.
             tokio::task::yield_now().await;
         }

@@ -41,6 +41,11 @@ impl ManagerLoop {
             }
             Output::Emit { job, token, event } => self.outlet.tell(JobNews { job, token, event }),
             Output::Timer(at) => self.timer = Some(at),
+            Output::Left => {
+                tracing::info!("this manager is no member of its group any more");
+                self.order(Command::Leave);
+                self.has_left = true;
+            }
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ use hyperscale_wire::messages;
 use hyperscale_wire::secret::Secrets;
 use tokio::sync::{mpsc, watch};
 
-pub use view::{MemberEntry, View, WorkerEntry};
+pub use view::{MemberEntry, Suspicions, View, WorkerEntry};
 
 use crate::transport::TransportHandle;
 

@@ -25,7 +25,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
 use super::timers::Timers;
-use super::view::View;
+use super::view::{Suspicions, View};
 use super::{EVENTS_MAX, Event, Options, Order};
 use crate::clock;
 use crate::entropy::OsEntropy;
@@ -67,6 +67,7 @@ pub(super) struct Detector {
     /// When the view was last copied, and whether it has changed since.
     viewed: (Now, bool),
     lag: Duration,
+    suspicions: Suspicions,
     events_dropped: u64,
     datagrams_dropped: u64,
     actions: Vec<Action>,
@@ -107,6 +108,7 @@ impl Detector {
             view,
             viewed: (Now::ZERO, true),
             lag: Duration::ZERO,
+            suspicions: Suspicions::default(),
             events_dropped: 0,
             datagrams_dropped: 0,
             actions: Vec::new(),
@@ -260,6 +262,9 @@ impl Detector {
 
     /// The host may be slow; the detector is not.
     fn report(&mut self, event: Event) {
+        if let Event::Swim(event) = &event {
+            self.suspicions.count(event);
+        }
         if self.unsent.len() < EVENTS_MAX {
             self.unsent.push_back(event);
         } else {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use hyperscale_swim::{
-    Claim, Counters, Embedded, LoadLevel, Sizes, Status, Swim, WorkerStanding, WorkerUpdate,
+    Claim, Counters, Embedded, Event, LoadLevel, Sizes, Status, Swim, WorkerStanding, WorkerUpdate,
 };
 use hyperscale_types::{NodeId, Now, Role};
 use hyperscale_wire::counters;
@@ -30,6 +30,8 @@ pub struct View {
     pub is_workers_synced: bool,
     /// Counters of the core.
     pub counters: Counters,
+    /// Suspicions about others.
+    pub suspicions: Suspicions,
     /// How full the tables of the core are.
     pub sizes: Sizes,
     /// Datagrams that were refused, by reason.
@@ -40,6 +42,28 @@ pub struct View {
     pub events_dropped: u64,
     /// Datagrams that the socket did not take.
     pub datagrams_dropped: u64,
+}
+
+/// What became of suspicions about others, as this node learned it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Suspicions {
+    /// Members that were suspected.
+    pub raised: u64,
+    /// Suspects that contradicted.
+    pub refuted: u64,
+    /// Members that were declared dead.
+    pub died: u64,
+}
+
+impl Suspicions {
+    pub(super) fn count(&mut self, event: &Event) {
+        match event {
+            Event::Suspected { .. } => self.raised += 1,
+            Event::Refuted { .. } => self.refuted += 1,
+            Event::Died { .. } => self.died += 1,
+            _ => {}
+        }
+    }
 }
 
 /// A member.
@@ -98,6 +122,7 @@ impl View {
             is_joined: swim.is_joined(),
             is_workers_synced: swim.workers_synced(),
             counters: swim.counters(),
+            suspicions: Suspicions::default(),
             sizes: swim.sizes(),
             refused: counters::Counters::default(),
             lag: Duration::ZERO,

@@ -6,7 +6,7 @@ use hyperscale_cluster::record::AttemptLeft;
 use hyperscale_cluster::worker::{Input, Output, Start};
 use hyperscale_codec::log;
 use hyperscale_job::{Failure, FailureKind, SegmentResult, StopPhase};
-use hyperscale_swim::Command;
+use hyperscale_swim::{Command, EmbeddedState};
 use hyperscale_types::{NodeId, Role};
 use hyperscale_wire::class::Lane;
 use hyperscale_wire::connection::Incoming;
@@ -29,7 +29,14 @@ impl WorkerLoop {
                 let is_registered = self.core.is_usable(clock::now());
                 let (cores_free, attempts) = (self.core.cores_free(), self.attempts.len());
                 // Nobody may wait for it any more.
-                let _ = caller.send(WorkerStatus { is_registered, cores_free, attempts });
+                let _ = caller.send(WorkerStatus {
+                    is_registered,
+                    cores_free,
+                    attempts,
+                    load: self.core.load(),
+                    orphans: self.core.orphans(),
+                    counters: self.core.counters().clone(),
+                });
             }
             Happening::Timer => self.tick(),
         }
@@ -41,7 +48,7 @@ impl WorkerLoop {
         Ok(())
     }
 
-    /// The runtime's timer may be early, and it rings for contacts and plans too.
+    /// The runtime's timer may be early, and it rings for contacts, plans and the machine too.
     fn tick(&mut self) {
         let now = clock::now();
         if self.timer.is_some_and(|at| at <= now) {
@@ -49,6 +56,10 @@ impl WorkerLoop {
             self.input(Input::Timer);
         }
         self.plans.ask(now, &self.hands.transport);
+        let lhm = self.hands.membership.view().lhm;
+        if let Some(readings) = self.machine.read(now, lhm) {
+            self.input(Input::Readings(readings));
+        }
     }
 
     fn transport_event(&mut self, event: transport::Event) {
@@ -151,6 +162,7 @@ impl WorkerLoop {
                 }
                 self.give_up_unprepared(attempt);
             }
+            Output::Load(load) => self.order(Command::SetState(EmbeddedState::Worker(*load))),
             Output::Lease { until } => self.lease.set(until),
             Output::Timer(at) => self.timer = Some(self.timer.map_or(at, |timer| timer.min(at))),
             Output::Offline => {

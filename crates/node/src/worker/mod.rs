@@ -10,6 +10,7 @@
 
 mod attempt;
 mod handle;
+mod machine;
 mod plans;
 mod unpack;
 
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use hyperscale_clients::lease::LeaseDeadline;
 use hyperscale_cluster::message::JobAttempt;
 use hyperscale_cluster::worker::{self, Input, Output, Worker};
+use hyperscale_swim::WorkerLoad;
 use hyperscale_types::{NodeId, Now};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -30,6 +32,7 @@ use crate::contacts::Contacts;
 use crate::manager::{Hands, Sources, Stopped};
 use crate::shutdown::Shutdown;
 use attempt::{AttemptEvent, Running};
+use machine::Machine;
 use plans::{PlanLoaded, Plans};
 
 /// What attempts say and the loop has not taken yet. Ten windows per second and core; an attempt waits beyond.
@@ -69,7 +72,7 @@ pub struct Options {
 }
 
 /// How a worker is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerStatus {
     /// It has a lease that it may use.
     pub is_registered: bool,
@@ -77,6 +80,12 @@ pub struct WorkerStatus {
     pub cores_free: u32,
     /// Attempts that run or are being prepared.
     pub attempts: usize,
+    /// What it says of itself.
+    pub load: WorkerLoad,
+    /// Attempts that run and whose job nobody leads.
+    pub orphans: usize,
+    /// What happened so often in this life.
+    pub counters: worker::Counters,
 }
 
 enum Call {
@@ -141,6 +150,7 @@ pub struct WorkerLoop {
     /// Plans that are being unpacked and checked.
     loads: JoinSet<PlanLoaded>,
     timer: Option<Now>,
+    machine: Machine,
     outputs: Vec<Output>,
     is_offline: bool,
 }
@@ -166,6 +176,7 @@ impl WorkerLoop {
             tasks: JoinSet::new(),
             loads: JoinSet::new(),
             timer: None,
+            machine: Machine::new(),
             outputs: Vec::new(),
             is_offline: false,
         };
@@ -220,7 +231,8 @@ impl WorkerLoop {
     }
 
     fn next_look(&self) -> Now {
-        self.timer.unwrap_or(Now::NEVER).min(self.contacts.next()).min(self.plans.next())
+        let own = self.timer.unwrap_or(Now::NEVER).min(self.machine.next());
+        own.min(self.contacts.next()).min(self.plans.next())
     }
 
     fn input(&mut self, input: Input) {

@@ -186,6 +186,25 @@ fn a_group_is_split_over_the_fewest_workers() {
 }
 
 #[test]
+fn degraded_workers_get_what_healthy_ones_have_no_cores_for() {
+    let of = |cores, workers: &[(u32, bool)], placement| {
+        let mut tiers = Tiers::default();
+        for (free, is_degraded) in workers {
+            tiers.push(*free, *is_degraded);
+        }
+        let parts = split_over_tiers(cores, &tiers, placement)?;
+        Some(parts.iter().map(|part| (part.worker, part.first, part.cores)).collect::<Vec<_>>())
+    };
+    let workers = [(8, true), (4, false), (2, false)];
+    assert_eq!(of(4, &workers, Placement::Fewest), Some(vec![(1, 0, 4)]), "though another has more");
+    assert_eq!(of(6, &workers, Placement::Fewest), Some(vec![(1, 0, 4), (2, 4, 2)]));
+    assert_eq!(of(9, &workers, Placement::Fewest), Some(vec![(1, 0, 4), (2, 4, 2), (0, 6, 3)]));
+    assert_eq!(of(4, &workers, Placement::Spread), Some(vec![(1, 0, 2), (2, 2, 2)]));
+    assert_eq!(of(15, &workers, Placement::Fewest), None);
+    assert_eq!(of(3, &[(4, true)], Placement::Fewest), Some(vec![(0, 0, 3)]));
+}
+
+#[test]
 fn segments_of_a_member_say_where_its_cores_are() {
     let parts = split_over_workers(4, &[3, 1], Placement::Fewest).unwrap();
     let member = Member { index: 0, first: 1, cores: 3 };

@@ -60,6 +60,32 @@ pub fn split_over_workers(cores: u32, free: &[u32], placement: Placement) -> Opt
     Some(numbered.collect())
 }
 
+/// Free cores of candidates, the preferred ones first: healthy workers, and degraded ones, which get what those have no cores for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tiers {
+    /// By position of the worker; zero for one of the other tier.
+    healthy: Vec<u32>,
+    degraded: Vec<u32>,
+}
+
+impl Tiers {
+    /// Adds a candidate.
+    pub fn push(&mut self, free: u32, is_degraded: bool) {
+        self.healthy.push(if is_degraded { 0 } else { free });
+        self.degraded.push(if is_degraded { free } else { 0 });
+    }
+}
+
+/// Splits the cores of a group over workers of two tiers: nothing is on a degraded one that a healthy one has a core for.
+pub fn split_over_tiers(cores: u32, tiers: &Tiers, placement: Placement) -> Option<Vec<WorkerCores>> {
+    let healthy: u64 = tiers.healthy.iter().map(|free| u64::from(*free)).sum();
+    let first = u64::from(cores).min(healthy) as u32;
+    let mut parts = split_over_workers(first, &tiers.healthy, placement)?;
+    let rest = split_over_workers(cores - first, &tiers.degraded, placement)?;
+    parts.extend(rest.into_iter().map(|part| WorkerCores { first: part.first + first, ..part }));
+    Some(parts)
+}
+
 /// The largest workers are taken whole until one has room for the rest; for that the most preferred one is taken.
 fn fewest(mut cores: u32, free: &[u32]) -> Vec<(usize, u32)> {
     let mut largest: Vec<usize> = (0..free.len()).collect();

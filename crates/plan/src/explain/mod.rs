@@ -42,6 +42,9 @@ pub struct WorkflowExplanation {
     pub test: bool,
     /// Its claim on cores.
     pub priority: Priority,
+    /// Capabilities that its workers must have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
     /// It waits for these.
     pub depends: Vec<String>,
     /// Below this it waits.
@@ -168,6 +171,7 @@ fn explain_workflow(plan: &Plan, workflow: &Workflow, cores_total: u32) -> Workf
         name: workflow.name.to_string(),
         test: workflow.is_test(),
         priority: workflow.priority,
+        requires: workflow.requires.iter().cloned().collect(),
         depends: workflow.depends.iter().map(name_of).collect(),
         cores_least: bounds.least,
         cores_most: bounds.most,

@@ -45,6 +45,7 @@ impl Display for Of<'_> {
         writeln!(f, "  cores       {cores} of {total}{waits}")?;
         writeln!(f, "  load        {}", workflow.load)?;
         for (label, names) in [
+            ("requires", &workflow.requires),
             ("depends", &workflow.depends),
             ("uses", &workflow.uses),
             ("provides", &workflow.provides),

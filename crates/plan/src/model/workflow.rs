@@ -1,5 +1,7 @@
 //! A workflow: a step graph, the load that is put on it, and what it shares with others.
 
+use std::collections::BTreeSet;
+
 use hyperscale_types::{Name, Priority, Rate, Span};
 use minijinja::Value;
 
@@ -21,6 +23,8 @@ pub struct Workflow {
     pub provides: Vec<Provide>,
     /// Its claim on cores.
     pub priority: Priority,
+    /// Capabilities that its workers must have. A local run has none to choose from and does not look.
+    pub requires: BTreeSet<String>,
     /// How much load, for how long.
     pub load: Load,
     /// Times around the load.

@@ -1,5 +1,7 @@
 //! One workflow: names and graph first, then everything whose templates refer to them.
 
+use std::collections::BTreeSet;
+
 use hyperscale_types::{Name, Priority};
 
 use super::Reader;
@@ -10,8 +12,12 @@ use super::names::{DataNames, PlanNames, WorkflowNames};
 use super::plan::Defaults;
 use super::steps::PartSteps;
 use super::view::{Sees, View};
-use crate::document::Place;
+use crate::document::{Node, Place};
 use crate::model::{Load, Mix, Part, StepGraph, Workflow};
+
+/// Capabilities that a workflow may require, and the length of one. All of them fit the log, which keeps those of a worker.
+const REQUIRES_MAX: usize = 16;
+const CAPABILITY_BYTES_MAX: usize = 128;
 
 impl Reader<'_> {
     /// All workflows, and the load that some of them share.
@@ -60,6 +66,7 @@ impl Reader<'_> {
         let provides = self.provides(links, view);
         let (load, timing) = self.load(fields, part, me.place, &what);
         let priority = fields.take("priority").and_then(|node| self.word(node, &Priority::WORDS));
+        let requires = self.requires(fields.take("requires"));
         fields.finish(self, &what);
         self.data_and_steps(&names, plan.data, &parts);
         for (part, graph) in Part::ALL.into_iter().zip(&mut graphs) {
@@ -77,6 +84,7 @@ impl Reader<'_> {
             uses: links.uses.iter().map(super::context::Used::to_model).collect(),
             provides,
             priority: priority.unwrap_or_default(),
+            requires,
             load,
             timing,
             keep,
@@ -87,6 +95,25 @@ impl Reader<'_> {
             vu_teardown,
             teardown,
         }
+    }
+
+    /// Capabilities as workers announce them.
+    fn requires(&self, node: Option<&Node>) -> BTreeSet<String> {
+        let mut requires = BTreeSet::new();
+        for item in node.map(Node::items).unwrap_or_default() {
+            let Some(text) = self.text(item, "a capability like `gpu=nvidia`") else { continue };
+            if text.is_empty() || text.len() > CAPABILITY_BYTES_MAX {
+                let message = format!("a capability has 1 to {CAPABILITY_BYTES_MAX} bytes");
+                self.problems.error(item.place, message);
+            } else if !requires.insert(text.to_owned()) {
+                self.problems.error(item.place, format!("`{text}` is named twice"));
+            } else if requires.len() > REQUIRES_MAX {
+                let message = format!("a workflow requires at most {REQUIRES_MAX} capabilities");
+                self.problems.error(item.place, message);
+                break;
+            }
+        }
+        requires
     }
 
     /// A name means one thing: variables, data files, used context and the steps of all graphs of a workflow. Steps and

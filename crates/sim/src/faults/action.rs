@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use hyperscale_cluster::worker::Readings;
+
 use super::{LeaderMoment, LeaderTrouble};
 use crate::moment::Moment;
 use crate::network::Partition;
@@ -57,6 +59,18 @@ pub enum Fault {
     Leave {
         /// Index of the node in the world.
         node: usize,
+    },
+    /// A manager is asked to have a worker drained.
+    Drain {
+        /// Index of the worker in the world.
+        node: usize,
+    },
+    /// The machine of a worker shows this from now on.
+    Press {
+        /// Index of the worker in the world.
+        node: usize,
+        /// How busy it is with other things, and how full its memory is.
+        readings: Readings,
     },
     /// A process is stopped for a while.
     Pause {
@@ -174,6 +188,8 @@ impl Fault {
             | Fault::LoseDisk { node, .. }
             | Fault::Kill { node }
             | Fault::Leave { node }
+            | Fault::Drain { node }
+            | Fault::Press { node, .. }
             | Fault::Pause { node, .. }
             | Fault::Sleep { node, .. }
             | Fault::Slow { node, .. }

@@ -33,11 +33,13 @@ pub enum FaultKind {
     SecondProcess,
     LeaderFaults,
     FounderFaults,
+    Drains,
+    WorkerPressure,
 }
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [FaultKind; 27] = [
+    pub const ALL: [FaultKind; 29] = [
         FaultKind::Loss,
         FaultKind::Duplication,
         FaultKind::Reordering,
@@ -65,6 +67,8 @@ impl FaultKind {
         FaultKind::SecondProcess,
         FaultKind::LeaderFaults,
         FaultKind::FounderFaults,
+        FaultKind::Drains,
+        FaultKind::WorkerPressure,
     ];
 }
 

@@ -98,6 +98,8 @@ impl Draw<'_> {
             FaultKind::SecondProcess => self.second_process(),
             FaultKind::LeaderFaults => self.leader_faults(),
             FaultKind::FounderFaults => self.founder_faults(),
+            FaultKind::Drains => self.drains(),
+            FaultKind::WorkerPressure => self.worker_pressure(),
         }
     }
 

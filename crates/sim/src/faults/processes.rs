@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hyperscale_cluster::worker::Readings;
 use hyperscale_types::Role;
 
 use super::{Draw, Fault, FaultKind, FounderMoment};
@@ -155,6 +156,29 @@ impl Draw<'_> {
         for node in self.some_of(workers, count) {
             let at = self.moment();
             self.add(at, Fault::Leave { node });
+        }
+    }
+
+    /// An operator has some workers drained.
+    pub(super) fn drains(&mut self) {
+        let (workers, count) = (self.workers(), self.rng.usize(1..=4));
+        for node in self.some_of(workers, count) {
+            let at = self.moment();
+            self.add(at, Fault::Drain { node });
+        }
+    }
+
+    /// Machines of some workers are busy with other things, or short of memory, for a while.
+    pub(super) fn worker_pressure(&mut self) {
+        let (workers, count) = (self.workers(), self.rng.usize(1..=6));
+        for node in self.some_of(workers, count) {
+            let at = self.moment();
+            let (cpu_percent, memory_percent) = (self.rng.u8(50..=100), self.rng.u8(70..=100));
+            let readings = Readings { cpu_percent, memory_percent, lhm: self.rng.u8(..8) };
+            self.add(at, Fault::Press { node, readings });
+            let span = self.seconds(1.0, 40.0);
+            let end = at.plus(self.within(at, span));
+            self.add(end, Fault::Press { node, readings: Readings::default() });
         }
     }
 

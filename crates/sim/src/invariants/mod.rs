@@ -28,7 +28,9 @@ use hyperscale_swim::{AuditEntry, Datagram, Event, MemberUpdate, Swim};
 use hyperscale_types::{BootEpoch, NodeId};
 
 pub use cross_judgement::cut_off;
-pub use log::{Logged, LostKnown, blobs_differ, jobs_incomplete, jobs_open, replicas_differ};
+pub use log::{
+    Logged, LostKnown, blobs_differ, draining, drains_open, jobs_incomplete, jobs_open, replicas_differ,
+};
 pub use views_converge::{ghosts, strangers, workers_differ};
 
 use crate::clock::Clock;

@@ -112,9 +112,10 @@ impl Gate {
 
     pub(super) fn peer(&mut self, now: Now, from: NodeId, message: &ToPeer) {
         match message {
-            ToPeer::Here => self.leader_duties.heard(now, from),
+            ToPeer::Here { .. } => self.leader_duties.heard(now, from),
             ToPeer::RollCall => {
-                self.deeds.push(Deed::Send { to: from, letter: Letter::Peer(ToPeer::Here) });
+                self.deeds
+                    .push(Deed::Send { to: from, letter: Letter::Peer(ToPeer::Here { is_leaving: false }) });
             }
             _ => {}
         }
@@ -127,7 +128,7 @@ impl Gate {
         if now.since(self.was_here) >= HERE_EVERY {
             self.was_here = now;
             let leader = self.replica.leader_node().filter(|leader| *leader != self.me);
-            let here = |to| Deed::Send { to, letter: Letter::Peer(ToPeer::Here) };
+            let here = |to| Deed::Send { to, letter: Letter::Peer(ToPeer::Here { is_leaving: false }) };
             self.deeds.extend(leader.map(here));
         }
         self.lead(now);

@@ -131,6 +131,13 @@ impl ManagerHost {
         self.handle(now, Input::Request { request, what });
     }
 
+    /// An operator wants a worker to drain, and does not wait for the response.
+    pub(super) fn drain(&mut self, now: Now, worker: NodeId) {
+        self.last += 1;
+        let what = Request::Drain { worker };
+        self.handle(now, Input::Request { request: RequestNumber(self.last), what });
+    }
+
     /// What a leader of a job that was replaced long ago had to say arrives at last: a segment that nothing runs of is given to a
     /// worker, under a token that is not in force.
     fn haunt(&mut self, now: Now) {
@@ -191,7 +198,8 @@ impl ManagerHost {
                     let answered = client_job.zip(answer(response));
                     deeds.extend(answered.map(|(client_job, answer)| Deed::Answer { client_job, answer }));
                 }
-                Output::Emit { .. } => {}
+                // Nobody asks a manager of this world to leave.
+                Output::Emit { .. } | Output::Left => {}
                 Output::Timer(at) => deeds.push(Deed::Timer(at)),
             }
         }

@@ -163,6 +163,14 @@ impl Voter {
         }
     }
 
+    /// An operator wants a worker to drain.
+    pub fn drain(&mut self, now: Now, worker: NodeId) {
+        match &mut self.role {
+            Role::Manager(manager) => manager.drain(now, worker),
+            Role::Gate(_) => {}
+        }
+    }
+
     /// What [`Deed::ReadBlob`] asked for.
     pub fn blob_read(&mut self, now: Now, read: ReadNumber, bytes: Option<Bytes>) {
         match &mut self.role {

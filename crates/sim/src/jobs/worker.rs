@@ -11,7 +11,7 @@ use hyperscale_cluster::bugs::Bugs;
 use hyperscale_cluster::manager::number_of;
 use hyperscale_cluster::message::{CallNumber, JobAttempt, ToManager, ToWorker};
 use hyperscale_cluster::model::{Attempt, Step};
-use hyperscale_cluster::worker::{Input, Options, Output, Start, Worker};
+use hyperscale_cluster::worker::{Input, Options, Output, Readings, Start, Worker};
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{JobId, Segment};
 use hyperscale_job::{Directive, Report, SegmentKind};
@@ -154,6 +154,11 @@ impl WorkerHost {
         self.handle(now, at, Input::Drain);
     }
 
+    /// Its machine shows this from now on.
+    pub fn press(&mut self, now: Now, at: Moment, readings: Readings) {
+        self.handle(now, at, Input::Readings(readings));
+    }
+
     /// A manager says something.
     pub fn message(&mut self, now: Now, at: Moment, from: NodeId, message: ToWorker) {
         let renewal = match &message {
@@ -235,6 +240,8 @@ impl WorkerHost {
                     tried.is_cut_off = true;
                 }
             }
+            // What nodes say about themselves in probes is drawn by the world.
+            Output::Load(_) => {}
             Output::Lease { until } => self.lease = until,
             Output::Timer(at) => self.deeds.push(WorkerDeed::Timer(at)),
             Output::Offline => self.deeds.push(WorkerDeed::Offline),

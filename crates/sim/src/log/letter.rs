@@ -77,6 +77,7 @@ impl Letter {
             }
             Letter::Peer(ToPeer::Renewals { claims, .. }) => claims.len() * 20,
             Letter::Peer(ToPeer::RenewalsAnswered { answers, .. }) => answers.len() * 20,
+            Letter::Peer(ToPeer::Workers(said)) => said.len() * 50,
             Letter::Peer(ToPeer::AttemptEnded { left, .. }) => left.totals.len(),
             Letter::ToManager(message) => match &**message {
                 ToManager::Progress { windows, .. } => windows.iter().map(bytes::Bytes::len).sum(),
@@ -93,7 +94,9 @@ impl Letter {
         match self {
             Letter::Replica(message) => fingerprint(message).wrapping_mul(32),
             Letter::Peer(message) => match message {
-                ToPeer::Here => 6,
+                ToPeer::Here { .. } => 6,
+                ToPeer::Removed => 25,
+                ToPeer::Workers(said) => 26 + 32 * said.len() as u64,
                 ToPeer::RollCall => 7,
                 ToPeer::Renewals { batch, .. } => 11 + 32 * batch,
                 ToPeer::RenewalsAnswered { batch, .. } => 12 + 32 * batch,
@@ -107,7 +110,7 @@ impl Letter {
                 ToWorker::LeaderChanged { token, .. } => 20 + 32 * token.0,
                 ToWorker::Confirmed { attempt } => 18 + 32 * u64::from(attempt.attempt.number),
                 ToWorker::Backpressure(_) => 21,
-                ToWorker::Drain => 22,
+                ToWorker::Drain { grant } => 22 + 32 * grant.0,
             },
             Letter::ToManager(message) => match &**message {
                 ToManager::Register { call, .. } => 10 + 32 * call.0,

@@ -4,19 +4,21 @@
 //! demanded of those who are left: views that agree, leaders, commits, jobs that end, and jobs submitted now that *complete*.
 //! Then they come back, and the same is demanded of all.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fastrand::Rng;
 use hyperscale_consensus::register::JobId;
 use hyperscale_swim::Command;
-use hyperscale_types::Role;
+use hyperscale_types::{NodeId, Role};
 
 use crate::faults::Fault;
 use crate::invariants::{
-    blobs_differ, cut_off, ghosts, jobs_incomplete, jobs_open, replicas_differ, strangers, workers_differ,
+    blobs_differ, cut_off, draining, drains_open, ghosts, jobs_incomplete, jobs_open, replicas_differ,
+    strangers, workers_differ,
 };
 use crate::jobs::plan;
-use crate::world::{Absent, World};
+use crate::world::{Absent, World, id_of};
 
 /// How long a datacenter may take to find itself again once all trouble is over.
 const CONVERGE_WITHIN: Duration = Duration::from_mins(1);
@@ -34,6 +36,8 @@ const JOBS_WITHIN: Duration = Duration::from_mins(3);
 const QUEUE_SETTLES: Duration = Duration::from_secs(75);
 /// What deciding and dispatching a segment takes at most when nothing is wrong.
 const SEGMENT_OVERHEAD: Duration = Duration::from_secs(1);
+/// How long workers that were asked to drain may take to be gone once all jobs have ended: their leases have to end.
+const DRAINS_WITHIN: Duration = Duration::from_mins(1);
 /// How long blobs may take to be where they belong and nowhere else from then on.
 const BLOBS_WITHIN: Duration = Duration::from_mins(2);
 /// Nodes of a datacenter.
@@ -69,13 +73,23 @@ fn heal(world: &mut World, absent: Absent, within: Duration) -> Option<Duration>
     Some(took)
 }
 
-/// Where all workers have gone for ever, an operator starts another: jobs need one to complete.
+/// Where all workers have gone for ever, or were asked to go, an operator starts another: jobs need one to complete.
 fn give_every_datacenter_a_worker(world: &mut World) {
     for cluster in 0..world.setup().shape.datacenters {
-        if world.truth.members_with(cluster, Role::Worker).next().is_none() {
+        let drains: BTreeSet<NodeId> = draining_of(world, cluster);
+        let drains_all =
+            world.truth.members_with(cluster, Role::Worker).all(|index| drains.contains(&id_of(index)));
+        if drains_all {
             world.add(Role::Worker, cluster, Duration::from_millis(100));
         }
     }
+}
+
+/// Workers of a datacenter that were asked to drain.
+fn draining_of(world: &World, cluster: u8) -> BTreeSet<NodeId> {
+    let hosts = world.hosts_of(cluster);
+    let managers = hosts.iter().filter_map(|(_, host)| host.manager());
+    managers.flat_map(|manager| draining(manager.group().machine().register())).collect()
 }
 
 fn converge(world: &mut World, within: Duration) -> Option<Duration> {
@@ -93,6 +107,7 @@ fn conclude(world: &mut World) -> Option<()> {
     let within = jobs_within(world);
     settle(world, "jobs_end", within, |world| jobs_open(world).or_else(|| replicas_differ(world)))?;
     settle(world, "jobs_complete", within, jobs_incomplete)?;
+    settle(world, "drains_end", DRAINS_WITHIN, drains_open)?;
     settle(world, "blobs_kept", BLOBS_WITHIN, blobs_differ)?;
     Some(())
 }

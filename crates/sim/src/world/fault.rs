@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hyperscale_cluster::worker::Readings;
 use hyperscale_swim::Command;
 use hyperscale_types::BootEpoch;
 
@@ -46,6 +47,8 @@ impl World {
             }
             Fault::Kill { node } => self.end(node, Crash::Machine),
             Fault::Leave { node } => self.tell(node, Command::Leave),
+            Fault::Drain { node } => self.ask_to_drain(node),
+            Fault::Press { node, readings } => self.press_worker(node, readings),
             Fault::Pause { node, span } => {
                 self.nodes[node].cpu.freeze(now.plus(span));
                 self.nodes[node].control.freeze(now.plus(span));
@@ -125,6 +128,7 @@ impl World {
         }
         for node in 0..self.nodes.len() {
             self.on_disk(node, Disk::heal);
+            self.press_worker(node, Readings::default());
             if absent.how == Absence::Dead && self.truth.absent.contains(&node) {
                 self.crash(node, Crash::Machine);
             } else {

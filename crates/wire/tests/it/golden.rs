@@ -94,6 +94,7 @@ fn command_name(command: &Command) -> &'static str {
         Body::WorkerGrant(_) => "worker_grant",
         Body::WorkerGone(_) => "worker_gone",
         Body::WorkerOwner(_) => "worker_owner",
+        Body::WorkerDrain(_) => "worker_drain",
         Body::Assign(_) => "assign",
         Body::Ready(_) => "ready",
         Body::AttemptWindows(_) => "attempt_windows",

@@ -57,7 +57,10 @@ const ROOMS: &[Room] = &[
             "hyperscale-types",
             "hyperscale-plan",
             "hyperscale-stats",
+            "hyperscale-swim",
             "hyperscale-wire",
+            // For what a worker says of itself, which probes and renewals carry alike.
+            "hyperscale-codec",
             "hyperscale-consensus",
             "hyperscale-job",
         ],

@@ -78,10 +78,14 @@ impl Cluster {
     }
 
     pub(super) fn start_manager(&mut self, index: usize) {
+        self.start_manager_with(index, &[]);
+    }
+
+    fn start_manager_with(&mut self, index: usize, args: &[&str]) {
         let mut command = hyperscale();
         command.args(["manager", "--id", &format!("m{index}"), "--timers", "test", "--dc", "eu"]);
         command.args(["--listen", &self.addresses[index], "--peers", &self.addresses.join(",")]);
-        command.arg("--data").arg(self.folders[index].path());
+        command.arg("--data").arg(self.folders[index].path()).args(args);
         if let Some(authority) = &self.authority {
             command.args(authority.node("manager", index as u64 + 1)).args(authority.api());
         }
@@ -90,19 +94,27 @@ impl Cluster {
 
     /// Starts one more manager, which is not a member of the group; its index.
     pub(super) fn add_manager(&mut self) -> usize {
+        self.add_manager_with(&[])
+    }
+
+    pub(super) fn add_manager_with(&mut self, args: &[&str]) -> usize {
         self.folders.push(tempfile::tempdir().unwrap());
         self.addresses.push(free_address());
         self.managers.push(None);
         let index = self.managers.len() - 1;
-        self.start_manager(index);
+        self.start_manager_with(index, args);
         index
     }
 
     pub(super) fn add_worker(&mut self) {
+        self.add_worker_with(&[]);
+    }
+
+    pub(super) fn add_worker_with(&mut self, args: &[&str]) {
         let mut command = hyperscale();
         let name = format!("w{}", self.workers.len());
         command.args(["worker", "--id", &name, "--timers", "test", "--dc", "eu", "--cores", "1"]);
-        command.args(["--managers", &self.addresses.join(",")]);
+        command.args(["--managers", &self.addresses.join(",")]).args(args);
         if let Some(authority) = &self.authority {
             command.args(authority.node("worker", self.workers.len() as u64 + 11));
         }

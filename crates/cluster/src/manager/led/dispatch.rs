@@ -7,7 +7,7 @@ use hyperscale_consensus::register::{Attempt, AttemptState, JobId, Register};
 use hyperscale_job::{AttemptId, SegmentKind, StopPhase};
 use hyperscale_types::{NodeId, Now};
 
-use super::drive::{DIRECT_AGAIN_MAX, Drive, SEND_AGAIN, Told};
+use super::drive::{DIRECT_AGAIN_MAX, Drive, RETRIES, SEND_AGAIN, Told};
 use super::number_of;
 use crate::manager::{JobMachine, Manager, Output};
 use crate::message::{Dispatch, JobAttempt, ToWorker};
@@ -21,6 +21,7 @@ impl<M: JobMachine> Manager<M> {
         let Some(drive) = led.driving() else { return };
         let job_time = drive.job_time(now);
         let (mut orders, mut directives, mut unheard) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let mut unanswered = Vec::new();
         for (attempt, handling) in &mut drive.attempts {
             // Its worker was asked what it knows, and has not said so.
             let is_unheard = !handling.is_taken && !handling.may_dispatch;
@@ -31,10 +32,15 @@ impl<M: JobMachine> Manager<M> {
             let is_stopped = |it: &Told| it.directive.phase >= StopPhase::Cancelling;
             // What its worker has not taken and is to stop is not dispatched any more: the worker confirms that it never runs.
             let never_runs = !handling.is_taken && handling.directive.as_ref().is_some_and(is_stopped);
-            let is_old = handling.dispatched.is_none_or(|at| now.since(at) >= SEND_AGAIN);
-            if !handling.is_taken && handling.may_dispatch && is_old && !never_runs {
-                handling.dispatched = Some(now);
+            let is_due = now >= handling.dispatch_due();
+            if !handling.is_taken && handling.may_dispatch && is_due && !never_runs {
+                let tries = handling.dispatched.map_or(0, |(_, tries)| tries);
+                handling.dispatched = Some((now, tries + 1));
                 orders.push(*attempt);
+                self.counters.dispatches_repeated += u64::from(tries > 0);
+                if tries > RETRIES {
+                    unanswered.push(handling.worker);
+                }
             }
             if let Some(told) = &mut handling.directive
                 && (handling.is_taken || never_runs)
@@ -57,7 +63,14 @@ impl<M: JobMachine> Manager<M> {
             let Some(dispatch) = dispatch(register, id, drive, attempt, job_time) else { continue };
             let worker = drive.attempts[&attempt].worker;
             let message = ToWorker::Dispatch(Box::new(Dispatch { token, ..dispatch }));
+            self.counters.dispatches += 1;
             out.push(Output::SendWorker { to: worker, message });
+        }
+        for worker in unanswered {
+            self.counters.dispatches_unanswered += 1;
+            if self.circuits.failed(now, worker) {
+                self.pool.change();
+            }
         }
     }
 
@@ -111,7 +124,7 @@ fn dispatch(
         cores: known.cores,
         job_time,
         order,
-        capabilities: BTreeSet::new(),
+        capabilities: workflow.requires.clone(),
         on_isolation: job.options.on_isolation,
     })
 }

@@ -1,15 +1,13 @@
 //! Driving a job: what the log says goes into its core, what the core wants goes to the log, the workers and the clients.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::JobId;
 use hyperscale_job::state::JobState;
 use hyperscale_job::{
-    Action, AttemptId, Directive, Entry, Input, JobCore, LostWindows, Pool, PoolWorker, StopPhase,
-    WorkflowRecord,
+    Action, AttemptId, Directive, Entry, Input, JobCore, LostWindows, StopPhase, WorkflowRecord,
 };
 use hyperscale_stats::wire::Codec;
 use hyperscale_types::{NodeId, Now};
@@ -18,7 +16,11 @@ use crate::manager::{JobMachine, Manager, Output, RequestNumber, TICK};
 use crate::message::AttemptStatus;
 use crate::record::{AttemptLeft, WindowsLeft};
 
-/// A dispatch or a directive that may be lost is sent again after this time.
+/// A dispatch that was not answered is sent again after this time, doubled with every further one, up to eight times of it.
+const DISPATCH_AGAIN: Duration = Duration::from_millis(300);
+/// Repetitions after which a dispatch that is not answered is a failure of its worker.
+pub(super) const RETRIES: u32 = 2;
+/// What else may be lost is said again after this time.
 pub(super) const SEND_AGAIN: Duration = Duration::from_millis(600);
 /// The newest directive is told again after this time, doubled with every time up to [`DIRECT_AGAIN_MAX`]: nobody says that it
 /// arrived, and a load that hears of its beginning late is not the planned one.
@@ -63,8 +65,8 @@ pub(super) struct Drive {
 pub(super) struct Handling {
     pub(super) worker: NodeId,
     pub(super) is_taken: bool,
-    /// When it was last dispatched under this token; nothing: not yet, and it is to be.
-    pub(super) dispatched: Option<Now>,
+    /// When it was last dispatched under this token, and how often; nothing: not yet, and it is to be.
+    pub(super) dispatched: Option<(Now, u32)>,
     /// Its worker has said whether it knows it, or is to be told of it anyway.
     pub(super) may_dispatch: bool,
     /// When its worker was last told who leads the job.
@@ -73,6 +75,8 @@ pub(super) struct Handling {
     pub(super) status: Option<AttemptStatus>,
     /// The next window of each core.
     pub(super) windows: BTreeMap<u32, u64>,
+    /// Windows that its worker says it dropped.
+    pub(super) dropped: u64,
     pub(super) is_lost: bool,
 }
 
@@ -156,32 +160,6 @@ impl Drive {
     }
 }
 
-/// The cores of the workers that may be given something, as they are known to the jobs led here.
-#[derive(Debug)]
-pub(in crate::manager) struct CachedPool {
-    version: u64,
-    /// Nothing: it has changed since.
-    pool: Option<Pool>,
-    has_news: bool,
-}
-
-impl Default for CachedPool {
-    fn default() -> Self {
-        Self { version: 1, pool: None, has_news: false }
-    }
-}
-
-impl CachedPool {
-    pub(in crate::manager) fn change(&mut self) {
-        (self.version, self.pool, self.has_news) = (self.version + 1, None, true);
-    }
-
-    /// Whether it has changed since it was last asked.
-    pub(in crate::manager) fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.has_news)
-    }
-}
-
 impl Handling {
     /// When its worker is told something, again or for the first time.
     fn next_due(&self) -> Option<Now> {
@@ -193,7 +171,13 @@ impl Handling {
             return Some(again(self.greeted));
         }
         let stop = self.directive.as_ref().filter(|told| told.directive.phase >= StopPhase::Cancelling);
-        Some(stop.map_or_else(|| again(self.dispatched), |told| told.due))
+        Some(stop.map_or_else(|| self.dispatch_due(), |told| told.due))
+    }
+
+    /// When it is dispatched, again or for the first time. Two repetitions come soon; after that its worker does not answer.
+    pub(super) fn dispatch_due(&self) -> Now {
+        let pause = |tries: u32| DISPATCH_AGAIN * 2_u32.pow((tries - 1).min(RETRIES + 1));
+        self.dispatched.map_or(Now::ZERO, |(at, tries)| at.plus(pause(tries)))
     }
 
     fn new(worker: NodeId, may_dispatch: bool) -> Self {
@@ -206,6 +190,7 @@ impl Handling {
             directive: None,
             status: None,
             windows: BTreeMap::new(),
+            dropped: 0,
             is_lost: false,
         }
     }
@@ -290,24 +275,5 @@ impl<M: JobMachine> Manager<M> {
                 Action::Deposed => self.release(id, out),
             }
         }
-    }
-
-    /// Cores of workers that may be given something.
-    fn pool(&self) -> Pool {
-        let Some(register) = self.register() else { return Pool::default() };
-        let mut workers: Vec<PoolWorker> = register
-            .workers()
-            .filter(|(id, worker)| {
-                let may_work = !self.is_dead(**id) && !self.is_draining(**id);
-                may_work && worker.owner.is_some_and(|(owner, _)| !self.is_dead(owner))
-            })
-            .map(|(id, worker)| PoolWorker {
-                id: Arc::from(id.to_string()),
-                total: worker.cores,
-                free: worker.free(),
-            })
-            .collect();
-        workers.sort_by_key(|worker| std::cmp::Reverse(worker.free));
-        Pool { workers }
     }
 }

@@ -145,6 +145,7 @@ impl<M: JobMachine> Manager<M> {
                 lost.push(*attempt);
             }
         }
+        self.counters.attempts_lost += lost.len() as u64;
         for attempt in lost {
             self.with_core(now, id, Input::Report { attempt, report: hyperscale_job::Report::Lost }, out);
         }

@@ -23,7 +23,6 @@ use hyperscale_consensus::register::JobId;
 use hyperscale_job::{AttemptId, SegmentId, SegmentKind};
 use hyperscale_types::{Now, Token};
 
-pub(super) use drive::CachedPool;
 use drive::Drive;
 use open::Opening;
 

@@ -108,10 +108,16 @@ impl<M: JobMachine> Manager<M> {
         match open(now, id, job, &opening.contents, (&elapsed, &self.options)) {
             Ok(drive) => {
                 led.stage = Stage::Driving(Box::new(drive));
+                if let Some(since) = self.transfers.remove(&id) {
+                    self.counters.transfers_accepted += 1;
+                    self.counters.transfer_latencies.add(now.since(since));
+                }
                 true
             }
             Err(NotOpened::Unreadable) => {
                 led.stage = Stage::Unreadable { since: now };
+                let is_transfer = self.transfers.remove(&id).is_some();
+                self.counters.transfers_unreadable += u64::from(is_transfer);
                 false
             }
             Err(NotOpened::Missing(blobs)) => {
@@ -164,6 +170,7 @@ fn open(
         timeout: job.options.timeout_ms.map(Span::from_millis),
         is_distributed: true,
         queue_timeout: Some(Span::from_millis(job.options.queue_timeout_ms)),
+        spreads: job.options.spread,
         losses: LossPolicy {
             on_loss: match job.options.on_worker_loss {
                 OnWorkerLoss::Resume => OnLoss::Resume,

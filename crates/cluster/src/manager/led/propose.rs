@@ -205,6 +205,7 @@ fn refused(refusal: &CommandRefusal) -> Refused {
             Refused::StaleToken
         }
         CommandRefusal::CoresNotFree { .. }
+        | CommandRefusal::Draining
         | CommandRefusal::GroupCores { .. }
         | CommandRefusal::StaleGrant { .. } => Refused::CoresTaken,
         CommandRefusal::Overtakes { .. } => Refused::Overtakes,

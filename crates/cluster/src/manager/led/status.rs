@@ -87,6 +87,7 @@ impl<M: JobMachine> Manager<M> {
             let Ok(window) = codec.decode_window(bytes) else { continue };
             let next = handling.windows.entry(window.core).or_default();
             if window.seq < *next {
+                self.counters.windows_duplicate += 1;
                 continue;
             }
             *next = window.seq.saturating_add(1);
@@ -111,6 +112,15 @@ impl<M: JobMachine> Manager<M> {
         if let Some(totals) = totals {
             let input = Input::Left { attempt: attempt.attempt, totals: &totals };
             self.with_core(now, attempt.job, input, out);
+        }
+    }
+
+    /// A worker says how many windows of an attempt it dropped so far.
+    pub(in crate::manager) fn windows_dropped(&mut self, attempt: JobAttempt, dropped: u64) {
+        let drive = self.led.get_mut(&attempt.job).and_then(|led| led.driving());
+        if let Some(handling) = drive.and_then(|drive| drive.attempts.get_mut(&attempt.attempt)) {
+            self.counters.windows_lost += dropped.saturating_sub(handling.dropped);
+            handling.dropped = handling.dropped.max(dropped);
         }
     }
 

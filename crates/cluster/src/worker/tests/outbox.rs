@@ -86,11 +86,41 @@ fn draining_worker_finishes_what_it_has_and_leaves() {
     let (mut rig, owner) = Rig::registered(&[1]);
     rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
     let is_offline = |out: &[Output]| out.contains(&Output::Offline);
-    assert!(!is_offline(&rig.from(owner, ToWorker::Drain)));
+    assert!(!is_offline(&rig.from(owner, ToWorker::Drain { grant: GRANT })));
     assert!(!is_offline(&rig.advance_renewing(Duration::from_secs(20))));
     rig.input(Input::Ended { attempt: attempt(1, 0, 1), left: AttemptLeft::default() });
     assert!(!is_offline(&rig.advance_renewing(Duration::from_secs(3))), "its result is not committed");
     assert!(is_offline(&rig.from(owner, ToWorker::Confirmed { attempt: attempt(1, 0, 1) })));
+}
+
+#[test]
+fn drain_that_was_asked_of_a_former_process_is_not_obeyed() {
+    let (mut rig, owner) = Rig::registered(&[1]);
+    rig.from(owner, ToWorker::Drain { grant: Token(GRANT.0 - 1) });
+    let taken = rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
+    assert_eq!((starts(&taken), refusals(&taken)), (1, Vec::new()));
+    assert_eq!(rig.worker.state(), WorkerState::Healthy);
+}
+
+#[test]
+fn worker_says_at_once_that_it_is_in_another_state_and_how_it_is() {
+    let (mut rig, owner) = Rig::registered(&[1]);
+    rig.dispatch(owner, dispatch(attempt(1, 0, 1), 3));
+    let pressed = Readings { cpu_percent: 85, memory_percent: 40, lhm: 2 };
+    let out = rig.input(Input::Readings(pressed));
+    let said = sent(&out).into_iter().find_map(|(to, message)| match message {
+        ToManager::Renew { load, .. } => Some((to, load)),
+        _ => None,
+    });
+    let (to, load) = said.expect("it does not wait for the next renewal");
+    assert_eq!(
+        (to, load.state, load.cpu_percent, load.memory_percent),
+        (owner, WorkerState::Degraded, 85, 40)
+    );
+    let running = (load.cores_available, load.queue_depth, load.segments);
+    assert_eq!(running, (1, 1, 1), "one attempt is prepared on three of four cores");
+    assert!(out.contains(&Output::Load(load)), "probes say the same");
+    assert_eq!(renewals(&rig.input(Input::Readings(pressed))), [], "it is said once");
 }
 
 #[test]

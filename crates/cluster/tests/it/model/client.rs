@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use hyperscale_cluster::manager::{self, Rejection, Request, RequestNumber, Response};
-use hyperscale_cluster::message::{JobAttempt, ToManager};
+use hyperscale_cluster::message::{Backpressure, JobAttempt, ToManager};
 use hyperscale_consensus::RaftGroup;
 use hyperscale_consensus::register::{JobEnd, JobId, JobOptions, Register};
 use hyperscale_stats::result::RunResult;
+use hyperscale_swim::{WorkerLoad, WorkerState};
 use hyperscale_types::{NodeId, Token};
 
 use super::{Cluster, ManagerNode, bundle};
@@ -117,6 +118,39 @@ impl Cluster {
 
     pub(crate) fn register(&self, node: NodeId) -> &Register {
         self.managers[&node].core.register().unwrap()
+    }
+
+    /// The log of whichever manager runs.
+    pub(crate) fn register_of_any(&self) -> &Register {
+        self.managers.values().find_map(|it| it.core.register()).unwrap()
+    }
+
+    /// Members of the group, as a manager knows them.
+    pub(crate) fn members(&self, node: NodeId) -> Vec<NodeId> {
+        let group = self.managers[&node].core.replica().group().unwrap();
+        group.roster().members().map(|member| member.node).collect()
+    }
+
+    /// What a manager takes a worker for.
+    pub(crate) fn worker_state(&self, node: NodeId, worker: NodeId) -> Option<WorkerState> {
+        self.managers.get(&node)?.core.worker_state(worker)
+    }
+
+    /// What a worker says of itself.
+    pub(crate) fn load_of(&self, worker: NodeId) -> WorkerLoad {
+        self.workers[&worker].core.load()
+    }
+
+    pub(crate) fn counters(&self, node: NodeId) -> &manager::Counters {
+        self.managers[&node].core.counters()
+    }
+
+    pub(crate) fn circuits_open(&self, node: NodeId) -> usize {
+        self.managers[&node].core.circuits_open()
+    }
+
+    pub(crate) fn backpressure(&self, node: NodeId) -> Backpressure {
+        self.managers[&node].core.backpressure()
     }
 
     /// How often a manager looked after a job.

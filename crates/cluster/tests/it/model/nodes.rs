@@ -56,9 +56,16 @@ impl Cluster {
     }
 
     pub(crate) fn start_worker(&mut self, node: NodeId, cores: u32) {
+        self.start_worker_with(node, cores, &[]);
+    }
+
+    /// A worker that can something beyond what every worker can.
+    pub(crate) fn start_worker_with(&mut self, node: NodeId, cores: u32, capabilities: &[&str]) {
         self.numbers += 1;
         let life = self.numbers;
-        let core = Worker::new(worker::Options::new(BootEpoch(life), cores, life));
+        let capabilities = capabilities.iter().map(|it| (*it).to_owned()).collect();
+        let options = worker::Options { capabilities, ..worker::Options::new(BootEpoch(life), cores, life) };
+        let core = Worker::new(options);
         self.workers.insert(node, WorkerNode { core, life, attempts: BTreeMap::new(), lease: Now::ZERO });
         let managers: Vec<NodeId> = self.managers.keys().copied().collect();
         for manager in managers {
@@ -96,6 +103,16 @@ impl Cluster {
 
     pub(crate) fn heal_link(&mut self, one: NodeId, two: NodeId) {
         self.cut_links.remove(&(one, two));
+    }
+
+    /// The machine of a worker is under this pressure from now on.
+    pub(crate) fn press_worker(&mut self, node: NodeId, readings: worker::Readings) {
+        self.soon_worker(node, worker::Input::Readings(readings));
+    }
+
+    /// A manager is this busy from now on.
+    pub(crate) fn press_manager(&mut self, node: NodeId, busy: manager::Busy) {
+        self.soon_manager(node, manager::Input::Busy(busy));
     }
 
     /// A worker is asked to take nothing new.

@@ -52,6 +52,11 @@ impl Cluster {
                     let after = at.since(self.now);
                     self.later(after, Happening::ManagerTimer(node, life, at));
                 }
+                // It leaves membership, and its process ends.
+                manager::Output::Left => {
+                    self.left.push(node);
+                    return self.kill_manager(node);
+                }
             }
         }
     }
@@ -127,6 +132,7 @@ impl Cluster {
                     attempt.cut_off();
                 }
             }
+            worker::Output::Load(_) => {}
             worker::Output::Lease { until } => self.workers.get_mut(&node).unwrap().lease = until,
             worker::Output::Timer(at) => {
                 let after = at.since(self.now);
@@ -139,6 +145,7 @@ impl Cluster {
     }
 
     fn worker_sends(&mut self, from: NodeId, to: NodeId, message: &ToManager) {
+        self.progress += u64::from(matches!(message, ToManager::Progress { .. }));
         if matches!(message, ToManager::Ended { .. }) {
             self.told = Some(message.clone());
         }

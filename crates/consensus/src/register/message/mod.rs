@@ -50,7 +50,10 @@ fn body_out(body: &Body) -> WireBody {
             elapsed_ms: elapsed.job_ms,
             workflows: elapsed.workflows_ms.iter().map(clock_out).collect(),
         }),
-        Body::WorkerGrant { .. } | Body::WorkerGone { .. } | Body::WorkerOwner { .. } => worker_out(body),
+        Body::WorkerGrant { .. }
+        | Body::WorkerGone { .. }
+        | Body::WorkerOwner { .. }
+        | Body::WorkerDrain { .. } => worker_out(body),
         Body::Ready { job, workflows, priority, least_cores } => WireBody::Ready(wire::Ready {
             job_id: id_out(job.0),
             workflows: workflows.iter().cloned().collect(),
@@ -158,6 +161,9 @@ fn body_in(body: WireBody) -> Read<Body> {
             owner: node_in(it.owner)?,
             replaces: Token(it.replaces_token),
         },
+        WireBody::WorkerDrain(it) => {
+            Body::WorkerDrain { worker: node_in(it.worker)?, grant: Token(it.grant_token) }
+        }
         WireBody::Ready(ready) => Body::Ready {
             job: job_in(&ready.job_id)?,
             workflows: ready.workflows.into_iter().collect(),
@@ -296,6 +302,9 @@ fn worker_out(body: &Body) -> WireBody {
             owner: owner.get(),
             replaces_token: replaces.0,
         }),
+        Body::WorkerDrain { worker, grant } => {
+            WireBody::WorkerDrain(wire::WorkerDrain { worker: worker.get(), grant_token: grant.0 })
+        }
         _ => unreachable!("called for the commands about workers"),
     }
 }

@@ -116,6 +116,7 @@ fn refusal_out(refusal: &CommandRefusal) -> (&'static str, u64) {
         CommandRefusal::WrongKind => ("wrong_kind", 0),
         CommandRefusal::NotSetUp => ("not_set_up", 0),
         CommandRefusal::StaleOwner { current } => ("stale_owner", current.0),
+        CommandRefusal::Draining => ("draining", 0),
         CommandRefusal::Limit(limit) => {
             (LIMITS.iter().find(|(_, it)| it == limit).map_or("limit", |(name, _)| *name), 0)
         }
@@ -163,6 +164,7 @@ fn refusal_in(name: &str, number: u64, message: &str) -> Option<CommandRefusal> 
         "wrong_kind" => CommandRefusal::WrongKind,
         "not_set_up" => CommandRefusal::NotSetUp,
         "stale_owner" => CommandRefusal::StaleOwner { current: token },
+        "draining" => CommandRefusal::Draining,
         "old_version" => CommandRefusal::OldVersion { current: small()? },
         _ => return None,
     })

@@ -144,7 +144,7 @@ heads! {
         cancelled, workflows, controls, decisions, parts
     } else { tally } |job| job.tally = Tally::of(job)
     Workflow { started, elapsed_ms, context, end ; segments } else { set_ups, running, latest } Workflow::recount
-    Worker { boot, grant, owner, lease_ms, cores, capabilities, held_back ; promised } else { } |_| {}
+    Worker { boot, grant, owner, lease_ms, cores, capabilities, is_draining, held_back ; promised } else { } |_| {}
 }
 
 impl Pack for AttemptState {

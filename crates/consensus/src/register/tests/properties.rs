@@ -151,6 +151,7 @@ fn any_command() -> impl Strategy<Value = Command> {
                     priority: if attempt == 1 { Priority::High } else { Priority::Auto },
                     least_cores: attempt,
                 },
+                15 if attempt == 1 => Body::WorkerDrain { worker, grant: Token(grant) },
                 15 => Body::WorkerOwner { worker, grant: Token(grant), owner: worker, replaces: Token(0) },
                 16 => Body::AttemptWindows { segment, attempt, windows: BlobId::of(b"windows") },
                 17 => {

@@ -110,3 +110,24 @@ fn bug_of_lost_attempts_frees_what_a_former_process_still_runs() {
     log.grant(9, 2);
     assert_eq!(state(&log), LOST);
 }
+
+#[test]
+fn nothing_is_assigned_to_a_worker_that_drains_and_another_owner_changes_nothing() {
+    let mut log = Log::new();
+    let token = log.led(1);
+    let first = log.grant(9, 1);
+    log.apply(token, assign(0, 1, first, 1));
+    let drain = |grant| Body::WorkerDrain { worker: node(9), grant };
+    let stale = Outcome::Refused(CommandRefusal::StaleGrant { current: Some(first) });
+    assert_eq!(log.apply(Token(0), drain(Token(99))), stale);
+    assert_eq!(log.apply(Token(0), drain(first)), Outcome::Done);
+    assert_eq!(log.apply(Token(0), drain(first)), Outcome::Repeated);
+    let draining = Outcome::Refused(CommandRefusal::Draining);
+    assert_eq!(log.apply(token, assign(1, 1, first, 1)), draining);
+    assert_eq!(state(&log), AttemptState::Running, "it finishes what it has");
+    log.apply(Token(0), owner(9, first, 2, Token(0)));
+    assert_eq!(log.apply(token, assign(1, 1, first, 1)), draining, "whoever owns it");
+    let second = log.grant(9, 2);
+    let again = batch([AssignSegment { boot: BootEpoch(2), ..one(1, 1, second, 1) }]);
+    assert_eq!(log.apply(token, again), Outcome::Done, "it was started again, to work");
+}

@@ -7,6 +7,7 @@ mod committed_prefix;
 mod cores_promised_once;
 mod counts_reconcile;
 mod directives_in_order;
+mod draining_gets_nothing;
 mod excluded_never_again;
 mod fresh_reads;
 mod job_clock_goes_on;
@@ -41,6 +42,7 @@ use crate::log::elections::Standing;
 use crate::log::{Terms, Written};
 use crate::moment::Moment;
 
+pub use draining_gets_nothing::{draining, drains_open};
 pub use jobs_complete::jobs_incomplete;
 pub use log_settles::{blobs_differ, jobs_open, replicas_differ};
 
@@ -216,6 +218,7 @@ pub(super) fn judges() -> Vec<Box<dyn Invariant>> {
         Box::new(cores_promised_once::CoresPromisedOnce::default()),
         Box::new(counts_reconcile::CountsReconcile::default()),
         Box::new(directives_in_order::DirectivesInOrder::default()),
+        Box::new(draining_gets_nothing::DrainingGetsNothing::default()),
         Box::new(excluded_never_again::ExcludedNeverAgain::default()),
         Box::new(fresh_reads::FreshReads::default()),
         Box::new(job_clock_goes_on::JobClockGoesOn::default()),

@@ -35,6 +35,20 @@ impl World {
         }
     }
 
+    /// Asks any manager that takes part to have a worker drained.
+    pub(in crate::world) fn ask_to_drain(&mut self, node: usize) {
+        let cluster = self.truth.nodes[node].cluster;
+        let hosts = self.hosts_of(cluster);
+        let managers: Vec<usize> =
+            hosts.iter().filter(|(_, host)| host.manager().is_some()).map(|(index, _)| *index).collect();
+        if managers.is_empty() {
+            return;
+        }
+        let asked = managers[self.kernel.happened() as usize % managers.len()];
+        self.recorder.note(self.kernel.now(), asked, || format!("operator wants {} drained", id_of(node)));
+        self.at_work(asked, |manager, now| manager.drain(now, id_of(node)));
+    }
+
     /// What is wrong with the members, as far as the leader's replica knows them.
     fn wanted(&self, leader: usize, cluster: u8) -> Option<Change> {
         let group = self.nodes[leader].host.as_ref()?.manager()?.group();

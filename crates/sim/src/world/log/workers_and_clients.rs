@@ -9,6 +9,7 @@ use hyperscale_cluster::bundle::Bundle;
 use hyperscale_cluster::message::{JobAttempt, ToWorker};
 use hyperscale_cluster::model::WINDOW;
 use hyperscale_cluster::record::WindowsLeft;
+use hyperscale_cluster::worker::Readings;
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{AttemptState, EndStatus, JobEnd, JobId, OnWorkerLoss, Segment};
 use hyperscale_job::layout::layout;
@@ -65,6 +66,11 @@ impl World {
 
     pub(super) fn worker_message(&mut self, index: usize, from: NodeId, message: ToWorker) {
         self.with_present_worker(index, |worker, now, at| worker.message(now, at, from, message));
+    }
+
+    /// The machine of a worker shows something else.
+    pub(in crate::world) fn press_worker(&mut self, index: usize, readings: Readings) {
+        self.with_present_worker(index, |worker, now, at| worker.press(now, at, readings));
     }
 
     /// Membership says that a manager is gone, or there; or its connections broke.

@@ -66,6 +66,18 @@ pub(super) fn handshakes() -> Vec<control::Body> {
     ]
 }
 
+fn lease_claim() -> LeaseClaim {
+    LeaseClaim {
+        kind: LeaseKind::Worker.into(),
+        holder: 5,
+        token: 120,
+        job: Some(job()),
+        load: Some(worker_load()),
+        age_ms: 40,
+        number: 7,
+    }
+}
+
 pub(super) fn leases() -> Vec<control::Body> {
     use control::Body;
     vec![
@@ -90,16 +102,7 @@ pub(super) fn leases() -> Vec<control::Body> {
             raft_id: 4,
             member_set_version: 2,
         }),
-        Body::LeaseRenew(LeaseRenew {
-            claims: vec![LeaseClaim {
-                kind: LeaseKind::Worker.into(),
-                holder: 5,
-                token: 120,
-                job: Some(job()),
-                load: Some(worker_load()),
-                age_ms: 40,
-            }],
-        }),
+        Body::LeaseRenew(LeaseRenew { claims: vec![lease_claim()] }),
         Body::LeaseRenewed(LeaseRenewed {
             grants: vec![LeaseGrant {
                 kind: LeaseKind::JobLeader.into(),
@@ -258,7 +261,7 @@ pub(super) fn take_over() -> Vec<control::Body> {
             attempts: vec![attempt_state()],
             stale: true,
         }),
-        Body::Presence(Presence { asks: true }),
+        Body::Presence(Presence { asks: true, leaving: true, workers: vec![lease_claim()], removed: true }),
         Body::StateRequest(StateRequest { jobs: vec![job()], job_leader_token: 131 }),
         Body::StateSnapshot(StateSnapshot {
             attempts: vec![attempt_state()],
@@ -278,7 +281,12 @@ pub(super) fn take_over() -> Vec<control::Body> {
 pub(super) fn draining() -> Vec<control::Body> {
     use control::Body;
     vec![
-        Body::Drain(Drain { request_id: bytes("request"), node_id: 5, reason: "upgrade".into() }),
+        Body::Drain(Drain {
+            request_id: bytes("request"),
+            node_id: 5,
+            reason: "upgrade".into(),
+            grant_token: 120,
+        }),
         Body::DrainAnswer(DrainAnswer { request_id: bytes("request"), segments_running: 2, jobs_led: 1 }),
     ]
 }

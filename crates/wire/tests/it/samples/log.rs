@@ -162,6 +162,7 @@ pub(crate) fn commands() -> Vec<Command> {
             capabilities: texts(&["http2"]),
         }),
         Body::WorkerGone(WorkerGone { worker: 5, grant_token: 120, reason: "lease".into() }),
+        Body::WorkerDrain(WorkerDrain { worker: 5, grant_token: 120 }),
         Body::WorkerOwner(WorkerOwner { worker: 5, grant_token: 120, owner: 3, replaces_token: 121 }),
         Body::Ready(Ready {
             job_id: bytes(JOB),
