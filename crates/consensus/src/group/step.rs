@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use hyperscale_types::{NodeId, Now};
+use raft::StateRole;
+use raft::eraftpb::MessageType;
 
 use super::RaftGroup;
 use crate::action::{Event, Halt};
@@ -29,10 +31,37 @@ impl<M: Machine> RaftGroup<M> {
             return Err(refusal);
         }
         self.observe(now, &message);
+        let rival = self.rival(&message);
         // raft-rs answers with an error what it ignores: an answer to a question of an earlier term, for example.
         let _ = self.raft.step(convert::message_in(message));
+        if let Some(rival) = rival {
+            self.withdraw_for(rival);
+        }
         self.settle(now);
         Ok(())
+    }
+
+    /// Whoever asks for pre-votes at the same moment as this replica, for the same term, and has the lower id.
+    fn rival(&self, message: &Message) -> Option<RaftId> {
+        let raft = &self.raft.raft;
+        let is_pre_candidate = raft.state == StateRole::PreCandidate && message.kind == MessageKind::PreVote;
+        (is_pre_candidate && message.term == raft.term + 1 && message.from < self.id).then_some(message.from)
+    }
+
+    /// Gives up the own candidacy for a rival to whom this replica has just granted a pre-vote. Two that grant each other's
+    /// pre-vote would each vote for themselves, and the group would wait for another election timeout. Ids decide because
+    /// both see the same ones; of two the rival has sent its question before its answer, so this replica has not begun to
+    /// vote yet when it learns of it.
+    fn withdraw_for(&mut self, rival: RaftId) {
+        let raft = &mut self.raft.raft;
+        let granted = raft.msgs.last().is_some_and(|message| {
+            message.to == rival.get()
+                && message.get_msg_type() == MessageType::MsgRequestPreVoteResponse
+                && !message.reject
+        });
+        if granted && raft.state == StateRole::PreCandidate {
+            raft.become_follower(raft.term, raft::INVALID_ID);
+        }
     }
 
     fn view(&self) -> View<'_> {

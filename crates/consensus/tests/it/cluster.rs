@@ -309,6 +309,11 @@ impl Cluster {
         panic!("no leader after {} ticks", 2000);
     }
 
+    /// All but one.
+    pub(crate) fn others(&self, one: RaftId) -> Vec<RaftId> {
+        self.ids().into_iter().filter(|id| *id != one).collect()
+    }
+
     pub(crate) fn elect(&mut self) -> RaftId {
         self.elect_other(None)
     }

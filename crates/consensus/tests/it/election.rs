@@ -44,6 +44,26 @@ fn next_leader_commits_within_three_seconds_of_a_crash() {
 }
 
 #[test]
+fn two_that_lose_patience_at_the_same_moment_need_no_second_election() {
+    let mut rivals = 0;
+    for seed in 0..300 {
+        let mut cluster = Cluster::with(3, Config { seed, ..Config::lan() });
+        let leader = cluster.elect();
+        cluster.run_seconds(2);
+        cluster.stop(leader);
+        let others = cluster.others(leader);
+        let (before, term) = (cluster.now, cluster.group(others[0]).term());
+        cluster.sent.clear();
+        let next = cluster.elect_other(Some(leader));
+        assert_eq!(cluster.group(next).term(), term + 1, "seed {seed}: one election");
+        assert!(cluster.now.since(before) <= Config::lan().election_max, "seed {seed}");
+        let asked = others.iter().all(|id| cluster.sent_by(*id, MessageKind::PreVote) > 0);
+        rivals += u32::from(asked);
+    }
+    assert!(rivals > 0, "no two of them ever asked at the same moment");
+}
+
+#[test]
 fn pre_vote_keeps_the_term_of_a_partitioned_voter_down() {
     let mut cluster = Cluster::new(3);
     let leader = cluster.elect();
