@@ -79,7 +79,10 @@ impl CallError {
             Self::Untrusted { server, .. } => format!("{server} is not trusted"),
             Self::Lost(_) => "the connection was lost before the response".to_owned(),
             Self::Malformed(_) => "the response cannot be understood".to_owned(),
-            Self::Refused(_) => "the server refused the request".to_owned(),
+            Self::Refused(error) => match error.kind() {
+                Some(code) => format!("the server refused the request ({})", code.reason()),
+                None => "the server refused the request".to_owned(),
+            },
             Self::TooLarge { what, .. } => format!("{what} is too large"),
             Self::Orphaned { job, .. } => format!("{job} is orphaned"),
         }
@@ -111,7 +114,7 @@ impl CallError {
             Self::Malformed(_) => "use the same version of hyperscale as the servers".to_owned(),
             Self::Refused(error) => {
                 let fix = error.detail("fix").map(str::to_owned);
-                fix.unwrap_or_else(|| "see `hyperscale help`".to_owned())
+                fix.unwrap_or_else(|| refusal_fix(error.kind()).to_owned())
             }
             Self::TooLarge { .. } => "make it smaller, or split it".to_owned(),
             Self::Orphaned { job, .. } => {
@@ -128,5 +131,29 @@ impl CallError {
             Self::Lost(_) => 2,
             _ => 3,
         }
+    }
+}
+/// What to do about a refusal that does not say it itself.
+fn refusal_fix(code: Option<ErrorCode>) -> &'static str {
+    match code {
+        Some(ErrorCode::QuorumUnavailable | ErrorCode::QuorumCircuitOpen) => {
+            "start the managers that are away or connect to others with --server, then repeat the command"
+        }
+        Some(ErrorCode::QuorumTimeout) => {
+            "check with `hyperscale jobs` whether it was carried out; with the same --idempotency-key it can be repeated"
+        }
+        Some(ErrorCode::Overloaded | ErrorCode::CapacityExceeded | ErrorCode::RateLimited) => {
+            "try again later"
+        }
+        Some(ErrorCode::Unauthorized) => {
+            "set HYPERSCALE_API_TOKEN to the token of the servers, or pass --token"
+        }
+        Some(ErrorCode::TooLarge) => "make it smaller, or split it",
+        Some(ErrorCode::UnknownJob) => "see the jobs that are kept with `hyperscale jobs`",
+        Some(ErrorCode::AlreadyEnded | ErrorCode::NotEnded) => "see where it is with `hyperscale status JOB`",
+        Some(ErrorCode::MethodNotFound | ErrorCode::NotFound | ErrorCode::InternalError) => {
+            "use the same version of hyperscale as the servers, and see their logs"
+        }
+        _ => "correct the request; the servers' logs say more",
     }
 }

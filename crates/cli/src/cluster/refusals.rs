@@ -56,13 +56,20 @@ impl ManagerBackend {
                 .retry_after(Duration::from_millis(200))
                 .fix("name several managers with --server"),
             Rejection::Refused(_) => RpcError::new(ErrorCode::Refused, message),
-            Rejection::Unavailable(_) => {
-                let error = RpcError::new(ErrorCode::QuorumUnavailable, message);
-                match self.status().await {
-                    Ok(status) => error.reach(status.quorum.reachable, status.quorum.needed),
-                    Err(_) => error,
-                }
+            Rejection::Unavailable(_) => self.without_quorum(ErrorCode::QuorumUnavailable, message).await,
+            Rejection::QuorumTimeout(_) => self.without_quorum(ErrorCode::QuorumTimeout, message).await,
+            Rejection::QuorumCircuitOpen(_) => {
+                self.without_quorum(ErrorCode::QuorumCircuitOpen, message).await
             }
+        }
+    }
+
+    /// An error that says how many voters are in reach.
+    async fn without_quorum(&self, code: ErrorCode, message: String) -> RpcError {
+        let error = RpcError::new(code, message);
+        match self.status().await {
+            Ok(status) => error.reach(status.quorum.reachable, status.quorum.needed),
+            Err(_) => error,
         }
     }
 }

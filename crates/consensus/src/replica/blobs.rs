@@ -26,6 +26,7 @@ use crate::action::ProposeError;
 use crate::apply::Machine;
 use crate::blob::{BLOB_BYTES_MAX, BlobId, Placement};
 use crate::group::RaftGroup;
+use crate::quorum::QuorumError;
 
 /// How often a replica looks after its blobs.
 pub const PASS_EVERY: Duration = Duration::from_secs(1);
@@ -152,6 +153,11 @@ where
     ) -> Option<Reply<M::Outcome>> {
         if bytes.len() as u64 > BLOB_BYTES_MAX {
             return Some(Reply::Failed(ProposeError::Size));
+        }
+        // Nobody can lead, so nothing that names the blob can be decided: the caller is told at once instead of after a timeout.
+        let reach = self.group.reach(now);
+        if self.group.leader().is_none() && !reach.is_enough() {
+            return Some(Reply::Failed(QuorumError::Unavailable(reach).into()));
         }
         let blob = BlobId::of(&bytes);
         let blobs = &mut self.blobs;

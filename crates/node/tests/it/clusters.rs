@@ -75,7 +75,9 @@ impl Cluster {
             };
             match self.handle(index).request(request).await.unwrap() {
                 Response::Accepted { job, .. } => return job,
-                Response::Rejected(Rejection::Unavailable(_)) => {}
+                Response::Rejected(
+                    Rejection::Unavailable(_) | Rejection::QuorumTimeout(_) | Rejection::QuorumCircuitOpen(_),
+                ) => {}
                 other => panic!("{other:?}"),
             }
             assert!(begun.elapsed() < PATIENCE, "nobody takes it");
