@@ -7,13 +7,14 @@ use std::time::Duration;
 use hyperscale_plan::cores::WAITING_FOR_CORES;
 use hyperscale_stats::event::{NEWEST_POINTS_MAX, Target};
 use hyperscale_stats::result::{
-    Discarded, ErrorResult, Loss, PlanText, Provenance, RunIdentity, RunResult, Status, ThresholdResult,
-    Unreported, VERSION, Validity, WorkflowFacts, WorkflowResult, errors, load_result, saturation, warnings,
-    workflow_result,
+    AttemptResult, Discarded, ErrorResult, Loss, PlanText, Provenance, RunIdentity, RunResult, SegmentPart,
+    Status, ThresholdResult, Unreported, VERSION, Validity, WorkflowFacts, WorkflowResult, errors,
+    load_result, saturation, warnings, workflow_result,
 };
 use hyperscale_stats::totals::LoadTotals;
 use hyperscale_stats::{Evaluation, Imbalance, StepStats, Totals, evaluate, left_out_share};
 use hyperscale_types::ErrorKind;
+use hyperscale_types::limits::ATTEMPTS_MAX;
 use hyperscale_types::rule::Rule;
 
 use crate::clock::LoadClock;
@@ -25,7 +26,7 @@ use crate::notes;
 use crate::reason::{FailureKind, Reason};
 use crate::record::{AttemptRecord, Record, WorkflowRecord};
 use crate::segment::{AttemptId, SegmentKind, StopPhase};
-use crate::state::{JobEnd, JobState, WorkflowEnd, WorkflowState};
+use crate::state::{AttemptState, JobEnd, JobState, WorkflowEnd, WorkflowState};
 
 /// Above this share of failed calls, a rule on the latency of the others carries a note.
 const LEFT_OUT_MAX: f64 = 0.05;
@@ -141,6 +142,7 @@ pub(crate) fn so_far(core: &JobCore) -> RunResult {
 fn common(core: &JobCore, elapsed: Duration, allow_empty: bool) -> RunResult {
     let thresholds = thresholds(core, allow_empty);
     let (changes, changes_left_out) = core.record.changes();
+    let (segments, segments_left_out) = attempts(core);
     RunResult {
         identity: RunIdentity { version: VERSION, job: core.facts.id.clone(), name: core.plan.name.clone() },
         status: Status::Running,
@@ -155,7 +157,47 @@ fn common(core: &JobCore, elapsed: Duration, allow_empty: bool) -> RunResult {
         errors: all_errors(core),
         validity: validity(core),
         series: Vec::new(),
-        provenance: Provenance { changes: changes.to_vec(), changes_left_out, ..Provenance::default() },
+        provenance: Provenance {
+            changes: changes.to_vec(),
+            changes_left_out,
+            segments,
+            segments_left_out,
+            ..Provenance::default()
+        },
+    }
+}
+
+/// Attempts of a job in a cluster, and how many more there are than are listed.
+fn attempts(core: &JobCore) -> (Vec<AttemptResult>, u64) {
+    if !core.facts.is_distributed {
+        return (Vec::new(), 0);
+    }
+    let records = core.record.workflows().iter().enumerate();
+    let of = |(at, record)| {
+        WorkflowRecord::attempts(record).map(move |(id, attempt)| attempt_result(core, at, *id, attempt))
+    };
+    let mut all: Vec<AttemptResult> = records.flat_map(of).collect();
+    let left_out = all.len().saturating_sub(ATTEMPTS_MAX);
+    all.truncate(ATTEMPTS_MAX);
+    (all, left_out as u64)
+}
+
+fn attempt_result(core: &JobCore, at: usize, id: AttemptId, attempt: &AttemptRecord) -> AttemptResult {
+    let live = || core.live[at].attempts.get(&id).map(|live| live.state);
+    let decided = attempt.end.as_ref().map(|(end, _)| AttemptState::Ended(*end));
+    let share = attempt.assignment.share;
+    AttemptResult {
+        segment: format!("{}/{}", core.workflow(at).name, id.segment.index),
+        kind: match id.segment.kind {
+            SegmentKind::Setup => SegmentPart::Setup,
+            SegmentKind::Load => SegmentPart::Load,
+            SegmentKind::Teardown => SegmentPart::Teardown,
+        },
+        attempt: id.number,
+        worker: attempt.assignment.worker.to_string(),
+        state: decided.or_else(live).unwrap_or_default().status(),
+        cores: (share.first_core..share.first_core + share.cores).collect(),
+        vus: u64::from(share.own_vus()),
     }
 }
 
@@ -196,13 +238,19 @@ fn loss(core: &JobCore) -> Loss {
                 loss.discarded.push(Discarded { segment, attempt: id.number, requests, windows });
             }
             let Some(began) = began(core, record, *id, attempt) else { continue };
+            let ended = attempt.ended_at.unwrap_or(core.now);
+            // Lost before the load began: it was never told to send any. At the same moment it may have been: the clock of a leader that
+            // takes over begins with that of the newest decision.
+            if ended < began {
+                continue;
+            }
             // Of what was discarded nothing is in any count.
             let reported = windows.filter(|_| discarded.is_none()).map_or(Duration::ZERO, |it| it.to);
             loss.unreported.push(Unreported {
                 segment,
                 attempt: id.number,
                 from_s: began.max(reported).as_secs_f64(),
-                to_s: attempt.ended_at.unwrap_or(core.now).as_secs_f64(),
+                to_s: ended.max(reported).as_secs_f64(),
                 vus: u64::from(attempt.assignment.share.own_vus()),
             });
         }

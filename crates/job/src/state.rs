@@ -11,7 +11,7 @@
 //! ```
 //! Anything else is an [`IllegalTransition`]: the entry or report that asks for it changes nothing and is counted.
 
-use hyperscale_stats::result::Status;
+use hyperscale_stats::result::{AttemptStatus, Status};
 
 /// Where a job is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -233,6 +233,22 @@ impl WorkflowEnd {
 }
 
 impl AttemptState {
+    /// The word of results for it.
+    pub const fn status(self) -> AttemptStatus {
+        match self {
+            AttemptState::Assigned => AttemptStatus::Assigned,
+            AttemptState::Accepted => AttemptStatus::Accepted,
+            AttemptState::Running => AttemptStatus::Running,
+            AttemptState::Ended(AttemptEnd::Completed) => AttemptStatus::Completed,
+            AttemptState::Ended(AttemptEnd::Failed) => AttemptStatus::Failed,
+            AttemptState::Ended(AttemptEnd::Cancelled) => AttemptStatus::Cancelled,
+            AttemptState::Ended(AttemptEnd::Refused) => AttemptStatus::Refused,
+            AttemptState::Ended(AttemptEnd::Lost) => AttemptStatus::Lost,
+            AttemptState::Ended(AttemptEnd::Superseded) => AttemptStatus::Superseded,
+            AttemptState::Ended(AttemptEnd::TimedOut) => AttemptStatus::TimedOut,
+        }
+    }
+
     /// Whether the table allows `next` after this state.
     pub const fn allows(self, next: AttemptState) -> bool {
         use AttemptState::{Accepted, Assigned, Ended, Running};

@@ -38,5 +38,7 @@ pub const SERIES_POINTS_MAX: usize = 3_600;
 pub const ERROR_MESSAGES_MAX: usize = 16;
 /// Changes of the load that a result lists; others are counted.
 pub const CHANGES_MAX: usize = 1_000;
+/// Attempts at segments that a result lists; others are counted.
+pub const ATTEMPTS_MAX: usize = 1_000;
 /// Distinct tag sets kept per step; others are counted without tags.
 pub const TAG_SETS_MAX: usize = 100;

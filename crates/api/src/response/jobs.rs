@@ -61,27 +61,6 @@ pub struct JobView {
     /// Jobs before it in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_position: Option<u64>,
-    /// Every attempt of every segment.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub segments: Vec<SegmentView>,
-}
-
-/// One attempt at a segment of a job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SegmentView {
-    /// The workflow.
-    pub workflow: Name,
-    /// Which segment of the workflow.
-    pub segment: u32,
-    /// Which attempt, from 1.
-    pub attempt: u32,
-    /// The worker it was assigned to.
-    pub worker: String,
-    /// `assigned`, `accepted`, `running`, `ended`, `lost`, `superseded` or `cancelled`.
-    pub state: String,
-    /// The cores of the worker that run it.
-    #[serde(default)]
-    pub cores: Vec<u32>,
 }
 
 /// `jobs.list`.
@@ -189,13 +168,13 @@ mod tests {
     #[test]
     fn result_of_a_local_run_is_a_view_and_a_view_is_a_result() {
         let view: JobView = serde_json::from_value(result()).unwrap();
-        assert_eq!((view.token, view.segments.len(), view.result.totals.requests), (None, 0, 7));
+        assert_eq!((view.token, view.result.totals.requests), (None, 7));
         let mut value = result();
         value["token"] = json!(3);
-        value["segments"] = json!([{"workflow": "Browse", "segment": 0, "attempt": 2, "worker": "w1",
-            "state": "running", "cores": [0, 1]}]);
+        value["segments"] = json!([{"segment": "Browse/0", "kind": "load", "attempt": 2, "worker": "w1",
+            "state": "running", "cores": [0, 1], "vus": 8}]);
         let view: JobView = serde_json::from_value(value).unwrap();
-        assert_eq!((view.token, view.segments[0].attempt), (Some(Token(3)), 2));
+        assert_eq!((view.token, view.result.provenance.segments[0].attempt), (Some(Token(3)), 2));
         let written = serde_json::to_value(&view).unwrap();
         assert_eq!(serde_json::from_value::<JobView>(written.clone()).unwrap(), view);
         assert_eq!(serde_json::from_value::<RunResult>(written).unwrap(), view.result);

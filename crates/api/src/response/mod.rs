@@ -28,9 +28,7 @@ pub use cluster::{
     LeaderList, MemberState, MemberStatus, NodeChange, NodeChangeStatus, NodeList, NodeSummary, Quorum,
     WorkerState, WorkerStatus,
 };
-pub use jobs::{
-    Controlled, DatacenterPart, JobList, JobSummary, JobView, SegmentView, Submitted, WorkflowSummary,
-};
+pub use jobs::{Controlled, DatacenterPart, JobList, JobSummary, JobView, Submitted, WorkflowSummary};
 
 use serde::{Deserialize, Serialize};
 

@@ -41,6 +41,29 @@ fn refused_attempt_is_tried_on_another_worker_at_once() {
 }
 
 #[test]
+fn attempt_that_is_lost_before_the_load_begins_leaves_no_gap() {
+    let mut model = Model::with(&workflows(&[("A", "")]), &[2, 2], facts());
+    let first = model.open(0)[0];
+    model.workers.push(("w2".into(), 2, 0));
+    model.input(Input::Pool(model.pool()));
+    model.seconds(2);
+    lose(&mut model, first);
+    model.seconds(2);
+    model.run(0);
+    assert_eq!(model.job(), ("completed", None));
+    let result = model.result.unwrap();
+    let loss = &result.validity.loss;
+    assert_eq!(
+        (loss.workers_lost, loss.unreported.as_slice()),
+        (1, &[][..]),
+        "it was never told to send load"
+    );
+    let attempts = result.provenance.segments.iter();
+    let attempts: Vec<_> = attempts.map(|it| (it.worker.as_str(), it.attempt, it.state.as_str())).collect();
+    assert_eq!(attempts, [("w0", 1, "lost"), ("w2", 2, "completed"), ("w1", 1, "completed")]);
+}
+
+#[test]
 fn worker_that_refused_a_segment_gets_it_again_after_a_while_if_there_is_no_other() {
     let mut model = Model::with(&workflows(&[("A", "")]), &[2], facts());
     let first = model.open(0)[0];

@@ -1,10 +1,11 @@
 //! Events of jobs that are led here, on their way to whoever shows them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use hyperscale_consensus::register::JobId;
 use hyperscale_stats::event::Event;
-use hyperscale_types::Token;
+use hyperscale_stats::result::RunResult;
+use hyperscale_types::{NodeId, Token};
 use tokio::sync::mpsc;
 
 /// Events that were not taken yet. Beyond it snapshots are left out: the next one says more.
@@ -21,6 +22,16 @@ pub struct JobNews {
     pub token: Token,
     /// What happened.
     pub event: Box<Event>,
+}
+
+/// Puts names of workers in the place of their ids, where they are known. Cores know nodes by their ids alone.
+pub fn name_workers(result: &mut RunResult, names: &BTreeMap<NodeId, String>) {
+    for attempt in &mut result.provenance.segments {
+        let id = attempt.worker.parse::<NodeId>().ok();
+        if let Some(name) = id.and_then(|id| names.get(&id)) {
+            attempt.worker.clone_from(name);
+        }
+    }
 }
 
 /// The sending end. Never blocks.

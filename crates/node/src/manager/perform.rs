@@ -5,13 +5,14 @@ use hyperscale_cluster::manager::Output;
 use hyperscale_codec::log;
 use hyperscale_consensus::register::Outcome;
 use hyperscale_consensus::replica::{self, ReplicaMessage};
-use hyperscale_consensus::{Event, replica::Output as ReplicaOutput};
+use hyperscale_consensus::{Event as GroupEvent, replica::Output as ReplicaOutput};
+use hyperscale_stats::event::Event;
 use hyperscale_swim::Command;
 use hyperscale_types::NodeId;
 use hyperscale_wire::class::Lane;
 use hyperscale_wire::connection::Outgoing;
 
-use super::{JobNews, ManagerError, ManagerLoop};
+use super::{JobNews, ManagerError, ManagerLoop, name_workers};
 use crate::disk::{BlobReader, BlobWork};
 
 impl ManagerLoop {
@@ -39,7 +40,14 @@ impl ManagerLoop {
                     let _ = client.send(response);
                 }
             }
-            Output::Emit { job, token, event } => self.outlet.tell(JobNews { job, token, event }),
+            Output::Emit { job, token, mut event } => {
+                match &mut *event {
+                    Event::Snapshot(snapshot) => name_workers(&mut snapshot.result, &self.names),
+                    Event::Finished(result) => name_workers(result, &self.names),
+                    _ => {}
+                }
+                self.outlet.tell(JobNews { job, token, event });
+            }
             Output::Timer(at) => self.timer = Some(at),
             Output::Left => {
                 tracing::info!("this manager is no member of its group any more");
@@ -71,11 +79,12 @@ impl ManagerLoop {
             // The core has its own timer, and has dealt with what was applied.
             ReplicaOutput::Timer(_) | ReplicaOutput::Applied(_) => {}
             ReplicaOutput::Event(event) => {
-                if let Event::ConfigurationChanged(_) | Event::SnapshotRestored { .. } = event {
+                if let GroupEvent::ConfigurationChanged(_) | GroupEvent::SnapshotRestored { .. } = event {
                     self.learn_addresses();
                 }
-                self.counts.leader_changes += u64::from(matches!(event, Event::LeaderChanged { .. }));
-                self.counts.snapshots_restored += u64::from(matches!(event, Event::SnapshotRestored { .. }));
+                self.counts.leader_changes += u64::from(matches!(event, GroupEvent::LeaderChanged { .. }));
+                self.counts.snapshots_restored +=
+                    u64::from(matches!(event, GroupEvent::SnapshotRestored { .. }));
                 self.events.group(&event, self.core.replica().group());
                 show(&event);
             }
@@ -112,11 +121,11 @@ impl ManagerLoop {
     }
 }
 
-fn show(event: &Event) {
+fn show(event: &GroupEvent) {
     match event {
-        Event::Halted(halt) => tracing::error!(%halt, "the replica has stopped"),
-        Event::PeerDiverged { .. } => tracing::error!(?event, "a replica differs"),
-        Event::Refused { .. } => tracing::debug!(?event, "a message of the log was refused"),
+        GroupEvent::Halted(halt) => tracing::error!(%halt, "the replica has stopped"),
+        GroupEvent::PeerDiverged { .. } => tracing::error!(?event, "a replica differs"),
+        GroupEvent::Refused { .. } => tracing::debug!(?event, "a message of the log was refused"),
         _ => tracing::info!(?event, "log group"),
     }
 }

@@ -30,6 +30,7 @@ pub fn to_html(result: &RunResult) -> String {
         Section::new("steps", "Steps", workflows::section(result)),
         Section::new("checks", "Checks and metrics", workflows::checks_and_metrics(result)),
         Section::new("errors", "Errors", run_facts::errors(result)),
+        Section::new("workers", "Workers and attempts", run_facts::attempts(result)),
         Section::new("run", "Run and environment", run_facts::facts(result)),
         Section::new("plan", "Plan", run_facts::plan(result)),
     ];

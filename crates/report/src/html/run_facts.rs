@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hyperscale_stats::result::{ErrorResult, RunResult};
+use hyperscale_stats::result::{ErrorResult, RunResult, SegmentPart};
 
 use super::table::{Cell, Table};
 use crate::escape::markup;
@@ -28,6 +28,38 @@ pub(super) fn errors(result: &RunResult) -> String {
     let more = sorted.len().saturating_sub(ERRORS_SHOWN);
     let more =
         if more > 0 { format!("<p>and {more} more in the embedded data</p>\n") } else { String::new() };
+    table.html() + &more
+}
+
+/// Who ran what in a cluster.
+pub(super) fn attempts(result: &RunResult) -> String {
+    let attempts = &result.provenance.segments;
+    if attempts.is_empty() {
+        return String::new();
+    }
+    let head = ["segment", "part", "attempt", "worker", "cores", "VUs", "state"];
+    let mut table = Table::new("Attempts at the segments of this job", &head);
+    for attempt in attempts {
+        let part = match attempt.kind {
+            SegmentPart::Setup => "set-up",
+            SegmentPart::Load => "load",
+            SegmentPart::Teardown => "tear-down",
+        };
+        let state = Cell::text(attempt.state.as_str());
+        table.row(vec![
+            Cell::text(&attempt.segment),
+            Cell::text(part),
+            Cell::number(f64::from(attempt.attempt), attempt.attempt.to_string()),
+            Cell::text(&attempt.worker),
+            Cell::number(attempt.cores.len() as f64, attempt.cores.len().to_string()),
+            Cell::number(attempt.vus as f64, human::count(attempt.vus)),
+            if attempt.state.is_missed() { state.class("bad") } else { state },
+        ]);
+    }
+    let more = match result.provenance.segments_left_out {
+        0 => String::new(),
+        more => format!("<p>and {} more</p>\n", human::count(more)),
+    };
     table.html() + &more
 }
 

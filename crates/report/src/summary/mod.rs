@@ -3,6 +3,7 @@
 mod changes;
 mod rules;
 mod steps;
+mod workers;
 mod workflow;
 
 use hyperscale_stats::result::{ErrorResult, ExportResult, RunResult, Status};
@@ -45,6 +46,7 @@ pub fn summary(result: &RunResult, options: TextOptions) -> String {
     }
     let parts = [
         errors(&result.errors, page),
+        workers::section(result, page),
         rules::section(result, page),
         changes::section(result, page),
         exports(result, page),

@@ -3,6 +3,7 @@
 //! Times are microseconds as decimal numbers rounded to 0.1 (`…_us`) or seconds rounded to 0.001 (`…_s`); rates are per
 //! second, rounded to 0.1. A distribution without samples has `count: 0` and zeros.
 
+mod attempts;
 mod buckets;
 mod build;
 mod changes;
@@ -18,6 +19,7 @@ use hyperscale_types::Name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use attempts::{AttemptCounts, AttemptResult, AttemptStatus, SegmentPart};
 pub use buckets::{BucketResult, merge_buckets};
 pub use build::{WorkflowFacts, errors, load_result, saturation, workflow_result};
 pub use changes::{Change, Changed, ChangedBy};
@@ -95,6 +97,13 @@ pub struct Provenance {
     /// Changes that are not listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub changes_left_out: u64,
+    /// Who ran what, in a cluster: the attempts at all segments in the order of the plan; the first
+    /// [`hyperscale_types::limits::ATTEMPTS_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<AttemptResult>,
+    /// Attempts that are not listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub segments_left_out: u64,
     /// What exporters did with the numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exports: Vec<ExportResult>,

@@ -2,7 +2,7 @@
 
 use hyperscale_report::human;
 use hyperscale_stats::event::Generator;
-use hyperscale_stats::result::{Bottleneck, bottleneck};
+use hyperscale_stats::result::{AttemptCounts, Bottleneck, bottleneck};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -15,14 +15,18 @@ use crate::theme::Theme;
 /// Waiting for a CPU is shown from this share of the time on.
 const WAITED_MIN: f64 = 0.01;
 
-/// Cores, lag, late and dropped starts, memory; and by what measure it is the bottleneck, if it is.
+/// Workers and attempts in a cluster, cores, lag, late and dropped starts, memory; and by what measure it is the bottleneck, if it is.
 pub(super) fn health(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let generator = state.shown().map(|shown| shown.generator).unwrap_or_default();
     let width = usize::from(area.width);
     let line = if generator.saturated {
         bottleneck_line(state, width, theme)
     } else {
-        Line::styled(fitting(&parts(&generator), width), theme.faint())
+        let attempts = state.result().map(|result| result.provenance.segments.as_slice()).unwrap_or_default();
+        let cluster = AttemptCounts::of(attempts);
+        let style = if cluster.is_some_and(|counts| counts.lost > 0) { theme.bad() } else { theme.faint() };
+        let parts: Vec<String> = cluster.iter().flat_map(cluster_parts).chain(parts(&generator)).collect();
+        Line::styled(fitting(&parts, width), style)
     };
     frame.render_widget(Paragraph::new(line), area);
 }
@@ -51,6 +55,15 @@ fn fitting(parts: &[String], width: usize) -> String {
         text.push_str(part);
     }
     text
+}
+
+/// Workers and attempts of a job in a cluster.
+fn cluster_parts(counts: &AttemptCounts) -> Vec<String> {
+    let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let lost = (counts.lost > 0).then(|| format!("{} lost", plural(counts.lost, "attempt")));
+    let retries = (counts.retries > 0).then(|| format!("{} tried again", plural(counts.retries, "segment")));
+    let workers = format!("{} ({} running)", plural(counts.workers, "worker"), counts.running);
+    [workers].into_iter().chain(lost).chain(retries).collect()
 }
 
 /// The most telling first.
