@@ -293,13 +293,12 @@ pub enum DispatchRefusal {
 
 impl DispatchRefusal {
     /// The words of all of them.
-    pub const WORDS: [&'static str; 7] =
-        ["no_lease", "superseded", "other_order", "cores_not_free", "capabilities", "draining", "cancelled"];
+    pub const WORDS: [&'static str; 6] =
+        ["superseded", "other_order", "cores_not_free", "capabilities", "draining", "cancelled"];
 
     /// A word for metrics.
     pub fn word(&self) -> &'static str {
         match self {
-            Self::NoLease => "no_lease",
             Self::Superseded => "superseded",
             Self::OtherOrder => "other_order",
             Self::CoresNotFree { .. } => "cores_not_free",

@@ -92,9 +92,14 @@ impl JobCore {
 
     /// Tells whoever follows what will be run, and begins.
     pub fn start(&mut self, now: Duration, pool: Pool) -> Vec<Action> {
-        let started = started(&self.plan, &self.facts);
-        self.emit(Event::Started(Box::new(started)));
+        let started = self.introduction();
+        self.emit(started);
         self.handle(now, Input::Pool(pool))
+    }
+
+    /// What whoever follows the job needs to know before anything else: its plan and workflows.
+    pub fn introduction(&self) -> Event {
+        Event::Started(Box::new(started(&self.plan, &self.facts)))
     }
 
     /// Takes an input at a time of the job clock.

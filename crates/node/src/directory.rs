@@ -7,6 +7,7 @@
 //!   boot        number of the present life; raised durably before anything else happens
 //!   log.redb    the log of a manager or a gate, with a random id of its own
 //!   blobs/      what is too large for the log
+//!   clocks      what the clocks of jobs show, see `manager::clocks`; may be lost
 //! ```
 //!
 //! A file appears whole or not at all. The id of the log's directory lives in the log's file: whoever loses that file gets
@@ -29,6 +30,7 @@ const IDENTITY: &str = "identity";
 const BOOT: &str = "boot";
 const LOG: &str = "log.redb";
 const BLOBS: &str = "blobs";
+const CLOCKS: &str = "clocks";
 /// First line of the identity, so that a later layout is recognised.
 const FORMAT: &str = "hyperscale node 1";
 /// What the name of a file begins with that was not finished.
@@ -167,6 +169,11 @@ impl Directory {
         let (cluster, group) = (self.cluster.clone(), group.to_owned());
         let owner = DirectoryOwner { cluster, group, node: self.node };
         RedbStorage::open(&self.path.join(LOG), &owner, DirectoryId(draw(&mut OsEntropy)))
+    }
+
+    /// Where a manager keeps what the clocks of jobs show.
+    pub fn clocks(&self) -> PathBuf {
+        self.path.join(CLOCKS)
     }
 
     /// Opens the store of blobs.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hyperscale_consensus::register::Clocks;
 use hyperscale_swim::WorkerState;
 use hyperscale_types::NodeId;
 
@@ -18,6 +19,8 @@ pub struct Options {
     pub worker_lease: Duration,
     /// A manager that is silent for so long leads no job any more.
     pub job_lease: Duration,
+    /// What the clocks of jobs showed in its former life, as far as that was kept.
+    pub clocks: Clocks,
     /// Deliberate bugs.
     #[cfg(feature = "bugs")]
     pub bugs: crate::bugs::Bugs,
@@ -32,6 +35,7 @@ impl Options {
             seed,
             worker_lease: Duration::from_secs(15),
             job_lease: Duration::from_secs(3),
+            clocks: Clocks::default(),
             #[cfg(feature = "bugs")]
             bugs: crate::bugs::Bugs::default(),
         }

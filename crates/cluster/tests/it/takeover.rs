@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hyperscale_cluster::manager::{Request, Response};
 use hyperscale_consensus::register::{EndStatus, JobId, JobOptions, OnWorkerLoss};
+use hyperscale_stats::event::Event;
 
 use super::model::{Cluster, WORKER_LEASE, manager, worker};
 
@@ -71,6 +72,39 @@ fn manager_that_restarts_leads_its_jobs_again() {
     assert_eq!(end.how.status, EndStatus::Completed);
     assert_eq!(cluster.result(&end).totals.requests, cluster.seen[&job]);
     assert_eq!(cluster.started.len(), 1);
+}
+
+#[test]
+fn manager_that_restarts_has_its_jobs_granted_anew_and_their_clocks_go_on() {
+    let mut cluster = Cluster::ready(&[2]);
+    let began = cluster.now;
+    let (job, leader) = cluster.accepted(manager(1), "again", PLAN);
+    let before = cluster.leadership(job);
+    cluster.run(Duration::from_secs(5));
+    cluster.kill_manager(leader);
+    cluster.start_manager(leader);
+    cluster.wait("another grant", Duration::from_secs(10), |it| it.leadership(job) > before);
+    let end = cluster.end_of(job, Duration::from_secs(40));
+    let (took, result) = (cluster.now.since(began).as_secs_f64(), cluster.result(&end));
+    assert!((result.elapsed_s - took).abs() < 1.5, "{} s of {took} s", result.elapsed_s);
+    let introduced =
+        cluster.events.iter().filter(|(_, of, event)| *of == job && matches!(event, Event::Started(_)));
+    assert_eq!(introduced.count(), 2, "each leader introduces the job to its followers");
+}
+
+#[test]
+fn clocks_of_jobs_go_on_when_all_managers_were_away() {
+    let mut cluster = Cluster::ready(&[2]);
+    let began = cluster.now;
+    let (job, _) = cluster.accepted(manager(1), "away", PLAN);
+    cluster.run(Duration::from_secs(5));
+    (1..=3).for_each(|number| cluster.kill_manager(manager(number)));
+    cluster.run(Duration::from_secs(4));
+    (1..=3).for_each(|number| cluster.start_manager(manager(number)));
+    let end = cluster.end_of(job, Duration::from_mins(1));
+    let (took, result) = (cluster.now.since(began).as_secs_f64(), cluster.result(&end));
+    assert!((result.elapsed_s - took).abs() < 1.5, "{} s of {took} s", result.elapsed_s);
+    assert_eq!(result.totals.requests, cluster.seen[&job]);
 }
 
 #[test]

@@ -105,7 +105,7 @@ pub use options::{JobOptions, OnIsolation, OnWorkerLoss, RETAIN, Routing, Split}
 pub use outcome::{CommandRefusal, Outcome};
 pub use part::{Part, PartState};
 pub use retention::Retention;
-pub use time::{Clocks, Elapsed};
+pub use time::{Clocks, Elapsed, KeptClocks};
 pub use version::VERSION;
 pub use worker::{FormerGrant, Worker};
 pub use workflow::{Phase, SegmentKind, SegmentRecord, Workflow};

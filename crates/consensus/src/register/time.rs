@@ -5,7 +5,7 @@
 //! who came late shows less than the truth, never more, and a clock in the log never goes back: deadlines may come late by
 //! the time that nobody saw, and never early.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyperscale_types::{Now, Token};
@@ -39,10 +39,21 @@ impl Job {
     }
 }
 
+/// What the clocks of a job showed at some moment, for the next life of a manager.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptClocks {
+    /// What they showed.
+    pub elapsed: Elapsed,
+    /// Workflows whose clock stood still.
+    pub paused: BTreeSet<String>,
+}
+
 /// The clocks of one manager or gate. May be lost: then they begin with what the log says.
 #[derive(Clone, Debug, Default)]
 pub struct Clocks {
     jobs: BTreeMap<JobId, JobClock>,
+    /// What they showed in a former life, at that moment; of jobs that were not looked at since.
+    kept: BTreeMap<JobId, (Now, KeptClocks)>,
 }
 
 #[derive(Clone, Debug)]
@@ -85,17 +96,32 @@ impl Clock {
 }
 
 impl Clocks {
+    /// Clocks that showed this at a moment, in a former life of the process, and went on since.
+    pub fn kept_at(moment: Now, kept: BTreeMap<JobId, KeptClocks>) -> Self {
+        let kept = kept.into_iter().map(|(job, kept)| (job, (moment, kept))).collect();
+        Self { jobs: BTreeMap::new(), kept }
+    }
+
+    /// What the clocks of all jobs that were looked at show now.
+    pub fn keep(&self, now: Now) -> BTreeMap<JobId, KeptClocks> {
+        let paused = |clock: &JobClock| {
+            let stopped = clock.workflows.iter().filter(|(_, clock)| clock.is_stopped);
+            stopped.map(|(name, _)| name.clone()).collect()
+        };
+        let of = |(id, clock): (&JobId, &JobClock)| {
+            (*id, KeptClocks { elapsed: self.elapsed(now, *id), paused: paused(clock) })
+        };
+        self.jobs.iter().map(of).collect()
+    }
+
     /// Looks at a job after an entry about it was applied.
     pub fn observe(&mut self, now: Now, id: JobId, job: Option<&Job>) {
         let Some(job) = job.filter(|job| job.end.is_none()) else {
             self.jobs.remove(&id);
             return;
         };
-        let clock = self.jobs.entry(id).or_insert_with(|| JobClock {
-            token: job.token(),
-            job: Clock::at(now, job.elapsed_ms),
-            workflows: BTreeMap::new(),
-        });
+        let kept = self.kept.remove(&id);
+        let clock = self.jobs.entry(id).or_insert_with(|| JobClock::new(now, job, kept));
         if clock.token != job.token() {
             clock.token = job.token();
             clock.job.raise(now, job.elapsed_ms);
@@ -116,6 +142,21 @@ impl Clocks {
 }
 
 impl JobClock {
+    fn new(now: Now, job: &Job, kept: Option<(Now, KeptClocks)>) -> Self {
+        let mut clock =
+            Self { token: job.token(), job: Clock::at(now, job.elapsed_ms), workflows: BTreeMap::new() };
+        let Some((since, kept)) = kept else { return clock };
+        let showed = |ms, is_stopped| Clock { shown: Duration::from_millis(ms), since, is_stopped };
+        clock.job = showed(kept.elapsed.job_ms, false);
+        clock.job.raise(now, job.elapsed_ms);
+        for (name, ms) in kept.elapsed.workflows_ms {
+            let mut own = showed(ms, kept.paused.contains(&name));
+            own.raise(now, job.workflow(&name).map_or(0, |workflow| workflow.elapsed_ms));
+            clock.workflows.insert(name, own);
+        }
+        clock
+    }
+
     fn observe_workflows(&mut self, now: Now, job: &Job) {
         for (name, workflow) in job.workflows() {
             if workflow.end.is_some() {

@@ -195,6 +195,7 @@ impl Manager {
             manager: core,
             log: parts.directory.open_log(&datacenter)?,
             blobs: parts.directory.open_blobs()?,
+            clocks: parts.directory.clocks(),
             group: datacenter,
             peers: founders,
         };

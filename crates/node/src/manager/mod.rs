@@ -9,6 +9,7 @@
 
 mod about;
 mod calls;
+mod clocks;
 mod events;
 mod handle;
 mod newcomers;
@@ -33,6 +34,7 @@ use crate::shutdown::Shutdown;
 use crate::transport::{self, TransportHandle};
 use about::About;
 use calls::{Call, Calls};
+use clocks::ClockFile;
 use events::ClusterEvents;
 use newcomers::Newcomers;
 use news::Outlet;
@@ -40,7 +42,7 @@ use news::Outlet;
 pub use calls::{CALLS_MAX, Counts, ManagerHandle, Seen, Stopped};
 pub use events::{ClusterEvent, EVENTS_MAX};
 pub use newcomers::Newcomer;
-pub use news::{JobNews, NEWS_MAX};
+pub use news::{JobNews, NEWS_MAX, name_workers};
 
 /// Batches of the log that are not durable yet, beyond which nothing new is taken in.
 const LOG_BACKLOG_MAX: usize = 1_024;
@@ -83,6 +85,8 @@ pub struct Options {
     pub replica: replica::Options,
     /// Who the manager is in this life, and its times.
     pub manager: manager::Options,
+    /// The file that keeps what clocks of jobs show.
+    pub clocks: std::path::PathBuf,
     /// Name of the log group, as messages carry it: the datacenter's name.
     pub group: String,
     /// Addresses of the other nodes that found the group with this one; later only a hint.
@@ -145,6 +149,7 @@ pub struct ManagerLoop {
     disk: mpsc::Receiver<DiskEvent>,
     log: LogDisk,
     blobs: BlobDisk,
+    clocks: ClockFile,
     waiting: mpsc::Receiver<Call>,
     /// When the core wants its timer.
     timer: Option<Now>,
@@ -160,7 +165,7 @@ impl ManagerLoop {
         hands: Hands,
         sources: Sources,
     ) -> Result<(Self, ManagerHandle, mpsc::Receiver<JobNews>), ManagerError> {
-        let Options { mut replica, manager, group, peers, mut log, mut blobs } = options;
+        let Options { mut replica, mut manager, group, peers, mut log, mut blobs, clocks } = options;
         replica.directory = log.directory();
         replica.blobs = blobs.list()?;
         let own = replica.addresses.peer;
@@ -170,6 +175,8 @@ impl ManagerLoop {
         let blobs = BlobDisk::start(blobs, events)?;
         let (calls, waiting) = mpsc::channel(CALLS_MAX);
         let (now, machine) = (clock::now(), Register::new(Group::Managers));
+        let clocks = ClockFile::new(clocks);
+        manager.clocks = clocks.read(now);
         let (mut begun, mut outputs) = (Vec::new(), Vec::new());
         let replica = Replica::start(now, replica, loaded, machine, &mut begun);
         let core = Manager::start(now, manager, replica, begun, &mut outputs);
@@ -192,6 +199,7 @@ impl ManagerLoop {
             disk,
             log,
             blobs,
+            clocks,
             waiting,
             timer: None,
             outputs,
@@ -222,6 +230,7 @@ impl ManagerLoop {
             self.look_at_queues();
             self.handle(happening)?;
             self.drain()?;
+            self.clocks.keep(clock::now(), self.core.clocks());
             if self.has_left {
                 return Ok(());
             }

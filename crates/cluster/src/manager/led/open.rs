@@ -107,6 +107,9 @@ impl<M: JobMachine> Manager<M> {
         };
         match open(now, id, job, &opening.contents, (&elapsed, &self.options)) {
             Ok(drive) => {
+                // Every leader begins a stream of its own, and whoever follows it may have seen no other.
+                let event = Box::new(drive.core.introduction());
+                out.push(Output::Emit { job: id, token: led.token(), event });
                 led.stage = Stage::Driving(Box::new(drive));
                 if let Some(since) = self.transfers.remove(&id) {
                     self.counters.transfers_accepted += 1;
