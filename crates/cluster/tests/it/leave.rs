@@ -119,9 +119,9 @@ fn workers_send_progress_as_often_as_the_fullest_manager_allows() {
         cluster.press_manager(leader, Busy { queue_percent, ..Busy::default() });
         // The level before still holds until the next progress is answered.
         cluster.run(Duration::from_secs(3));
-        let before = cluster.progress;
+        let before = cluster.progress_sent;
         cluster.run(Duration::from_secs(4));
-        cluster.progress - before
+        cluster.progress_sent - before
     };
     let table = [(0, Backpressure::None, 35..=41), (70, Backpressure::Slower, 7..=9)];
     let more = [

@@ -49,6 +49,24 @@ fn waiting_jobs_are_queued_in_the_order_of_their_acceptance() {
 }
 
 #[test]
+fn waiting_jobs_of_a_manager_are_served_by_priority() {
+    let plan = |priority: &str| PLAN.replace("vus:", &format!("priority: {priority}, vus:"));
+    // Whatever the order of their ids.
+    for round in 0..6 {
+        let mut cluster = Cluster::ready(&[1]);
+        let (first, _) = cluster.accepted(manager(2), "first", PLAN);
+        cluster.run(Duration::from_secs(1));
+        let (low, _) = cluster.accepted(manager(1), &format!("low {round}"), &plan("low"));
+        let (high, _) = cluster.accepted(manager(1), &format!("high {round}"), &plan("high"));
+        cluster.end_of(first, Duration::from_secs(30));
+        cluster.end_of(high, Duration::from_secs(30));
+        cluster.end_of(low, Duration::from_secs(30));
+        let order: Vec<_> = cluster.started.iter().map(|(_, attempt)| attempt.job).collect();
+        assert_eq!(order, [first, high, low], "round {round}");
+    }
+}
+
+#[test]
 fn job_without_any_worker_fails_after_the_queue_timeout_whoever_leads_it() {
     let mut cluster = Cluster::ready(&[]);
     cluster.wait("a leader", Duration::from_secs(10), |cluster| cluster.cluster_leader().is_some());

@@ -59,6 +59,12 @@ impl Cluster {
         self.managers.contains_key(&node)
     }
 
+    /// The token of a job's leader, as the group decided it.
+    pub(crate) fn leadership(&self, job: JobId) -> Token {
+        let registers = self.managers.values().filter_map(|it| it.core.register());
+        registers.filter_map(|register| Some(register.job(job)?.leader?.1)).max().unwrap_or(Token(0))
+    }
+
     /// Whether a worker's process runs.
     pub(crate) fn has_worker(&self, node: NodeId) -> bool {
         self.workers.contains_key(&node)
@@ -84,7 +90,9 @@ impl Cluster {
                     self.wait("a job leader", Duration::from_secs(20), |it| it.leader_of(job).is_some());
                     return (job, self.leader_of(job).unwrap().0);
                 }
-                Response::Rejected(Rejection::Unavailable(_)) => {}
+                Response::Rejected(
+                    Rejection::Unavailable(_) | Rejection::QuorumTimeout(_) | Rejection::QuorumCircuitOpen(_),
+                ) => {}
                 other => panic!("{other:?}"),
             }
         }

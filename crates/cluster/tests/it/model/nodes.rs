@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyperscale_cluster::manager::{self, Manager};
 use hyperscale_cluster::worker::{self, Worker};
-use hyperscale_consensus::register::{Group, Register, VERSION};
+use hyperscale_consensus::register::{Clocks, Group, Register, VERSION};
 use hyperscale_consensus::replica::{self, Replica};
 use hyperscale_consensus::storage::{LogStorage, Loss};
 use hyperscale_consensus::{Config, DirectoryId};
@@ -37,7 +37,8 @@ impl Cluster {
         let (mut outputs, mut out) = (Vec::new(), Vec::new());
         let register = Register::new(Group::Managers).with_sizes(self.sizes);
         let replica = Replica::start(self.now, options, loaded, register, &mut outputs);
-        let options = manager::Options::lan(node, life << 32, life);
+        let clocks = self.clocks.remove(&node).unwrap_or_default();
+        let options = manager::Options { clocks, ..manager::Options::lan(node, life << 32, life) };
         let core = Manager::start(self.now, options, replica, outputs, &mut out);
         self.managers.insert(node, ManagerNode { core, life, timer: Now::ZERO });
         self.manager_outputs(node, out);
@@ -75,7 +76,9 @@ impl Cluster {
 
     /// A manager's process is gone; membership notices at once.
     pub(crate) fn kill_manager(&mut self, node: NodeId) {
-        self.managers.remove(&node);
+        if let Some(it) = self.managers.remove(&node) {
+            self.clocks.insert(node, Clocks::kept_at(self.now, it.core.clocks().keep(self.now)));
+        }
         let (managers, workers): (Vec<_>, Vec<_>) =
             (self.managers.keys().copied().collect(), self.workers.keys().copied().collect());
         for it in managers {

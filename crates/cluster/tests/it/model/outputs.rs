@@ -19,7 +19,9 @@ impl Cluster {
         let now = self.now;
         let Some(it) = self.managers.get_mut(&node).filter(|it| it.life == life) else { return };
         let mut out = Vec::new();
+        let begin = (self.clock)();
         it.core.handle(now, input, &mut out);
+        *self.spent.entry(node).or_default() += (self.clock)().saturating_sub(begin);
         self.manager_outputs(node, out);
     }
 
@@ -145,7 +147,7 @@ impl Cluster {
     }
 
     fn worker_sends(&mut self, from: NodeId, to: NodeId, message: &ToManager) {
-        self.progress += u64::from(matches!(message, ToManager::Progress { .. }));
+        self.progress_sent += u64::from(matches!(message, ToManager::Progress { .. }));
         if matches!(message, ToManager::Ended { .. }) {
             self.told = Some(message.clone());
         }

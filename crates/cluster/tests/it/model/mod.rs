@@ -16,7 +16,7 @@ use hyperscale_cluster::manager::{self, Manager, RequestNumber, Response};
 use hyperscale_cluster::message::{JobAttempt, ToManager};
 use hyperscale_cluster::model::Attempt;
 use hyperscale_cluster::worker::{self, Worker};
-use hyperscale_consensus::register::{JobId, Register, Sizes};
+use hyperscale_consensus::register::{Clocks, JobId, Register, Sizes};
 use hyperscale_consensus::storage::MemoryDisk;
 use hyperscale_consensus::{Addresses, BlobId, replica};
 use hyperscale_stats::event::Event;
@@ -60,6 +60,8 @@ pub(crate) struct Cluster {
     managers: BTreeMap<NodeId, ManagerNode>,
     workers: BTreeMap<NodeId, WorkerNode>,
     disks: BTreeMap<NodeId, MemoryDisk>,
+    /// What the clocks of managers showed when their processes ended: hosts keep it.
+    clocks: BTreeMap<NodeId, Clocks>,
     blobs: BTreeMap<NodeId, BTreeMap<BlobId, Bytes>>,
     responses: BTreeMap<RequestNumber, Response>,
     pub(crate) events: Vec<(NodeId, JobId, Event)>,
@@ -76,13 +78,17 @@ pub(crate) struct Cluster {
     /// Attempts that were started.
     pub(crate) started: Vec<(NodeId, JobAttempt)>,
     /// Messages about progress that workers sent.
-    pub(crate) progress: u64,
+    pub(crate) progress_sent: u64,
     /// Managers that left the group.
     pub(crate) left: Vec<NodeId>,
     /// Nodes that nobody reaches and that reach nobody.
     cut: BTreeSet<NodeId>,
     /// Pairs of nodes that do not reach each other.
     cut_links: BTreeSet<(NodeId, NodeId)>,
+    /// Real time, for who measures what managers cost; it stands still otherwise.
+    pub(crate) clock: fn() -> Duration,
+    /// Real time that the core of each manager has taken.
+    pub(crate) spent: BTreeMap<NodeId, Duration>,
 }
 
 pub(crate) fn manager(number: u64) -> NodeId {
@@ -113,6 +119,7 @@ impl Cluster {
             managers: BTreeMap::new(),
             workers: BTreeMap::new(),
             disks: BTreeMap::new(),
+            clocks: BTreeMap::new(),
             blobs: BTreeMap::new(),
             responses: BTreeMap::new(),
             events: Vec::new(),
@@ -122,10 +129,12 @@ impl Cluster {
             told: None,
             confirmed: Vec::new(),
             started: Vec::new(),
-            progress: 0,
+            progress_sent: 0,
             left: Vec::new(),
             cut: BTreeSet::new(),
             cut_links: BTreeSet::new(),
+            clock: || Duration::ZERO,
+            spent: BTreeMap::new(),
         };
         if let Some(chunk_bytes) = chunk_bytes {
             cluster.sizes.chunk_bytes = chunk_bytes;
