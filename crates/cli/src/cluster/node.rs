@@ -19,6 +19,8 @@ use crate::printer::Printer;
 
 pub(crate) const SECRET: &str = "HYPERSCALE_AUTH_SECRET";
 const SECRET_PREVIOUS: &str = "HYPERSCALE_AUTH_SECRET_PREVIOUS";
+/// How often names without an address are looked up again.
+const NAMES_AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
 const VERIFY_HOSTNAME: &str = "HYPERSCALE_TLS_VERIFY_HOSTNAME";
 
 /// Why a node cannot be set up.
@@ -46,6 +48,14 @@ pub(crate) enum NodeError {
     /// The founders do not include this manager.
     #[error("--peers does not name {0}, where this manager is reached")]
     NotAPeer(SocketAddr),
+    /// Another node that has no address.
+    #[error("`{text}` is no address of a node")]
+    Peer {
+        /// As it was written.
+        text: String,
+        /// What is wrong with it.
+        source: io::Error,
+    },
     /// A secret that cannot be used.
     #[error("{variable} cannot be used")]
     Secret {
@@ -95,6 +105,7 @@ impl NodeError {
                 "all managers that found the group are in the list, and it is the same on all of them"
                     .to_owned()
             }
+            Self::Peer { source, .. } => source.to_string(),
             Self::Token(error) => error.to_string(),
             Self::Certificates(error) => error.to_string(),
             Self::ApiTls(error) => error.to_string(),
@@ -127,6 +138,9 @@ impl NodeError {
             Self::NoAddress(_) => "say where it is reached with --advertise HOST:PORT".to_owned(),
             Self::NotAPeer(_) => "add it to --peers, or correct --listen or --advertise".to_owned(),
             Self::VerifyHostname(_) => "leave it out, or set it to true or false".to_owned(),
+            Self::Peer { .. } => {
+                "write HOST:PORT or ID=HOST:PORT, with a name or an address of its host".to_owned()
+            }
             Self::Profile(_) => "leave --timers out".to_owned(),
             Self::Launch(_) => "correct it and start the node again".to_owned(),
             Self::Ended(_) => {
@@ -292,5 +306,43 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, CommandError> {
 
 /// Peers as `id=host:port`, or `host:port` alone.
 pub(crate) fn peers(texts: &[String]) -> Result<Vec<SocketAddr>, CommandError> {
-    texts.iter().map(|text| address(text.split_once('=').map_or(text.as_str(), |(_, at)| at))).collect()
+    texts.iter().map(|text| Ok(peer(text).map_err(|source| not_a_node(text, source))?)).collect()
+}
+
+/// The same, once at least so many of them have an address. Names are waited for: nodes come up in any order, and so do the records
+/// of their names.
+pub(crate) async fn resolved(
+    texts: &[String],
+    least: usize,
+    printer: Printer,
+) -> Result<Vec<SocketAddr>, CommandError> {
+    let mut is_told = false;
+    loop {
+        let (mut known, mut unknown) = (Vec::new(), Vec::new());
+        for text in texts {
+            match peer(text) {
+                Ok(address) => known.push(address),
+                Err(source) if source.kind() == io::ErrorKind::InvalidInput => {
+                    return Err(not_a_node(text, source).into());
+                }
+                Err(_) => unknown.push(text.as_str()),
+            }
+        }
+        if known.len() >= least {
+            return Ok(known);
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            printer.note(format_args!("waiting for the addresses of {}", unknown.join(", ")));
+        }
+        tokio::time::sleep(NAMES_AGAIN).await;
+    }
+}
+
+fn peer(text: &str) -> io::Result<SocketAddr> {
+    let address = text.split_once('=').map_or(text, |(_, at)| at);
+    address.to_socket_addrs()?.next().ok_or_else(|| io::Error::other("the name has no address"))
+}
+
+fn not_a_node(text: &str, source: io::Error) -> NodeError {
+    NodeError::Peer { text: text.to_owned(), source }
 }

@@ -60,7 +60,11 @@ async fn local(printer: Printer) -> Result<JobList, CommandError> {
 
 fn table(jobs: &[JobSummary]) -> String {
     let titles = TITLES.map(str::to_owned);
-    let rows: Vec<[String; 6]> = std::iter::once(titles).chain(jobs.iter().map(row)).collect();
+    let mut rows: Vec<[String; 6]> = std::iter::once(titles).chain(jobs.iter().map(row)).collect();
+    // Lists of clusters have no workflows: `status` shows those of a job.
+    if jobs.iter().all(|job| job.workflows.is_empty()) {
+        rows[0][5].clear();
+    }
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: [usize; 6] = std::array::from_fn(width);
     let line = |row: &[String; 6]| {

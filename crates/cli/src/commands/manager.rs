@@ -21,7 +21,11 @@ pub(crate) async fn manager(args: ManagerArgs, printer: Printer) -> Result<ExitC
     let http = nodes::bound(&listener)?;
     let settings = node::settings(&args.node, Some(args.data.clone()), http, printer)?;
     let listen = settings.advertised.unwrap_or_else(|| settings.sockets.address());
-    let founders = if args.peers.is_empty() { vec![listen] } else { node::peers(&args.peers)? };
+    let founders = if args.peers.is_empty() {
+        vec![listen]
+    } else {
+        node::resolved(&args.peers, args.peers.len(), printer).await?
+    };
     let name = settings.name.clone();
     let mut manager = ServedManager::start(settings, founders, (listener, http))?;
     nodes::announce("manager", &name, listen, http, printer)?;

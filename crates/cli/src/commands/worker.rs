@@ -32,7 +32,9 @@ pub(crate) async fn worker(args: WorkerArgs, printer: Printer) -> Result<ExitCod
         capabilities: args.capabilities.into_iter().collect(),
         cpus: cpus(),
     };
-    let mut worker = Worker::start(settings, node::peers(&args.managers)?, offer).map_err(NodeError::from)?;
+    // One manager that is reached names the others.
+    let managers = node::resolved(&args.managers, 1, printer).await?;
+    let mut worker = Worker::start(settings, managers, offer).map_err(NodeError::from)?;
     let probes = WorkerProbes {
         worker: worker.handle.clone(),
         membership: worker.membership.clone(),
