@@ -225,9 +225,14 @@ impl Seen {
 impl Target {
     /// Starts on a free port and waits until it is ready.
     pub(crate) fn start(args: &[&str]) -> Self {
+        Self::start_by(hyperscale(), "127.0.0.1", args)
+    }
+
+    /// The same by another command, which may put it on another host; it listens on that address.
+    pub(crate) fn start_by(mut command: Command, address: &str, args: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = hyperscale();
-        command.args(["target", "--listen", "127.0.0.1:0", "--unix"]).arg(folder.path().join("control"));
+        let listen = format!("{address}:0");
+        command.args(["target", "--listen", &listen, "--unix"]).arg(folder.path().join("control"));
         if args.contains(&"--tls") {
             command.arg("--ca-out").arg(folder.path().join("ca.pem"));
         }

@@ -13,9 +13,9 @@ use tempfile::TempDir;
 use crate::support::{PATIENCE, PlanFile, program, run, start_file, wait_until};
 
 /// A server with a log, which dies with its owner.
-struct Witness {
+pub(crate) struct Witness {
     child: Child,
-    address: String,
+    pub(crate) address: String,
     folder: TempDir,
     /// What a line about a request contains.
     line: &'static str,
@@ -24,35 +24,50 @@ struct Witness {
 impl Witness {
     /// `start` gets the port and the folder that `log` is written to.
     fn start(line: &'static str, start: impl FnOnce(u16, &Path) -> Command) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         // It cannot tell which port it got, so a free one is looked for.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut child = start(address.port(), folder.path()).stdin(Stdio::null()).spawn().unwrap();
+        let mut witness = Self::start_at(address.to_string(), line, |folder| start(address.port(), folder));
         wait_until("a server that listens", || {
-            assert_eq!(child.try_wait().unwrap(), None, "it ended");
+            assert_eq!(witness.child.try_wait().unwrap(), None, "it ended");
             TcpStream::connect(address).ok()
         });
-        Witness { child, address: address.to_string(), folder, line }
+        witness
+    }
+
+    fn start_at(address: String, line: &'static str, start: impl FnOnce(&Path) -> Command) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let child = start(folder.path()).stdin(Stdio::null()).spawn().unwrap();
+        Witness { child, address, folder, line }
     }
 
     /// nginx with this in its server.
     fn nginx(server: &str) -> Self {
         Self::start("REQUEST", |port, folder| {
-            let files = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-                .map(|kind| format!("{kind}_temp_path {}/{kind};", folder.display()));
-            let config = format!(
-                "daemon off;\nmaster_process off;\npid {0}/pid;\nerror_log {0}/error.log;\nevents {{}}\nhttp {{ {1}\n\
-                 log_format seen 'REQUEST $request_method $status $request_length';\naccess_log {0}/log seen;\n\
-                 keepalive_requests 1000000;\nserver {{ {server} }} }}\n",
-                folder.display(),
-                files.join("\n"),
-            )
-            .replace("LISTEN", &format!("listen 127.0.0.1:{port}"));
-            fs::write(folder.join("nginx.conf"), config).unwrap();
-            let mut command = Command::new(program("nginx"));
-            command.arg("-p").arg(folder).arg("-c").arg(folder.join("nginx.conf")).stderr(Stdio::null());
-            command
+            let server = server.replace("LISTEN", &format!("listen 127.0.0.1:{port}"));
+            configured_nginx(Command::new(program("nginx")), folder, &server)
         })
+    }
+
+    /// nginx on another host, where `command` starts it and this address is its own.
+    pub(crate) fn nginx_by(command: Command, address: &str) -> Self {
+        let listen = format!("{address}:80");
+        let server = format!("listen {listen}; location / {{ return 200 hello; }}");
+        let mut witness =
+            Self::start_at(listen, "REQUEST", |folder| configured_nginx(command, folder, &server));
+        // It writes down its process once its sockets are bound.
+        let pid = witness.folder.path().join("pid");
+        wait_until("a server that listens", || {
+            assert_eq!(witness.child.try_wait().unwrap(), None, "it ended");
+            fs::read_to_string(&pid).ok().filter(|text| !text.is_empty())
+        });
+        witness
+    }
+
+    /// The addresses that sent requests, in the order in which nginx has answered them.
+    pub(crate) fn senders(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+        let whole = log.lines().filter(|line| line.ends_with(" END"));
+        whole.filter_map(|line| line.split(' ').nth(4)).map(str::to_owned).collect()
     }
 
     /// nghttpd, which writes down every frame, with these options.
@@ -75,7 +90,7 @@ impl Witness {
     }
 
     /// Requests in the log: as many as are expected, or what is there when patience ends.
-    fn seen(&self, expected: u64) -> u64 {
+    pub(crate) fn seen(&self, expected: u64) -> u64 {
         let end = Instant::now() + PATIENCE;
         loop {
             let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
@@ -92,6 +107,22 @@ impl Witness {
     fn assert_agrees(&self, result: &RunResult) {
         assert_eq!(self.seen(result.totals.requests), result.totals.requests);
     }
+}
+
+/// A command for nginx with its configuration in this folder.
+fn configured_nginx(mut command: Command, folder: &Path, server: &str) -> Command {
+    let files = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("{kind}_temp_path {}/{kind};", folder.display()));
+    let config = format!(
+        "daemon off;\nmaster_process off;\npid {0}/pid;\nerror_log {0}/error.log;\nevents {{}}\nhttp {{ {1}\n\
+         log_format seen 'REQUEST $request_method $status $request_length $remote_addr END';\n\
+         access_log {0}/log seen;\nkeepalive_requests 1000000;\nserver {{ {server} }} }}\n",
+        folder.display(),
+        files.join("\n"),
+    );
+    fs::write(folder.join("nginx.conf"), config).unwrap();
+    command.arg("-p").arg(folder).arg("-c").arg(folder.join("nginx.conf")).stderr(Stdio::null());
+    command
 }
 
 impl Drop for Witness {

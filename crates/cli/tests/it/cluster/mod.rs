@@ -2,6 +2,9 @@
 
 mod authority;
 mod config;
+mod faults;
+mod hosts;
+mod network;
 mod nodes;
 mod operate;
 mod tls;
@@ -132,6 +135,24 @@ fn worker_that_is_killed_leaves_a_named_gap_and_its_segment_is_resumed() {
         "what was resumed ends with the load curve: {ended}"
     );
     assert_eq!(ended["loss"]["unreported"].as_array().unwrap().len(), 1, "{}", ended["loss"]);
+    let states = |worker: usize| -> Vec<String> {
+        let attempts = ended["segments"].as_array().unwrap().iter();
+        let of = attempts.filter(|attempt| attempt["worker"] == format!("w{worker}"));
+        of.map(|attempt| attempt["state"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(states(busy), ["lost"], "{}", ended["segments"]);
+    let completed: usize =
+        (0..3).map(|worker| states(worker).iter().filter(|state| *state == "completed").count()).sum();
+    assert_eq!(
+        completed, 2,
+        "the other segment, and the second attempt at the lost one: {}",
+        ended["segments"]
+    );
+    let shown = cluster.ask(&["result", &job]);
+    assert!(
+        shown.stdout.contains("workers  3 workers") && shown.stdout.contains("1 attempt lost"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -1,13 +1,21 @@
-//! Managers and workers as processes on loopback, with the times of the profile `test`.
+//! Managers and workers as processes, on loopback or on hosts of their own, with the times of the profile `test` unless
+//! `HYPERSCALE_TEST_TIMERS` names another one.
 
 use std::net::{TcpListener, UdpSocket};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::authority::Authority;
-use crate::support::{Outcome, first_line, hyperscale, run, wait_until};
+use super::network::{self, Network};
+use crate::support::{Outcome, Process, first_line, hyperscale, wait_until};
+
+/// Settings of the environment of nodes and clients.
+pub(super) const SECRET: &str = "HYPERSCALE_AUTH_SECRET";
+pub(super) const SECRET_PREVIOUS: &str = "HYPERSCALE_AUTH_SECRET_PREVIOUS";
+const TOKEN: &str = "HYPERSCALE_API_TOKEN";
 
 /// A node that dies with its owner.
 pub(super) struct Node {
@@ -51,30 +59,69 @@ impl Drop for Node {
 
 /// Three managers and some workers.
 pub(super) struct Cluster {
+    /// Keeps the folders of `data`.
     folders: Vec<TempDir>,
+    /// Data directories of the managers.
+    pub(super) data: Vec<PathBuf>,
     pub(super) addresses: Vec<String>,
     /// Certificates of nodes and of their APIs, if they use TLS.
     pub(super) authority: Option<Authority>,
+    // Before the network: a namespace outlives its name while a process is in it.
     pub(super) managers: Vec<Option<Node>>,
     pub(super) workers: Vec<Option<Node>>,
+    /// Hosts of their own, if they are not all on loopback.
+    pub(super) network: Option<Network>,
+    /// Variables of nodes that are started and of clients.
+    pub(super) environment: Vec<(&'static str, String)>,
 }
 
 impl Cluster {
-    /// Starts all of it, and waits until the workers are registered.
+    /// Starts all of it on loopback, and waits until the workers are registered.
     pub(super) fn start(workers: usize) -> Self {
-        Self::start_with(workers, None)
+        Self::on_loopback(None, Vec::new()).with_nodes(workers)
     }
 
     /// The same; nodes, and the APIs of managers, use TLS with certificates of this authority.
-    pub(super) fn start_with(workers: usize, authority: Option<Authority>) -> Self {
+    pub(super) fn start_with(workers: usize, authority: Authority) -> Self {
+        Self::on_loopback(Some(authority), Vec::new()).with_nodes(workers)
+    }
+
+    /// The same with a secret that is not the one for development.
+    pub(super) fn start_with_secret(workers: usize, secret: &str) -> Self {
+        Self::on_loopback(None, vec![(SECRET, secret.to_owned())]).with_nodes(workers)
+    }
+
+    /// Starts all of it, each node on a host of its own.
+    pub(super) fn on_hosts(workers: usize) -> Self {
+        let environment = vec![
+            (SECRET, "b7f2a1d4c3e8956710fa2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f70".to_owned()),
+            (TOKEN, "6f1e0d2c3b4a59687786f5e4d3c2b1a0".to_owned()),
+        ];
+        let addresses = (0..3).map(|index| network::listen(&format!("m{index}"))[0].clone()).collect();
+        Self::empty(addresses, None, Some(Network::new()), environment).with_nodes(workers)
+    }
+
+    fn on_loopback(authority: Option<Authority>, environment: Vec<(&'static str, String)>) -> Self {
+        Self::empty((0..3).map(|_| free_address()).collect(), authority, None, environment)
+    }
+
+    fn empty(
+        addresses: Vec<String>,
+        authority: Option<Authority>,
+        network: Option<Network>,
+        environment: Vec<(&'static str, String)>,
+    ) -> Self {
         let folders: Vec<TempDir> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
-        let addresses: Vec<String> = (0..3).map(|_| free_address()).collect();
+        let data = folders.iter().map(|folder| folder.path().to_owned()).collect();
         let managers = vec![None, None, None];
-        let mut cluster = Self { folders, addresses, authority, managers, workers: Vec::new() };
-        (0..3).for_each(|index| cluster.start_manager(index));
-        (0..workers).for_each(|_| cluster.add_worker());
-        cluster.wait_for_workers(workers);
-        cluster
+        Self { folders, data, addresses, authority, managers, workers: Vec::new(), network, environment }
+    }
+
+    fn with_nodes(mut self, workers: usize) -> Self {
+        (0..3).for_each(|index| self.start_manager(index));
+        (0..workers).for_each(|_| self.add_worker());
+        self.wait_for_workers(workers);
+        self
     }
 
     pub(super) fn start_manager(&mut self, index: usize) {
@@ -82,10 +129,10 @@ impl Cluster {
     }
 
     fn start_manager_with(&mut self, index: usize, args: &[&str]) {
-        let mut command = hyperscale();
-        command.args(["manager", "--id", &format!("m{index}"), "--timers", "test", "--dc", "eu"]);
+        let name = format!("m{index}");
+        let mut command = self.node("manager", &name);
         command.args(["--listen", &self.addresses[index], "--peers", &self.addresses.join(",")]);
-        command.arg("--data").arg(self.folders[index].path()).args(args);
+        command.arg("--data").arg(&self.data[index]).args(args);
         if let Some(authority) = &self.authority {
             command.args(authority.node("manager", index as u64 + 1)).args(authority.api());
         }
@@ -98,7 +145,9 @@ impl Cluster {
     }
 
     pub(super) fn add_manager_with(&mut self, args: &[&str]) -> usize {
-        self.folders.push(tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        self.data.push(folder.path().to_owned());
+        self.folders.push(folder);
         self.addresses.push(free_address());
         self.managers.push(None);
         let index = self.managers.len() - 1;
@@ -111,14 +160,49 @@ impl Cluster {
     }
 
     pub(super) fn add_worker_with(&mut self, args: &[&str]) {
-        let mut command = hyperscale();
-        let name = format!("w{}", self.workers.len());
-        command.args(["worker", "--id", &name, "--timers", "test", "--dc", "eu", "--cores", "1"]);
-        command.args(["--managers", &self.addresses.join(",")]).args(args);
-        if let Some(authority) = &self.authority {
-            command.args(authority.node("worker", self.workers.len() as u64 + 11));
+        self.workers.push(None);
+        self.start_worker_with(self.workers.len() - 1, args);
+    }
+
+    pub(super) fn start_worker(&mut self, index: usize) {
+        self.start_worker_with(index, &[]);
+    }
+
+    fn start_worker_with(&mut self, index: usize, args: &[&str]) {
+        let name = format!("w{index}");
+        let mut command = self.node("worker", &name);
+        command.args(["--cores", "1", "--managers", &self.addresses.join(",")]).args(args);
+        if self.network.is_some() {
+            command.args(["--listen", &network::listen(&name)[0]]);
         }
-        self.workers.push(Some(Node::spawn(&mut command)));
+        if let Some(authority) = &self.authority {
+            command.args(authority.node("worker", index as u64 + 11));
+        }
+        self.workers[index] = Some(Node::spawn(&mut command));
+    }
+
+    /// The command that starts a node, on its host.
+    fn node(&mut self, role: &str, name: &str) -> Command {
+        let mut command = match &mut self.network {
+            None => hyperscale(),
+            Some(network) => {
+                network.add(name);
+                network.hyperscale(name)
+            }
+        };
+        command.args([role, "--id", name, "--timers", timers(), "--dc", "eu"]);
+        if self.network.is_some() {
+            command.args(["--http", &network::listen(name)[1]]);
+        }
+        command.envs(self.environment.iter().cloned());
+        command
+    }
+
+    /// The binary under test where clients are.
+    pub(super) fn client(&self) -> Command {
+        let mut command = self.network.as_ref().map_or_else(hyperscale, Network::client);
+        command.envs(self.environment.iter().cloned());
+        command
     }
 
     /// Waits until `count` workers are registered and owned.
@@ -149,7 +233,12 @@ impl Cluster {
     pub(super) fn ask(&self, args: &[&str]) -> Outcome {
         let (servers, ca) = (self.servers(0), self.authority.as_ref().map(Authority::ca));
         let ca = ca.iter().flat_map(|ca| ["--ca", ca]);
-        run(&args.iter().copied().chain(["--server", &servers]).chain(ca).collect::<Vec<_>>())
+        self.ask_alone(&args.iter().copied().chain(["--server", &servers]).chain(ca).collect::<Vec<_>>())
+    }
+
+    /// Runs a command where clients are; it names its servers.
+    pub(super) fn ask_alone(&self, args: &[&str]) -> Outcome {
+        Process::spawn(self.client().args(args)).wait()
     }
 
     pub(super) fn json(&self, args: &[&str]) -> Value {
@@ -168,6 +257,15 @@ impl Cluster {
         })
     }
 
+    /// The manager that leads the group.
+    pub(super) fn leader(&self) -> usize {
+        wait_until("a leader of the group", || {
+            let outcome = self.ask(&["cluster", "status", "--json"]);
+            let status: Value = serde_json::from_str(&outcome.stdout).ok()?;
+            status["leader"].as_str()?.strip_prefix('m')?.parse().ok()
+        })
+    }
+
     /// The worker that runs something.
     pub(super) fn busy_worker(&self) -> usize {
         wait_until("a busy worker", || {
@@ -177,6 +275,17 @@ impl Cluster {
             busy["id"].as_str()?.strip_prefix('w')?.parse().ok()
         })
     }
+}
+
+/// The profile of times of all nodes.
+fn timers() -> &'static str {
+    static PROFILE: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    PROFILE.get_or_init(|| std::env::var("HYPERSCALE_TEST_TIMERS").unwrap_or_else(|_| "test".to_owned()))
+}
+
+/// A duration of the profile `test`, as a plan writes it; with the times of production it is five times as long.
+pub(super) fn lasting(seconds: u32) -> String {
+    format!("{}s", if timers() == "test" { seconds } else { 5 * seconds })
 }
 
 /// An address whose port is free for datagrams and streams.

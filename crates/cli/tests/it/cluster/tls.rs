@@ -8,7 +8,7 @@ use crate::support::{Target, get, hyperscale, run, wait_until};
 #[test]
 fn plan_runs_on_a_cluster_whose_nodes_and_api_use_certificates() {
     let target = Target::start(&[]);
-    let mut cluster = Cluster::start_with(1, Some(Authority::new()));
+    let mut cluster = Cluster::start_with(1, Authority::new());
     // The API is served over TLS only, and a client has to trust the authority.
     let plain = format!("http://{}", cluster.managers[0].as_ref().unwrap().http);
     run(&["jobs", "--server", &plain]).assert_told(4, &[]);
