@@ -1,10 +1,11 @@
-//! Developer entry points: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask sim` and `cargo xtask bench`.
+//! Developer entry points: `cargo xtask test`, `tidy`, `sim`, `e2e` and `bench`.
 //!
 //! Plain `std` and little else, because everybody builds this first. It must never be needed to run the product.
 
 #![expect(clippy::print_stderr, reason = "a developer tool talks to the terminal it was started from")]
 
 mod bench;
+mod e2e;
 mod instructions;
 mod packages;
 mod sim;
@@ -37,6 +38,8 @@ enum Command {
     Tidy,
     /// Simulate whole clusters under faults; `cargo xtask sim --help` lists what can be asked.
     Sim(sim::SimArgs),
+    /// Clusters of real processes under faults, with the times of production.
+    E2e(e2e::E2eArgs),
     /// Measure the goals of the engine side by side with its peers; installs what is missing.
     Bench(bench::BenchArgs),
 }
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Test { quick } => test::run(&root(), quick),
         Command::Tidy => tidy::run(&root()),
         Command::Sim(args) => sim::run(&root(), &args),
+        Command::E2e(args) => e2e::run(&root(), &args),
         Command::Bench(args) => bench::run(&root(), &args),
     };
     match outcome {

@@ -23,6 +23,9 @@ pub(crate) const FOR_TESTS: &[Needed] = &[
     // Write down every request they see: witnesses that are not ours.
     Needed { program: "nginx", package: "nginx-light" },
     Needed { program: "nghttpd", package: "nghttp2-server" },
+    // Hosts of a cluster as network namespaces, whose links are cut and lose packets.
+    Needed { program: "ip", package: "iproute2" },
+    Needed { program: "nft", package: "nftables" },
     // Opens reports as people do.
     Needed { program: "chromium", package: "chromium" },
 ];

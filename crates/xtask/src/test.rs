@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::e2e;
 use crate::instructions;
 use crate::packages;
 use crate::sim;
@@ -43,11 +44,16 @@ fn do_steps(root: &Path, quick: bool, steps: &mut Steps) -> Result<()> {
         )?;
     }
     steps.step("tests", "run the failed one alone with 'cargo test -p CRATE NAME'", || {
+        let is_root = e2e::is_root(root)?;
+        let without_hosts = format!("not test(/^{}/)", e2e::HOSTS);
         if has_nextest(root, &cargo) {
-            steps::run(root, &cargo, &["nextest", "run", "--locked", "--workspace", "--no-fail-fast"])
+            let words = ["nextest", "run", "--locked", "--workspace", "--no-fail-fast"];
+            let filter: &[&str] = if is_root { &[] } else { &["-E", &without_hosts] };
+            steps::run(root, &cargo, &[&words, filter].concat())
         } else {
-            let kinds = ["--lib", "--bins", "--tests"];
-            steps::run(root, &cargo, &[&["test", "--locked", "--workspace"], &kinds[..]].concat())
+            let words = ["test", "--locked", "--workspace", "--lib", "--bins", "--tests"];
+            let filter: &[&str] = if is_root { &[] } else { &["--", "--skip", e2e::HOSTS] };
+            steps::run(root, &cargo, &[&words, filter].concat())
         }
     })?;
     if !quick {
