@@ -4,6 +4,7 @@
 //! complete benchmark writes the generated part of `docs/benchmarks.md`; a quick or partial one only prints.
 
 mod client;
+mod cluster;
 mod contest;
 pub(crate) mod document;
 pub(crate) mod goal;
@@ -42,6 +43,9 @@ pub(crate) struct BenchArgs {
     /// Measure only this section (may be repeated). Writes no document.
     #[arg(long, value_name = "NAME")]
     only: Vec<Section>,
+    /// Measure clusters of processes instead, and write their part of the document.
+    #[arg(long, conflicts_with_all = ["only", "json"])]
+    cluster: bool,
     /// Repetitions of every contest.
     #[arg(long, value_name = "N")]
     runs: Option<NonZeroUsize>,
@@ -55,6 +59,9 @@ pub(crate) struct BenchArgs {
 
 /// Measures, prints, and writes the document if everything was measured.
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
+    if args.cluster {
+        return cluster::run(root, args);
+    }
     let lab = Lab::set_up(root, args)?;
     let mut findings = Findings::default();
     let sections = if args.only.is_empty() { Section::value_variants() } else { &args.only };
