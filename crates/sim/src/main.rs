@@ -54,7 +54,7 @@ struct Arguments {
     #[arg(long)]
     replay: bool,
     /// Measure the goals: all of them, or these topics (detection, deaths, starvation, rounds, bytes, health,
-    /// leadership, commits).
+    /// leadership, commits, takeover, speed).
     #[arg(long, value_name = "TOPIC", num_args = 0..)]
     measure: Option<Vec<String>>,
     /// Smaller clusters and shorter times when measuring.

@@ -13,6 +13,7 @@ mod ledger;
 mod rounds;
 mod speed;
 mod starvation;
+mod takeover;
 mod watch;
 
 use std::time::Duration;
@@ -49,11 +50,13 @@ pub enum Topic {
     Leadership,
     /// How long a commit takes.
     Commits,
+    /// Leaders of jobs that die.
+    Takeover,
 }
 
 impl Topic {
     /// All of them.
-    pub const ALL: [Topic; 8] = [
+    pub const ALL: [Topic; 9] = [
         Topic::Detection,
         Topic::Deaths,
         Topic::Starvation,
@@ -62,6 +65,7 @@ impl Topic {
         Topic::Health,
         Topic::Leadership,
         Topic::Commits,
+        Topic::Takeover,
     ];
 
     /// Its name on the command line.
@@ -75,6 +79,7 @@ impl Topic {
             Topic::Health => "health",
             Topic::Leadership => "leadership",
             Topic::Commits => "commits",
+            Topic::Takeover => "takeover",
         }
     }
 
@@ -89,6 +94,7 @@ impl Topic {
             Topic::Health => health::measure(thorough),
             Topic::Leadership => leadership::measure(thorough),
             Topic::Commits => commits::measure(thorough),
+            Topic::Takeover => takeover::measure(thorough),
         }
     }
 }
