@@ -42,9 +42,9 @@ pub struct Catch {
 }
 
 impl Catch {
-    /// Whether it was counted how many of the first seeds catch it, and not all of them do.
+    /// Whether not all of the first seeds catch it: as they were counted, or because the very first one does not.
     pub fn is_tooth(&self) -> bool {
-        self.share.is_some_and(|share| share < SHARE_OF)
+        self.share.map_or(self.seed > 0, |share| share < SHARE_OF)
     }
 }
 
