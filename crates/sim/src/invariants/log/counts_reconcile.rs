@@ -135,8 +135,9 @@ impl Counts {
                     && reported.discarded == discarded
                     && known.requests.iter().all(is_sent)
             }
-            // Nobody can say now what is known of lost attempts: it is not more than they sent.
-            None => (committed..=all).contains(&(reported.requests + reported.discarded)),
+            // Nobody can say now what is known of lost attempts: it is not more than they sent. What was committed counts, whatever
+            // was discarded.
+            None => reported.requests >= committed && reported.requests + reported.discarded <= all,
         };
         if !is_right || committed + lost + silent != all {
             return Err(format!(
@@ -212,6 +213,13 @@ mod tests {
         assert_eq!(counts(50, 20).judge(&reported(50, 15, 1), Some(&known)), Ok(()));
         assert!(counts(50, 20).judge(&reported(65, 15, 1), Some(&known)).is_err(), "it is counted");
         assert!(counts(50, 20).judge(&reported(50, 0, 1), Some(&known)).is_err(), "nothing is said");
+    }
+
+    #[test]
+    fn what_was_committed_counts_whatever_was_discarded() {
+        assert_eq!(counts(50, 20).judge(&reported(50, 15, 1), None), Ok(()));
+        assert!(counts(50, 20).judge(&reported(40, 15, 1), None).is_err(), "something committed is missing");
+        assert!(counts(50, 20).judge(&reported(60, 15, 1), None).is_err(), "more than was sent");
     }
 
     #[test]
