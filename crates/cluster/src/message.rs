@@ -80,7 +80,7 @@ pub enum ToWorker {
         /// The grant it was assigned under: another process under this id may run it.
         grant: Token,
         /// How many decisions of the job, in the order of the log, it follows from. It is a function of them: one that follows from
-        /// fewer than another is overtaken by it, whoever led the job.
+        /// fewer than another is overtaken by it, also across changes of the job leader.
         decisions: u64,
         /// All of it, not the difference.
         directive: Directive,

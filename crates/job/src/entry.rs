@@ -52,14 +52,14 @@ pub enum Entry {
     Start {
         /// Its position in the plan.
         workflow: usize,
-        /// When.
+        /// When it was decided, on the job clock.
         at: Duration,
     },
     /// The load of an attempt begins that runs its segment again, apart from the others of the workflow.
     Restart {
         /// The attempt.
         attempt: AttemptId,
-        /// When.
+        /// When it was decided, on the job clock.
         at: Duration,
     },
     /// An attempt is over.
@@ -83,7 +83,7 @@ pub enum Entry {
         reason: Option<Reason>,
         /// What people must know, where no attempt has said it.
         failure: Option<Failure>,
-        /// When.
+        /// When it was decided, on the job clock.
         at: Duration,
     },
     /// Something is to stop. A stop only ever gets more urgent.
@@ -96,7 +96,7 @@ pub enum Entry {
         by: ChangedBy,
         /// What is changed.
         change: Change,
-        /// When.
+        /// When it was decided, on the job clock.
         at: Duration,
     },
     /// The job is over.
@@ -105,7 +105,7 @@ pub enum Entry {
         end: JobEnd,
         /// Why, where the end does not say it.
         reason: Option<Reason>,
-        /// When.
+        /// When it was decided, on the job clock.
         at: Duration,
     },
 }
@@ -219,7 +219,7 @@ pub struct Stop {
     pub reason: Reason,
     /// The check or threshold behind it, for people.
     pub cause: Option<StopCause>,
-    /// When.
+    /// When it was decided, on the job clock.
     pub at: Duration,
 }
 

@@ -56,7 +56,7 @@ impl ManagerBackend {
         }
     }
 
-    /// A manager drains by itself: whoever is asked says where it is.
+    /// A manager can only drain itself; any other responds with the address of the one that is meant.
     async fn let_leave(&self, node: &str, manager: NodeId) -> Result<NodeChange, RpcError> {
         if manager != self.identity.node {
             let looked = self.manager.look(move |seen| {

@@ -309,8 +309,8 @@ pub(crate) fn peers(texts: &[String]) -> Result<Vec<SocketAddr>, CommandError> {
     texts.iter().map(|text| Ok(peer(text).map_err(|source| not_a_node(text, source))?)).collect()
 }
 
-/// The same, once at least so many of them have an address. Names are waited for: nodes come up in any order, and so do the records
-/// of their names.
+/// The same, once at least `least` of them have an address. Waits for names that cannot be resolved yet: nodes start in any order, and
+/// so do their DNS records.
 pub(crate) async fn resolved(
     texts: &[String],
     least: usize,

@@ -1,7 +1,7 @@
 //! Jobs that the log gave to an earlier life of this manager.
 //!
 //! A token belongs to one life: events and directives are numbered under it, and a process that starts again would number them
-//! from the beginning. So a manager that starts leads nothing that was granted before; it has itself granted those jobs anew.
+//! from the beginning. So a manager that starts leads nothing that was granted before; it proposes new grants of those jobs to itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(grants.due(at(0), stands, me), [(old, Token(10))]);
         assert_eq!(grants.due(at(499), stands, me), []);
         assert_eq!(grants.due(at(500), stands, me), [(old, Token(10))]);
-        assert_eq!(grants.due(at(2000), |_| Some((me, Token(12))), me), [], "it was granted anew");
+        assert_eq!(grants.due(at(2000), |_| Some((me, Token(12))), me), [], "a new grant replaced it");
         assert_eq!(grants.due(at(9000), stands, me), [], "and is forgotten then");
     }
 }

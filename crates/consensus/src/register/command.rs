@@ -112,7 +112,7 @@ pub enum Body {
         /// The owner token that this one replaces; zero: nobody owns the worker under this grant.
         replaces: Token,
     },
-    /// A worker gets nothing new any more, whoever leads a job: it was asked to drain. Holds as long as the grant.
+    /// Marks a worker as draining: no job leader may assign anything to it. Valid for the lifetime of the grant.
     WorkerDrain {
         /// The worker that finishes what it has.
         worker: NodeId,

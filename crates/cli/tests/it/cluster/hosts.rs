@@ -42,7 +42,7 @@ fn status_of(cluster: &Cluster, manager: usize) -> Value {
     serde_json::from_str(&asked.stdout).unwrap()
 }
 
-/// Waits until a manager sees that so many voters are in its reach.
+/// Waits until a manager reaches exactly this many voters.
 fn wait_for_reach(cluster: &Cluster, manager: usize, voters: u64) {
     wait_until("the reach of a manager", || {
         (status_of(cluster, manager)["quorum"]["reachable"] == voters).then_some(())

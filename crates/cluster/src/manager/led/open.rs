@@ -107,7 +107,7 @@ impl<M: JobMachine> Manager<M> {
         };
         match open(now, id, job, &opening.contents, (&elapsed, &self.options)) {
             Ok(drive) => {
-                // Every leader begins a stream of its own, and whoever follows it may have seen no other.
+                // Each leader starts a new event stream; a client that follows it may have missed the earlier one.
                 let event = Box::new(drive.core.introduction());
                 out.push(Output::Emit { job: id, token: led.token(), event });
                 led.stage = Stage::Driving(Box::new(drive));
