@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -38,6 +38,21 @@ pub(crate) fn program(name: &str) -> PathBuf {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut files = path.split(':').chain(["/usr/sbin"]).map(|folder| Path::new(folder).join(name));
     files.find(|file| file.is_file()).unwrap_or_else(|| panic!("cargo xtask test installs {name}"))
+}
+
+/// An address that is free for datagrams and streams, and stays so for this test: its IP is of this process alone, and no
+/// connection that is opened meanwhile leaves from it.
+pub(crate) fn free_address() -> SocketAddr {
+    let [high, middle, low] = [16, 8, 0].map(|bits| (std::process::id() >> bits) as u8);
+    // Ids of processes have 22 bits, so this is never 127.0.0.1 of all others.
+    let own = Ipv4Addr::new(127, high + 1, middle, low);
+    loop {
+        let streams = TcpListener::bind((own, 0)).unwrap();
+        let address = streams.local_addr().unwrap();
+        if UdpSocket::bind(address).is_ok() {
+            return address;
+        }
+    }
 }
 
 /// The binary under test, cut off from the settings of whoever runs the tests.

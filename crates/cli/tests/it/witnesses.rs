@@ -1,7 +1,7 @@
 //! Servers that are not ours write down every request they see: as many as the result says.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hyperscale_stats::result::RunResult;
 use tempfile::TempDir;
 
-use crate::support::{PATIENCE, PlanFile, program, run, start_file, wait_until};
+use crate::support::{PATIENCE, PlanFile, free_address, program, run, start_file, wait_until};
 
 /// A server with a log, which dies with its owner.
 pub(crate) struct Witness {
@@ -22,11 +22,11 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    /// `start` gets the port and the folder that `log` is written to.
-    fn start(line: &'static str, start: impl FnOnce(u16, &Path) -> Command) -> Self {
+    /// `start` gets the address and the folder that `log` is written to.
+    fn start(line: &'static str, start: impl FnOnce(SocketAddr, &Path) -> Command) -> Self {
         // It cannot tell which port it got, so a free one is looked for.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut witness = Self::start_at(address.to_string(), line, |folder| start(address.port(), folder));
+        let address = free_address();
+        let mut witness = Self::start_at(address.to_string(), line, |folder| start(address, folder));
         wait_until("a server that listens", || {
             assert_eq!(witness.child.try_wait().unwrap(), None, "it ended");
             TcpStream::connect(address).ok()
@@ -42,8 +42,8 @@ impl Witness {
 
     /// nginx with this in its server.
     fn nginx(server: &str) -> Self {
-        Self::start("REQUEST", |port, folder| {
-            let server = server.replace("LISTEN", &format!("listen 127.0.0.1:{port}"));
+        Self::start("REQUEST", |address, folder| {
+            let server = server.replace("LISTEN", &format!("listen {address}"));
             configured_nginx(Command::new(program("nginx")), folder, &server)
         })
     }
@@ -72,11 +72,11 @@ impl Witness {
 
     /// nghttpd, which writes down every frame, with these options.
     fn nghttpd(options: &[&str]) -> Self {
-        Self::start("recv HEADERS frame", |port, folder| {
+        Self::start("recv HEADERS frame", |address, folder| {
             fs::write(folder.join("index.html"), "hello").unwrap();
             let mut command = Command::new(program("nghttpd"));
-            command.args(["--no-tls", "--verbose", "--address=127.0.0.1"]).args(options);
-            command.arg(format!("--htdocs={}", folder.display())).arg(port.to_string());
+            command.args(["--no-tls", "--verbose"]).arg(format!("--address={}", address.ip())).args(options);
+            command.arg(format!("--htdocs={}", folder.display())).arg(address.port().to_string());
             let log = fs::File::create(folder.join("log")).unwrap();
             command.stdout(log).stderr(Stdio::null());
             command

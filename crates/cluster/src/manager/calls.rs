@@ -24,6 +24,8 @@ pub(super) enum Purpose {
     Cancel { request: RequestNumber },
     /// That a worker drains.
     Drain { request: RequestNumber },
+    /// That a worker drains which gives its grant back, or that it is gone.
+    GiveBack { worker: NodeId },
     /// A worker's grant.
     Grant { worker: NodeId, boot: BootEpoch, call: CallNumber },
     /// A round that proves that this node leads, for a batch of renewals.

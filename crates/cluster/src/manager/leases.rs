@@ -15,8 +15,11 @@ use super::io::{Output, ToPeer};
 use super::{JobMachine, Manager, Options};
 use crate::message::{CallNumber, ToWorker};
 
-/// How often a manager forwards renewals: a batch costs the cluster leader one round, and a worker waits a second for its answer.
+/// How often a manager forwards renewals: a batch costs the cluster leader one round, and a worker waits twice as long for its
+/// answer.
 const FORWARD_EVERY: Duration = Duration::from_millis(500);
+/// So often it does within a worker's lease, if that is shorter.
+const FORWARDS: u32 = 30;
 /// A claim to own a worker is proposed again after this time.
 const CLAIM_AGAIN: Duration = Duration::from_secs(1);
 /// A manager that did not become the owner of a worker within this time leaves it to others.
@@ -145,7 +148,8 @@ impl<M: JobMachine> Manager<M> {
     }
 
     pub(super) fn forward_renewals(&mut self, now: Now, out: &mut Vec<Output>) {
-        if now.since(self.leases.forwarded_at) < FORWARD_EVERY || self.leases.gathered.is_empty() {
+        let every = FORWARD_EVERY.min(self.options.worker_lease / FORWARDS);
+        if now.since(self.leases.forwarded_at) < every || self.leases.gathered.is_empty() {
             return;
         }
         self.leases.forwarded_at = now;

@@ -311,6 +311,7 @@ impl<M: JobMachine> Manager<M> {
         self.claim_workers(now);
         self.tell_standings(now, out);
         self.tell_drains(now, out);
+        self.take_back(now, out);
         self.keep_leaving(now, out);
         self.lead(now);
         self.regrant(now);
@@ -496,6 +497,7 @@ impl<M: JobMachine> Manager<M> {
             | Purpose::Lead { .. }
             | Purpose::Cancel { .. } => self.client_replied(now, purpose, reply, out),
             Purpose::Drain { request } => self.drain_replied(now, request, &reply, out),
+            Purpose::GiveBack { worker } => self.drains.proposed(worker),
             Purpose::Grant { worker, boot, call } => self.granted(now, worker, boot, call, &reply, out),
             Purpose::StoreDecision { .. }
             | Purpose::StoreLeft { .. }

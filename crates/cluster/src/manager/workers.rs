@@ -6,6 +6,7 @@ use hyperscale_consensus::RaftGroup;
 use hyperscale_consensus::register::{AttemptState, Body, Outcome};
 use hyperscale_consensus::replica::{Reply, Request};
 use hyperscale_job::{Failure, FailureKind, Report, SegmentResult};
+use hyperscale_swim::WorkerState;
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::calls::Purpose;
@@ -34,8 +35,13 @@ impl<M: JobMachine> Manager<M> {
                 self.register_worker(now, from, (boot, call), cores, capabilities);
             }
             ToManager::Renew { call, grant, load } => {
+                let gives_back = load.state == WorkerState::Offline;
                 self.hear_worker(WorkerSaid { worker: from, grant, number: call, load }, true);
-                self.renew(now, from, grant, call);
+                if gives_back {
+                    self.give_back(now, from, grant, call, out);
+                } else {
+                    self.renew(now, from, grant, call);
+                }
             }
             ToManager::Taken { status, .. } => {
                 let attempt = status.attempt;

@@ -1,6 +1,6 @@
 //! The worker's registration and its lease.
 //!
-//! One question is under way at a time. A manager that does not answer within [`PATIENCE`] is left for the next one at once:
+//! One question is under way at a time. A manager that does not answer within a second is left for the next one at once:
 //! any manager takes a renewal to the cluster leader, so a worker whose manager died keeps its lease. It registers with another
 //! manager, under the same grant, once its own is gone or has been silent [`LOST_AFTER`] times.
 //!
@@ -21,8 +21,11 @@ use hyperscale_types::{NodeId, Now, Token};
 use super::{Options, Output};
 use crate::message::{CallNumber, ToManager};
 
-/// A manager that does not answer within this time is left for the next one.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// A manager that does not answer within this time is left for the next one; sooner under a short lease, which has to last until the
+/// next ones were asked.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// So often a manager can be silent within a lease.
+const PATIENCES: u32 = 15;
 /// A manager is lost for a worker after this number of questions without a response.
 const LOST_AFTER: u32 = 2;
 /// First pause after a registration that failed; doubles with each further one.
@@ -238,7 +241,8 @@ impl Registration {
         out: &mut Vec<Output>,
     ) {
         self.tell_lease(out);
-        let unanswered = self.asked.take_if(|asked| now.since(asked.sent) >= PATIENCE);
+        let patience = self.patience();
+        let unanswered = self.asked.take_if(|asked| now.since(asked.sent) >= patience);
         if let Some(question) = unanswered {
             self.unanswered(now, question);
         }
@@ -262,7 +266,7 @@ impl Registration {
     pub(super) fn next_timer(&self, now: Now) -> Option<Now> {
         let lapses = self.lease.as_ref().map(Holder::usable_until).filter(|until| *until > now);
         let asks = match &self.asked {
-            Some(asked) => Some(asked.sent.plus(PATIENCE)),
+            Some(asked) => Some(asked.sent.plus(self.patience())),
             None if self.managers.is_empty() => None,
             None => {
                 let registers = self.is_lost().then_some(self.register_at);
@@ -270,6 +274,11 @@ impl Registration {
             }
         };
         lapses.into_iter().chain(asks).min()
+    }
+
+    fn patience(&self) -> Duration {
+        let lease = self.lease.as_ref().map(Holder::ttl).filter(|ttl| !ttl.is_zero());
+        lease.map_or(PATIENCE, |ttl| PATIENCE.min(ttl / PATIENCES))
     }
 
     fn tell_lease(&mut self, out: &mut Vec<Output>) {
@@ -281,8 +290,17 @@ impl Registration {
         }
     }
 
-    /// Whether managers take it for something else: they take a worker that they have not heard of for healthy.
+    /// Its next question is one to give the lease back, whatever is waited for.
+    pub(super) fn give_back(&mut self) {
+        (self.asked, self.renew_at) = (None, Now::ZERO);
+    }
+
+    /// Whether managers take it for something else: they take a worker that they have not heard of for healthy. One that gives its
+    /// lease back says so until it is taken.
     fn is_news(&self, grant: Token, state: WorkerState) -> bool {
+        if state == WorkerState::Offline {
+            return true;
+        }
         let said = self.said.filter(|(said, _)| *said == grant).map(|(_, state)| state);
         said.unwrap_or(WorkerState::Healthy) != state
     }

@@ -94,6 +94,8 @@ pub struct Worker {
     load: Option<WorkerLoad>,
     /// The time that was asked for last.
     timer: Option<Now>,
+    /// Everything is over, its lease too.
+    has_left: bool,
 }
 
 impl Worker {
@@ -111,6 +113,7 @@ impl Worker {
             counters: Counters::default(),
             load: None,
             timer: None,
+            has_left: false,
             options,
         }
     }
@@ -230,14 +233,23 @@ impl Worker {
 
     /// What follows from the time alone, and when to look again.
     fn pass_time(&mut self, now: Now, out: &mut Vec<Output>) {
-        if self.fitness == Fitness::Offline {
+        if self.has_left {
             return;
         }
         if self.registration.has_lapsed(now) {
             self.cut_off_all(out);
         }
         self.cut_off_orphans(now, out);
+        if self.fitness == Fitness::Leaving && self.attempts.values().all(Running::is_settled) {
+            self.fitness = Fitness::Offline;
+            self.registration.give_back();
+        }
         self.judge(now, out);
+        // It stays until its lease is over: what was assigned to it before the log knew that it drains is still to be refused.
+        if self.fitness == Fitness::Offline && !self.is_usable(now) {
+            self.has_left = true;
+            return out.push(Output::Offline);
+        }
         let load = self.load();
         let attempts = self.statuses(None);
         let Options { boot, cores, capabilities, .. } = &self.options;
@@ -254,12 +266,6 @@ impl Worker {
         self.pace.forget(now);
         self.send_progress(now, out);
         self.tell_ends(now, out);
-        if self.fitness == Fitness::Leaving && self.attempts.values().all(Running::is_settled) {
-            self.fitness = Fitness::Offline;
-            self.judge(now, out);
-            out.push(Output::Offline);
-            return;
-        }
         self.set_timer(now, out);
     }
 

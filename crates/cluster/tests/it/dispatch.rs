@@ -42,6 +42,29 @@ fn refused_dispatch_is_committed_and_the_segment_runs_on_another_worker_at_once(
 }
 
 #[test]
+fn worker_that_leaves_takes_nothing_with_it_that_it_never_began() {
+    let mut cluster = Cluster::ready(&[4, 2]);
+    // It hears of nothing that is assigned to it, and leaves.
+    (1..=3).for_each(|it| cluster.cut_link(manager(it), worker(1)));
+    let (job, _) = cluster.accepted(manager(1), "assigned", PLAN);
+    cluster.wait("it is assigned", Duration::from_secs(5), |cluster| {
+        cluster.register(manager(1)).worker(worker(1)).is_some_and(|it| it.promised().len() == 1)
+    });
+    cluster.drain_worker(worker(1));
+    cluster.run(Duration::from_millis(500));
+    (1..=3).for_each(|it| cluster.heal_link(manager(it), worker(1)));
+    cluster.wait("it runs on the other", Duration::from_secs(5), |it| it.started.len() == 1);
+    assert_eq!(cluster.started[0].0, worker(2));
+    cluster.wait("it has left, before its lease is over", Duration::from_secs(2), |cluster| {
+        !cluster.has_worker(worker(1)) && cluster.register(manager(1)).worker(worker(1)).is_none()
+    });
+    let end = cluster.end_of(job, Duration::from_mins(1));
+    let result = cluster.result(&end);
+    assert_eq!((end.how.status, result.validity.loss.workers_lost), (EndStatus::Completed, 0));
+    assert_eq!(result.totals.requests, cluster.seen[&job]);
+}
+
+#[test]
 fn job_is_taken_over_after_a_refusal() {
     let mut cluster = Cluster::ready(&[4, 2]);
     cluster.accepted(manager(1), "first", &PLAN.replace("5s", "60s"));

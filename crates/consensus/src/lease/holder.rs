@@ -46,6 +46,11 @@ impl Holder {
         self.token
     }
 
+    /// How long it is from one renewal on.
+    pub fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
     /// The renewal sent at `sent` was answered at `now`. Answers may come out of order.
     pub fn renewed(&mut self, sent: Now, ttl: Duration, now: Now) {
         let from = if bug!(self.bugs, HolderCountsFromAnswer) { now } else { sent.min(now) };

@@ -4,8 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::Value;
 
-use super::nodes::free_address;
-use crate::support::{hyperscale, run};
+use crate::support::{free_address, hyperscale, run};
 
 fn check(args: &[&str]) -> (i32, Value) {
     let outcome = run(&[&["config", "check", "--json"], args].concat());
@@ -20,7 +19,7 @@ fn of<'a>(found: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn configuration_that_works_passes_and_changes_nothing() {
-    let (data, listen) = (tempfile::tempdir().unwrap(), free_address());
+    let (data, listen) = (tempfile::tempdir().unwrap(), free_address().to_string());
     let folder = data.path().join("data");
     let args = ["manager", "--id", "m1", "--listen", &listen, "--peers", &listen, "--data"];
     let args = [&args[..], &[folder.to_str().unwrap()]].concat();

@@ -91,7 +91,6 @@ fn restart_all(cluster: &mut Cluster, target: &Target) -> Vec<String> {
         worker.signal("TERM");
         assert!(worker.ended(), "it finishes what it has and ends well");
         cluster.start_worker(index);
-        // Until the lease of the one that left has ended its cores may still be given to a job, which then waits for others.
         cluster.wait_for_workers(4);
     }
     jobs

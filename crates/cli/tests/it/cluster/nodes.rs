@@ -1,7 +1,6 @@
 //! Managers and workers as processes, on loopback or on hosts of their own, with the times of the profile `test` unless
 //! `HYPERSCALE_TEST_TIMERS` names another one.
 
-use std::net::{TcpListener, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -10,7 +9,7 @@ use tempfile::TempDir;
 
 use super::authority::Authority;
 use super::network::{self, Network};
-use crate::support::{Outcome, Process, first_line, hyperscale, wait_until};
+use crate::support::{Outcome, Process, first_line, free_address, hyperscale, wait_until};
 
 /// Settings of the environment of nodes and clients.
 pub(super) const SECRET: &str = "HYPERSCALE_AUTH_SECRET";
@@ -25,8 +24,7 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn spawn(command: &mut Command) -> Self {
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let ready: Value = serde_json::from_str(&first_line(child.stdout.take().unwrap())).unwrap();
         assert_eq!(ready["ready"], true);
         Self { child, http: ready["http"].as_str().unwrap().to_owned() }
@@ -102,7 +100,7 @@ impl Cluster {
     }
 
     fn on_loopback(authority: Option<Authority>, environment: Vec<(&'static str, String)>) -> Self {
-        Self::empty((0..3).map(|_| free_address()).collect(), authority, None, environment)
+        Self::empty((0..3).map(|_| free_address().to_string()).collect(), authority, None, environment)
     }
 
     fn empty(
@@ -148,7 +146,7 @@ impl Cluster {
         let folder = tempfile::tempdir().unwrap();
         self.data.push(folder.path().to_owned());
         self.folders.push(folder);
-        self.addresses.push(free_address());
+        self.addresses.push(free_address().to_string());
         self.managers.push(None);
         let index = self.managers.len() - 1;
         self.start_manager_with(index, args);
@@ -286,15 +284,4 @@ fn timers() -> &'static str {
 /// A duration of the profile `test`, as a plan writes it; with the times of production it is five times as long.
 pub(super) fn lasting(seconds: u32) -> String {
     format!("{}s", if timers() == "test" { seconds } else { 5 * seconds })
-}
-
-/// An address whose port is free for datagrams and streams.
-pub(super) fn free_address() -> String {
-    loop {
-        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = tcp.local_addr().unwrap();
-        if UdpSocket::bind(address).is_ok() {
-            return address.to_string();
-        }
-    }
 }

@@ -16,7 +16,7 @@ use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 use prost::Message;
 
 use self::receivers::{Datagrams, Web, get};
-use crate::support::{Outcome, Process, Target, hyperscale, run, start, wait_until};
+use crate::support::{Outcome, Process, Target, free_address, hyperscale, run, start, wait_until};
 
 /// Some two seconds of load on a target that fails now and then.
 fn exported(target: &Target, urls: &[String]) -> Process {
@@ -201,8 +201,8 @@ fn replay_exports_the_recorded_run() {
 #[test]
 fn dead_receivers_cost_the_run_nothing_but_what_they_do_not_get() {
     let target = failing_target();
-    // Bound and dropped: nobody listens there.
-    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Nobody listens there.
+    let dead = free_address();
     // Listens and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let urls = [

@@ -1,7 +1,6 @@
 //! A real Prometheus scrapes a run, takes its remote writes, and answers queries with the numbers of the result.
 
 use std::fs;
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -9,7 +8,7 @@ use tempfile::TempDir;
 
 use super::receivers::get;
 use super::{assert_delivered, counts, exported, failing_target};
-use crate::support::{program, wait_until};
+use crate::support::{free_address, program, wait_until};
 
 /// A Prometheus of its own, which dies with its owner.
 struct Prometheus {
@@ -23,7 +22,7 @@ impl Prometheus {
     fn start(scrapes: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         // It cannot tell which port it got, so a free one is looked for.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let address = free_address().to_string();
         let jobs = scrapes.map_or(String::new(), |target| {
             format!(
                 "scrape_configs:\n  - job_name: hyperscale\n    scrape_interval: 200ms\n    honor_labels: true\n    \

@@ -48,6 +48,17 @@ fn lease_is_renewed_at_a_third_and_an_unanswered_renewal_goes_to_the_next_manage
 }
 
 #[test]
+fn short_lease_lasts_until_every_manager_was_asked() {
+    let (mut rig, owner) = Rig::registered(&[1, 2, 3]);
+    let lease = Duration::from_secs(3);
+    let first = renewals(&rig.advance(Duration::from_secs(5)));
+    rig.from(owner, ToWorker::Renewed { call: first[0].1, grant: GRANT, answer: Ok(lease) });
+    let out = rig.advance(Duration::from_millis(1_500));
+    let asked: BTreeSet<NodeId> = renewals(&out).into_iter().map(|(to, _)| to).collect();
+    assert_eq!((asked, rig.worker.is_usable(rig.now)), ([1, 2, 3].map(manager).into(), true));
+}
+
+#[test]
 fn late_answer_to_a_renewal_counts_from_when_it_was_sent() {
     let (mut rig, owner) = Rig::registered(&[1, 2]);
     rig.advance(Duration::from_millis(4_900));

@@ -90,7 +90,28 @@ fn draining_worker_finishes_what_it_has_and_leaves() {
     assert!(!is_offline(&rig.advance_renewing(Duration::from_secs(20))));
     rig.input(Input::Ended { attempt: attempt(1, 0, 1), left: AttemptLeft::default() });
     assert!(!is_offline(&rig.advance_renewing(Duration::from_secs(3))), "its result is not committed");
-    assert!(is_offline(&rig.from(owner, ToWorker::Confirmed { attempt: attempt(1, 0, 1) })));
+    let out = rig.from(owner, ToWorker::Confirmed { attempt: attempt(1, 0, 1) });
+    let [(to, call)] = renewals(&out)[..] else { panic!("{out:?}") };
+    assert_eq!((to, rig.worker.state(), is_offline(&out)), (owner, WorkerState::Offline, false));
+    // What was assigned to it before is refused.
+    let refused = rig.dispatch(owner, dispatch(attempt(2, 0, 1), 1));
+    assert_eq!(refusals(&refused), [DispatchRefusal::Draining]);
+    let answer = Err(LeaseError::NotHeld);
+    assert!(is_offline(&rig.from(owner, ToWorker::Renewed { call, grant: GRANT, answer })));
+    assert_eq!(rig.seconds(60), [], "it has left");
+}
+
+#[test]
+fn worker_that_leaves_and_is_not_answered_asks_every_manager_until_its_lease_is_over() {
+    let (mut rig, _) = Rig::registered(&[1, 2, 3]);
+    let mut out = rig.input(Input::Drain);
+    let end = rig.now.plus(LEASE);
+    while !out.contains(&Output::Offline) {
+        assert!(rig.now < end, "nothing renews its lease");
+        out.extend(rig.advance(Duration::from_millis(50)));
+    }
+    let asked: BTreeSet<NodeId> = renewals(&out).into_iter().map(|(to, _)| to).collect();
+    assert_eq!(asked, [1, 2, 3].map(manager).into());
 }
 
 #[test]
