@@ -64,6 +64,21 @@ pub(super) enum End {
 }
 
 impl End {
+    /// Why the peer that was dialled does not talk with this node, in words for its operator. Nothing: it was not reached, and may be
+    /// later.
+    pub(super) fn why_refused(&self) -> Option<String> {
+        match self {
+            End::Refused(ConnectionError::Link(LinkError::Handshake(_))) | End::Closed | End::Reset => Some(
+                "it ended the handshake; most likely it has another secret, see HYPERSCALE_AUTH_SECRET"
+                    .to_owned(),
+            ),
+            End::Refused(error) => Some(error.to_string()),
+            End::Misplaced => Some("another node is at this address, or an earlier life of it".to_owned()),
+            End::Untrusted => Some("its certificate is not trusted, or does not name it".to_owned()),
+            _ => None,
+        }
+    }
+
     /// Whether it ended the way a peer ends that does not understand the secret.
     pub(super) fn is_refused_secret(&self) -> bool {
         matches!(

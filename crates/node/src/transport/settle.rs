@@ -53,8 +53,12 @@ fn count(link: &Link, end: &End, lost: u64) {
     if let Origin::Dialled(address) = link.origin()
         && is_failed_dial
     {
-        inner.table().tries.failed(address);
+        let failed = inner.table().tries.failed(address);
         inner.counters().dials_failed += 1;
+        // The first of them, and then ever fewer.
+        if let Some(why) = end.why_refused().filter(|_| failed.is_power_of_two()) {
+            tracing::warn!(%address, failed, "not let in by a node: {why}");
+        }
     }
     let mut counters = inner.counters();
     counters.wire.merge(link.connection.counters());

@@ -46,9 +46,11 @@ impl Tries {
         pause.mul_f64(1.0 + self.rng.f64())
     }
 
-    pub(super) fn failed(&mut self, address: SocketAddr) {
+    /// Counts a failure; how many there were without a success between.
+    pub(super) fn failed(&mut self, address: SocketAddr) -> u32 {
         let it = self.get(address);
         it.failed = it.failed.saturating_add(1);
+        it.failed
     }
 
     /// The secret that was understood is tried first the next time.

@@ -88,7 +88,8 @@ impl Peer {
     }
 
     pub(crate) fn secured(number: u64, certificates: Certificates) -> Self {
-        Self::made(listen().0, number, 1, development(), Some(certificates), fast())
+        let local = |node, address| local(node, 1, address);
+        Self::made(listen().0, number, local, development(), Some(certificates), fast())
     }
 
     pub(crate) fn on(
@@ -98,20 +99,26 @@ impl Peer {
         secrets: Secrets,
         timing: Timing,
     ) -> Self {
-        Self::made(listener, number, boot, secrets, None, timing)
+        Self::made(listener, number, |node, address| local(node, boot, address), secrets, None, timing)
+    }
+
+    /// One that speaks these versions only.
+    pub(crate) fn speaking(number: u64, versions: (u32, u32)) -> Self {
+        let local = |node, address| Local { versions, ..local(node, 1, address) };
+        Self::made(listen().0, number, local, development(), None, fast())
     }
 
     fn made(
         listener: TcpListener,
         number: u64,
-        boot: u64,
+        local: impl FnOnce(NodeId, SocketAddr) -> Local,
         secrets: Secrets,
         certificates: Option<Certificates>,
         timing: Timing,
     ) -> Self {
         let (node, address) = (id(number), listener.local_addr().unwrap());
         let keys = Keys { domain: domain(), secrets };
-        let options = Options { keys, local: local(node, boot, address), certificates, timing };
+        let options = Options { keys, local: local(node, address), certificates, timing };
         let (transport, handle, events) = Transport::new(listener, options);
         let (stopper, stop) = shutdown();
         let mut tasks = JoinSet::new();

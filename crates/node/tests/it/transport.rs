@@ -10,6 +10,7 @@ use hyperscale_types::BootEpoch;
 use hyperscale_wire::class::Lane;
 use hyperscale_wire::connection::{Incoming, Outgoing};
 use hyperscale_wire::counters::Refusal;
+use hyperscale_wire::hello::PROTOCOL_MAX;
 use hyperscale_wire::messages::{BlobPut, BlobRef, Bulk, Control, Propose, RaftBatch, bulk, control};
 use hyperscale_wire::secret::{Secret, Secrets};
 
@@ -129,6 +130,26 @@ async fn node_with_a_foreign_secret_is_refused_and_counted() {
     });
     assert_eq!(lost.await, (Destination::Node(b.node), Lane::Control));
     until(|| b.handle.counters().wire.refused(Refusal::HandshakeForged) == 1).await;
+    assert!(!b.handle.is_connected(a.node, Lane::Control));
+}
+
+#[tokio::test]
+async fn node_of_another_version_is_refused_and_counted_on_both_sides() {
+    let newer = (PROTOCOL_MAX + 1, PROTOCOL_MAX + 2);
+    let (mut a, b) = (Peer::speaking(1, newer), Peer::start(2));
+    a.handle.know(b.node, b.address);
+    a.handle.send(b.node, numbered(1)).unwrap();
+    let lost = a.wait(|event| match event {
+        Event::Undelivered { to, .. } => Some(to),
+        Event::PeerUp { .. } => panic!("it was let in"),
+        _ => None,
+    });
+    assert_eq!(lost.await, Destination::Node(b.node));
+    until(|| b.handle.counters().wire.refused(Refusal::VersionMismatch) == 1).await;
+    // The other way round the same is said.
+    b.handle.know(a.node, a.address);
+    b.handle.send(a.node, numbered(2)).unwrap();
+    until(|| a.handle.counters().wire.refused(Refusal::VersionMismatch) >= 1).await;
     assert!(!b.handle.is_connected(a.node, Lane::Control));
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::nodes::{Cluster, SECRET, SECRET_PREVIOUS, lasting};
 use super::{browse, result, submit};
-use crate::support::{PlanFile, Target, run, wait_until};
+use crate::support::{PlanFile, Process, Target, run, wait_until};
 
 /// Submits to one manager, which leads the job then.
 pub(super) fn submit_to(cluster: &Cluster, manager: usize, plan: &PlanFile) -> String {
@@ -159,11 +159,13 @@ fn nodes_that_may_not_join_are_told_why_and_change_nothing() {
     // The same data directory: a second process under the same id.
     let folder = cluster.data[0].to_str().unwrap();
     run(&["manager", "--id", "m0", "--timers", "test", "--data", folder]).assert_told(1, &["data directory"]);
-    // Another secret: it never becomes a member, and is counted.
+    // Another secret: it says so, never becomes a member, and is counted.
     let mut stranger = cluster.client();
     stranger.env(SECRET, run(&["secret"]).stdout.trim());
     stranger.args(["worker", "--id", "w9", "--timers", "test", "--managers", &cluster.addresses.join(",")]);
-    let stranger = super::nodes::Node::spawn(&mut stranger);
+    let stranger = Process::spawn(&mut stranger);
+    stranger.wait_for_note("most likely it has another secret");
+    let ready: Value = serde_json::from_str(&stranger.printed()[0]).unwrap();
     let http = cluster.managers[0].as_ref().unwrap().http.clone();
     wait_until("refused frames", || {
         let metrics = crate::support::get(&http, "/metrics");
@@ -171,9 +173,11 @@ fn nodes_that_may_not_join_are_told_why_and_change_nothing() {
         refused.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).find(|count| *count > 0.0)
     });
     assert!(
-        crate::support::get(&stranger.http, "/readyz").starts_with("HTTP/1.1 503"),
+        crate::support::get(ready["http"].as_str().unwrap(), "/readyz").starts_with("HTTP/1.1 503"),
         "it is not registered"
     );
+    stranger.signal("KILL");
+    stranger.wait();
     let status = cluster.json(&["cluster", "status"]);
     assert_eq!(status["workers"].as_array().unwrap().len(), 1, "{status}");
     // What is no address is said; a name that has none yet is waited for, if no other is known.
