@@ -10,6 +10,8 @@ use hyperscale_consensus::bugs as consensus;
 pub enum Bug {
     /// Worker: what an attempt left is forgotten once it was told, whether it is committed or not.
     DropOutboxEarly,
+    /// Worker: settled attempts are forgotten at once, so that a late dispatch starts one again.
+    ForgetSettled,
     /// Worker: a dispatch of another grant is taken.
     TakeAnyGrant,
     /// Worker: load may be sent for ten seconds after the lease has ended.
@@ -48,8 +50,9 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 18] = [
+    pub const ALL: [Bug; 19] = [
         Bug::DropOutboxEarly,
+        Bug::ForgetSettled,
         Bug::TakeAnyGrant,
         Bug::OutliveLease,
         Bug::ConfirmBeforeCommit,

@@ -268,6 +268,9 @@ impl Worker {
         {
             running.end = Some(Ended::Confirmed { at: now });
             running.order = None;
+            if bug!(self.options, ForgetSettled) {
+                self.attempts.remove(&attempt);
+            }
         }
     }
 

@@ -77,6 +77,8 @@ pub(super) struct Registration {
     is_new_to_grant: bool,
     /// What the host was told last.
     until: Option<Now>,
+    /// It is given back, and was not used after this time.
+    given_back: Option<Now>,
     /// The lease was over at the last look.
     lapsed: bool,
     /// The newest failures of registrations.
@@ -104,6 +106,7 @@ impl Registration {
             lease: None,
             is_new_to_grant: false,
             until: None,
+            given_back: None,
             lapsed: false,
             failures: VecDeque::new(),
             register_at: Now::ZERO,
@@ -283,6 +286,7 @@ impl Registration {
 
     fn tell_lease(&mut self, out: &mut Vec<Output>) {
         let until = self.lease.as_ref().map(Holder::usable_until);
+        let until = until.map(|it| self.given_back.map_or(it, |at| it.min(at)));
         let until = until.map(|it| if bug!(self, OutliveLease) { it.plus(OUTLIVED) } else { it });
         if let Some(until) = until.filter(|until| Some(*until) != self.until) {
             self.until = Some(until);
@@ -290,9 +294,10 @@ impl Registration {
         }
     }
 
-    /// Its next question is one to give the lease back, whatever is waited for.
-    pub(super) fn give_back(&mut self) {
-        (self.asked, self.renew_at) = (None, Now::ZERO);
+    /// The lease is not used from now on, however long it lasts, and the next question is one to give it back, whatever is waited
+    /// for.
+    pub(super) fn give_back(&mut self, now: Now) {
+        (self.given_back, self.asked, self.renew_at) = (Some(now), None, Now::ZERO);
     }
 
     /// Whether managers take it for something else: they take a worker that they have not heard of for healthy. One that gives its

@@ -242,7 +242,7 @@ impl Worker {
         self.cut_off_orphans(now, out);
         if self.fitness == Fitness::Leaving && self.attempts.values().all(Running::is_settled) {
             self.fitness = Fitness::Offline;
-            self.registration.give_back();
+            self.registration.give_back(now);
         }
         self.judge(now, out);
         // It stays until its lease is over: what was assigned to it before the log knew that it drains is still to be refused.

@@ -15,6 +15,7 @@ use hyperscale_cluster::worker::{Input, Options, Output, Readings, Start, Worker
 use hyperscale_consensus::BlobId;
 use hyperscale_consensus::register::{JobId, Segment};
 use hyperscale_job::{Directive, Report, SegmentKind};
+use hyperscale_swim::WorkerState;
 use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::plan::CORES;
@@ -80,6 +81,13 @@ pub enum WorkerDeed {
         lease: Duration,
         /// When it asked, which only the judges may look at.
         asked: Moment,
+    },
+    /// It gives its lease back.
+    GivenBack {
+        /// The grant.
+        grant: Token,
+        /// Its host was told to use it until then.
+        until: Now,
     },
     /// It has finished everything and told it.
     Offline,
@@ -217,6 +225,11 @@ impl WorkerHost {
             Output::Send { to, message } => {
                 if let ToManager::Register { call, .. } | ToManager::Renew { call, .. } = &message {
                     self.asked.insert(*call, at);
+                }
+                if let ToManager::Renew { grant, load, .. } = &message
+                    && load.state == WorkerState::Offline
+                {
+                    self.deeds.push(WorkerDeed::GivenBack { grant: *grant, until: self.lease });
                 }
                 self.deeds.push(WorkerDeed::Send { to, message: Box::new(message) });
             }

@@ -58,6 +58,30 @@ fn job_leader_that_does_not_lead_the_group_is_killed() {
 }
 
 #[test]
+fn job_leader_that_was_stopped_is_replaced_and_changes_nothing_when_it_wakes() {
+    let target = Target::start(&[]);
+    let cluster = Cluster::start(4);
+    let (stopped, other) = ((cluster.leader() + 1) % 3, cluster.leader());
+    let job = submit_to(&cluster, stopped, &browse(&target, 4, &lasting(5)));
+    target.wait_for_requests(1);
+    assert_eq!(cluster.leader_of(&job), stopped);
+    let manager = cluster.managers[stopped].as_ref().unwrap();
+    manager.signal("STOP");
+    wait_until("another leader of the job", || {
+        let leaders =
+            cluster.ask_alone(&["cluster", "leaders", "--json", "--server", &cluster.server(other)]);
+        let leaders: Value = serde_json::from_str(&leaders.stdout).ok()?;
+        let leader = leaders["jobs"].as_array()?.iter().find(|line| line["job"] == job)?["leader"].clone();
+        (leader.is_string() && leader != format!("m{stopped}")).then_some(())
+    });
+    manager.signal("CONT");
+    let ended = result(&cluster, &job);
+    assert_eq!(ended["status"], "completed", "{ended}");
+    assert_eq!(ended["totals"]["requests"], target.seen().requests, "no healthy segment was touched");
+    assert_eq!(ended["loss"]["workers_lost"], 0);
+}
+
+#[test]
 fn all_managers_are_killed_at_once_and_come_back_under_load() {
     let target = Target::start(&[]);
     let mut cluster = Cluster::start(4);

@@ -93,6 +93,7 @@ fn draining_worker_finishes_what_it_has_and_leaves() {
     let out = rig.from(owner, ToWorker::Confirmed { attempt: attempt(1, 0, 1) });
     let [(to, call)] = renewals(&out)[..] else { panic!("{out:?}") };
     assert_eq!((to, rig.worker.state(), is_offline(&out)), (owner, WorkerState::Offline, false));
+    assert_eq!(lease(&out), Some(rig.now), "it is not used while it is given back");
     // What was assigned to it before is refused.
     let refused = rig.dispatch(owner, dispatch(attempt(2, 0, 1), 1));
     assert_eq!(refusals(&refused), [DispatchRefusal::Draining]);

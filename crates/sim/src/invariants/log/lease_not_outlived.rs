@@ -53,6 +53,10 @@ impl Invariant for LeaseNotOutlived {
                 self.used_until.insert((cluster, *grant), (seen.node, *until));
                 Ok(())
             }
+            What::Log(Logged::GivenBack { grant, until }) => {
+                self.used_until.insert((cluster, *grant), (seen.node, *until));
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

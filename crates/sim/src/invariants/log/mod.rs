@@ -174,6 +174,13 @@ pub enum Logged<'a> {
         /// The granter takes it for ended so long after the renewal arrived.
         lease: Duration,
     },
+    /// A worker gives its lease back.
+    GivenBack {
+        /// The grant whose lease it is.
+        grant: Token,
+        /// Its host was told to use it until then.
+        until: Moment,
+    },
     /// A client was promised a job.
     Acknowledged {
         /// The idempotency key.

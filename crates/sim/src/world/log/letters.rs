@@ -16,8 +16,10 @@ use crate::log::Letter;
 use crate::network::Connection;
 use crate::world::node::{id_of, index_of};
 
-/// How long a letter may be held up on a connection that is being replaced.
-const HELD_UP_MAX: Duration = Duration::from_secs(4);
+/// How long a directive may be held up on a connection that is being replaced.
+const DIRECTIVE_HELD_UP_MAX: Duration = Duration::from_secs(4);
+/// How long a dispatch may be: longer than most of the loads it asks for.
+const DISPATCH_HELD_UP_MAX: Duration = Duration::from_secs(40);
 
 impl World {
     /// Sends a letter that is written again if it is lost.
@@ -27,17 +29,22 @@ impl World {
     }
 
     /// A connection keeps the order of its letters; one that is being replaced may still deliver what was written to it when others
-    /// have long arrived on the new one. Of directives, whose order matters, a copy is held up like that where the weather is bad.
+    /// have long arrived on the new one. Of directives, whose order matters, and of dispatches, which must start nothing twice, a copy is
+    /// held up like that where the weather is bad.
     fn hold_up(&mut self, from: usize, to: NodeId, letter: &Letter) {
         let weather = self.network.weather();
         let share = weather.reorder.max(weather.duplicate);
-        let is_direct =
-            matches!(letter, Letter::ToWorker(message) if matches!(**message, ToWorker::Direct { .. }));
+        let Letter::ToWorker(message) = letter else { return };
+        let most = match **message {
+            ToWorker::Direct { .. } => DIRECTIVE_HELD_UP_MAX,
+            ToWorker::Dispatch(_) => DISPATCH_HELD_UP_MAX,
+            _ => return,
+        };
         let (to, Some(log)) = (index_of(to), &mut self.log) else { return };
-        if !is_direct || share <= 0.0 || to >= self.nodes.len() || log.rng.f64() >= share {
+        if share <= 0.0 || to >= self.nodes.len() || log.rng.f64() >= share {
             return;
         }
-        let late = self.kernel.now().plus(HELD_UP_MAX.mul_f64(log.rng.f64()));
+        let late = self.kernel.now().plus(most.mul_f64(log.rng.f64()));
         let (boot, letter) = (self.truth.nodes[to].process.boot, Box::new(letter.clone()));
         self.kernel.at(late, Happening::Letter { from, to, boot, letter });
     }

@@ -145,6 +145,10 @@ impl World {
                 let until = self.nodes[index].clock.moment_of(until);
                 self.show_log(index, Logged::Renewed { grant, until, asked, lease });
             }
+            WorkerDeed::GivenBack { grant, until } => {
+                let until = self.nodes[index].clock.moment_of(until);
+                self.show_log(index, Logged::GivenBack { grant, until });
+            }
             WorkerDeed::Offline => self.tell(index, Command::Leave),
         }
     }
