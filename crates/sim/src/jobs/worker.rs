@@ -180,6 +180,7 @@ impl WorkerHost {
                 Some((it.attempt.job, it.token))
             }
             ToWorker::Direct { attempt, token, .. } => Some((attempt.job, *token)),
+            ToWorker::LeaderChanged { job, token } => Some((*job, *token)),
             _ => None,
         };
         let told = match &message {
@@ -198,7 +199,12 @@ impl WorkerHost {
             }
         }
         for output in outputs {
-            let obeys = matches!(output, Output::Start(_) | Output::Direct { .. });
+            let obeys = matches!(
+                output,
+                Output::Start(_)
+                    | Output::Direct { .. }
+                    | Output::Send { message: ToManager::LeaderAccepted { .. }, .. }
+            );
             if let Some((job, token)) = leads.filter(|_| obeys) {
                 self.deeds.push(WorkerDeed::Obeyed { job, token });
             }
