@@ -35,7 +35,11 @@ impl EarlierGrants {
         if is_own {
             self.jobs.remove(&job);
         } else {
-            self.jobs.entry(job).or_insert((token, None));
+            // An earlier life may have had several grants of one job; the last one is in force.
+            let known = self.jobs.entry(job).or_insert((token, None));
+            if known.0 < token {
+                *known = (token, None);
+            }
         }
         is_own
     }
@@ -84,6 +88,7 @@ mod tests {
         let (old, new) = (JobId([1; 16]), JobId([2; 16]));
         let at = |millis| Now::after_start(Duration::from_millis(millis));
         let mut grants = EarlierGrants::before(10);
+        assert!(!grants.is_own(old, Token(7)), "the first of two grants");
         assert!(!grants.is_own(old, Token(10)) && grants.is_own(new, Token(11)));
         let stands = |_| Some((me, Token(10)));
         assert_eq!(grants.due(at(0), stands, me), [(old, Token(10))]);

@@ -11,6 +11,8 @@ use hyperscale_types::{BootEpoch, NodeId, Now, Token};
 
 use super::calls::Purpose;
 use super::io::{Output, ToPeer};
+#[cfg(feature = "bugs")]
+use super::led::Led;
 use super::led::{number_of, workflow_name};
 use super::{JobMachine, Manager};
 use crate::message::{CallNumber, DispatchRefusal, HowEnded, JobAttempt, ToManager, ToWorker, WorkerSaid};
@@ -180,9 +182,29 @@ impl<M: JobMachine> Manager<M> {
                 if bug!(self.options, CountEndOfLost) && is_lost {
                     self.count_end(now, attempt, &left, out);
                 }
+                #[cfg(feature = "bugs")]
+                if is_lost {
+                    self.end_late(now, attempt, &name);
+                }
                 out.push(confirm);
             }
             None => {}
+        }
+    }
+
+    /// With the deliberate bug of a register that accepts the end of a stale attempt: proposes one, as a leader does that has not
+    /// heard yet that the attempt was lost. Few runs have one whose replica is behind in just that moment.
+    #[cfg(feature = "bugs")]
+    fn end_late(&mut self, now: Now, attempt: JobAttempt, workflow: &str) {
+        use hyperscale_consensus::register::{End, EndStatus, Segment};
+        let token = self.led.get(&attempt.job).map(Led::token);
+        let is_on = self.options.bugs.consensus.has(hyperscale_consensus::bugs::Bug::AcceptStaleAttempt);
+        if let Some(token) = token.filter(|_| is_on) {
+            let number = number_of(attempt.attempt.segment);
+            let segment = Segment { job: attempt.job, workflow: workflow.to_owned(), number };
+            let end = End::new(EndStatus::Completed, None);
+            let body = Body::AttemptEnd { segment, attempt: attempt.attempt.number, end };
+            self.propose(now, Purpose::Other, token, body);
         }
     }
 }

@@ -1,6 +1,9 @@
-//! Merging is monotone: after a datagram, what is stored about a member is at least what the datagram said, and a stored
+//! Merging is monotone: after a message, what is stored about a member is at least what the message said, and a stored
 //! identity never goes down even when its state does not change.
+//!
+//! The end of a live member that a view in anti-entropy lists is a suspicion, as the view may be old: that is the least then.
 
+use hyperscale_swim::{Claim, Status};
 use hyperscale_types::NodeId;
 
 use super::{Invariant, Seen, Verdict, What};
@@ -14,7 +17,7 @@ impl Invariant for MergeKeepsNewest {
     }
 
     fn see(&mut self, seen: &Seen<'_>) -> Verdict {
-        let What::Merged { from, boot, members } = &seen.what else { return Ok(()) };
+        let What::Merged { from, boot, members, is_list } = &seen.what else { return Ok(()) };
         let me: NodeId = seen.swim.peer().node;
         // Nothing is believed of what a former life says, nor by a node that has gone.
         let is_stale = seen.swim.member(*from).is_some_and(|sender| sender.claim.boot > *boot);
@@ -23,7 +26,10 @@ impl Invariant for MergeKeepsNewest {
         }
         for update in members.iter().filter(|update| update.peer.node != me) {
             let Some(member) = seen.swim.member(update.peer.node) else { continue };
-            if member.claim < update.claim {
+            let is_doubted = *is_list && member.claim.status.is_live() && !update.claim.status.is_live();
+            let told =
+                if is_doubted { Claim { status: Status::Suspect, ..update.claim } } else { update.claim };
+            if member.claim < told {
                 let (node, stored) = (update.peer.node, member.claim);
                 return Err(format!("was told {:?} about {node} and holds {stored:?}", update.claim));
             }

@@ -75,14 +75,16 @@ pub enum What<'a> {
         /// In which life.
         boot: BootEpoch,
     },
-    /// The core has dealt with a datagram that carried these updates.
+    /// The core has dealt with a message that carried these updates.
     Merged {
-        /// Whose datagram it was.
+        /// Whose message it was.
         from: NodeId,
         /// In which life.
         boot: BootEpoch,
         /// What it said of members, before the core merged it.
         members: &'a [MemberUpdate],
+        /// It was a view in anti-entropy, not news.
+        is_list: bool,
     },
     /// Another node's view arrives in anti-entropy; the core has not seen it yet.
     Listed(&'a [MemberUpdate]),

@@ -30,7 +30,7 @@ impl World {
         self.show(to, What::Heard { from: sender, boot });
         let members = if self.judges.is_thorough() { datagram.members.clone() } else { Vec::new() };
         self.handle(to, Input::Datagram(datagram));
-        self.show(to, What::Merged { from: sender, boot, members: &members });
+        self.show(to, What::Merged { from: sender, boot, members: &members, is_list: false });
     }
 
     pub(super) fn stream(&mut self, from: usize, to: usize, message: StreamMessage) {
@@ -40,11 +40,17 @@ impl World {
             return;
         }
         let Some(message) = self.reread(to, message) else { return };
-        self.show(to, What::Heard { from: message.from.peer.node, boot: message.from.boot });
+        let (sender, boot) = (message.from.peer.node, message.from.boot);
+        self.show(to, What::Heard { from: sender, boot });
+        let listed = match &message.body {
+            StreamBody::MemberDifference { members, .. } if self.judges.is_thorough() => members.clone(),
+            _ => Vec::new(),
+        };
         if let StreamBody::MemberDifference { members, .. } = &message.body {
             self.show(to, What::Listed(members));
         }
         self.handle(to, Input::Stream(message));
+        self.show(to, What::Merged { from: sender, boot, members: &listed, is_list: true });
     }
 
     pub(super) fn timer(&mut self, node: usize, boot: BootEpoch, at: Now, timer: Timer) {
