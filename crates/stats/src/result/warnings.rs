@@ -126,15 +126,23 @@ fn notes(result: &RunResult) -> impl Iterator<Item = String> {
 
 fn losses(loss: &Loss) -> Vec<String> {
     let counted = [
-        (loss.windows_lost, "statistics windows were lost: their samples are missing"),
-        (loss.windows_late, "statistics windows came after the loss of their workers and do not count"),
-        (loss.samples_dropped, "samples could not be kept"),
-        (loss.workers_lost, "workers were lost"),
+        (
+            loss.windows_lost,
+            "statistics window was lost: its samples are missing",
+            "statistics windows were lost: their samples are missing",
+        ),
+        (
+            loss.windows_late,
+            "statistics window came after the loss of its worker and does not count",
+            "statistics windows came after the loss of their workers and do not count",
+        ),
+        (loss.samples_dropped, "sample could not be kept", "samples could not be kept"),
+        (loss.workers_lost, "worker was lost", "workers were lost"),
     ];
     let mut notes: Vec<String> = counted
         .into_iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, words)| format!("{} {words}", human::count(n)))
+        .filter(|(n, ..)| *n > 0)
+        .map(|(n, one, many)| format!("{} {}", human::count(n), if n == 1 { one } else { many }))
         .collect();
     notes.extend(loss.discarded.iter().map(|it| {
         format!(
