@@ -1,9 +1,9 @@
 //! Merging is monotone: after a message, what is stored about a member is at least what the message said, and a stored
 //! identity never goes down even when its state does not change.
 //!
-//! The end of a live member that a view in anti-entropy lists is a suspicion, as the view may be old: that is the least then.
+//! The end of a live member that a view in anti-entropy lists is no news, as the view may be old: its subject is told and suspected,
+//! but only once in a period. So nothing is demanded then.
 
-use hyperscale_swim::{Claim, Status};
 use hyperscale_types::NodeId;
 
 use super::{Invariant, Seen, Verdict, What};
@@ -27,9 +27,7 @@ impl Invariant for MergeKeepsNewest {
         for update in members.iter().filter(|update| update.peer.node != me) {
             let Some(member) = seen.swim.member(update.peer.node) else { continue };
             let is_doubted = *is_list && member.claim.status.is_live() && !update.claim.status.is_live();
-            let told =
-                if is_doubted { Claim { status: Status::Suspect, ..update.claim } } else { update.claim };
-            if member.claim < told {
+            if member.claim < update.claim && !(is_doubted && update.peer.node != *from) {
                 let (node, stored) = (update.peer.node, member.claim);
                 return Err(format!("was told {:?} about {node} and holds {stored:?}", update.claim));
             }
