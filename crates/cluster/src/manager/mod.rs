@@ -91,6 +91,8 @@ use workers::Told;
 
 /// How often a manager looks after what nothing but time brings about.
 const TICK: Duration = Duration::from_millis(100);
+/// Who lives has been seen by then in this life of a manager.
+const ROLL_CALL_AFTER: Duration = Duration::from_secs(10);
 /// How often a manager tells the cluster leader that it is there. Several of them may be lost before its jobs are given to others.
 const HERE_EVERY: Duration = Duration::from_millis(500);
 /// Tells the draws of placement from others with the same seed.
@@ -136,6 +138,10 @@ pub struct Manager<M: JobMachine> {
     lookups: BTreeMap<ReadNumber, Lookup>,
     /// Whom membership takes for dead.
     dead: BTreeSet<NodeId>,
+    /// Whom membership has shown in this life.
+    seen: BTreeSet<NodeId>,
+    /// When those that it has not are taken for dead.
+    roll_call_at: Option<Now>,
     here_at: Now,
     tick_at: Now,
     replica_timer: Option<Now>,
@@ -176,6 +182,8 @@ impl<M: JobMachine> Manager<M> {
             reads: BTreeMap::new(),
             lookups: BTreeMap::new(),
             dead: BTreeSet::new(),
+            seen: BTreeSet::new(),
+            roll_call_at: Some(now.plus(ROLL_CALL_AFTER)),
             here_at: now,
             tick_at: now.plus(TICK),
             replica_timer: None,
@@ -195,14 +203,9 @@ impl<M: JobMachine> Manager<M> {
             Input::Replica(input) => self.replica.handle(now, input, &mut self.outputs),
             Input::Peer { from, message } => self.peer(now, from, message, out),
             Input::Worker { from, message } => self.worker(now, from, message, out),
-            Input::Died(node) => {
-                self.dead.insert(node);
-                self.duties.declare_dead(node);
-                self.duties.leaves(now, node, false);
-                self.replica.handle(now, replica::Input::PeerGone(node), &mut self.outputs);
-                self.pool.change();
-            }
+            Input::Died(node) => self.died(now, node),
             Input::Alive(node) => {
+                self.seen.insert(node);
                 self.dead.remove(&node);
                 // It may have been started again, and does not leave then.
                 self.duties.leaves(now, node, false);
@@ -251,6 +254,24 @@ impl<M: JobMachine> Manager<M> {
 
     fn is_dead(&self, node: NodeId) -> bool {
         self.dead.contains(&node)
+    }
+
+    fn died(&mut self, now: Now, node: NodeId) {
+        self.dead.insert(node);
+        self.duties.declare_dead(node);
+        self.duties.leaves(now, node, false);
+        self.replica.handle(now, replica::Input::PeerGone(node), &mut self.outputs);
+        self.pool.change();
+    }
+
+    /// Members that membership has not shown since this manager started are gone: nobody says of one who died before that it did.
+    fn call_roll(&mut self, now: Now) {
+        let members = self.replica.group().into_iter().flat_map(|group| group.roster().members());
+        let is_missing = |node: &NodeId| *node != self.options.node && !self.seen.contains(node);
+        let missing: Vec<NodeId> = members.map(|member| member.node).filter(is_missing).collect();
+        for node in missing {
+            self.died(now, node);
+        }
     }
 
     /// Does what follows from an input until nothing more does.
@@ -303,6 +324,9 @@ impl<M: JobMachine> Manager<M> {
     fn tick(&mut self, now: Now, out: &mut Vec<Output>) {
         if self.replica.group().is_none() {
             return;
+        }
+        if self.roll_call_at.take_if(|at| now >= *at).is_some() {
+            self.call_roll(now);
         }
         if now.since(self.here_at) >= HERE_EVERY {
             self.here_at = now;

@@ -207,3 +207,18 @@ fn worker_that_is_cut_off_stops_its_load_before_its_lease_ends() {
     cluster.run(Duration::from_secs(20));
     assert_eq!(cluster.seen[&job], seen, "nothing was sent any more");
 }
+
+#[test]
+fn manager_that_starts_takes_those_for_dead_that_it_never_sees() {
+    let mut cluster = Cluster::ready(&[2]);
+    cluster.kill_manager(manager(1));
+    cluster.kill_manager(manager(2));
+    cluster.start_manager(manager(2));
+    assert!(!cluster.is_gone(manager(2), manager(1)), "nobody says so");
+    cluster.run(Duration::from_secs(11));
+    assert!(cluster.is_gone(manager(2), manager(1)));
+    assert!(!cluster.is_gone(manager(2), manager(3)));
+    cluster.start_manager(manager(1));
+    cluster.run(Duration::from_secs(11));
+    assert!(!cluster.is_gone(manager(2), manager(1)), "it is back");
+}

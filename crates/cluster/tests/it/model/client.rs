@@ -139,6 +139,11 @@ impl Cluster {
         group.roster().members().map(|member| member.node).collect()
     }
 
+    /// Whether a manager takes another node for gone.
+    pub(crate) fn is_gone(&self, at: NodeId, node: NodeId) -> bool {
+        self.managers[&at].core.is_gone(node)
+    }
+
     /// What a manager takes a worker for.
     pub(crate) fn worker_state(&self, node: NodeId, worker: NodeId) -> Option<WorkerState> {
         self.managers.get(&node)?.core.worker_state(worker)
