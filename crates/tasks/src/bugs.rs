@@ -10,10 +10,8 @@ pub enum Bug {
     FinishWithoutFence,
     /// A lease is given back by its task, whatever its fence.
     ReleaseWithoutFence,
-    /// A fence is the number of the attempt, which begins again after a retry.
-    FenceFromAttempt,
-    /// The sweep takes what had expired when it looked, renewed since or not.
-    SweepWithoutRecheck,
+    /// A lease is renewed beyond its deadline.
+    RenewBeyondDeadline,
     /// The sweep does not ask whether its leader still leads.
     SweepWithoutEpoch,
     /// A leadership is renewed by the name of its node.

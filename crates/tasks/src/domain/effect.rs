@@ -11,6 +11,11 @@ pub fn effect_key(task: TaskId, step: &str) -> String {
     hex(&[task.0.as_bytes(), step.as_bytes()])
 }
 
+/// A digest of bytes, for comparing what is too long to keep.
+pub(crate) fn digest_of(bytes: &[u8]) -> String {
+    hex(&[bytes])
+}
+
 /// SHA-256 of parts, each preceded by its length, in hexadecimal digits.
 pub(crate) fn hex(parts: &[&[u8]]) -> String {
     let mut context = digest::Context::new(&digest::SHA256);

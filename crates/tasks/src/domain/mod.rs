@@ -18,6 +18,7 @@ mod tree;
 mod verdict;
 
 pub use backoff::Backoff;
+pub(crate) use effect::digest_of;
 pub use effect::effect_key;
 pub use event::{Event, EventKind, NewEvent, Position};
 pub use id::{BootId, Epoch, Fence, ScheduleId, TaskId};
@@ -33,4 +34,4 @@ pub use task::{Counts, Filter, Task};
 pub use time::Timestamp;
 pub use token::{LeaseToken, TokenError, TokenKey};
 pub use tree::{Dependency, NewTask, NewTree, TASKS_MAX, TreeError};
-pub use verdict::{Budget, Outcome, Report, Verdict, after_crash, after_report};
+pub use verdict::{Budget, Outcome, Report, Verdict, after_crash, after_release, after_report};

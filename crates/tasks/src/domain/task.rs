@@ -1,12 +1,12 @@
 //! A task as it is read back.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Priority, Status, TaskId, Timestamp};
 
 /// A stored task.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its id.
     pub id: TaskId,

@@ -58,7 +58,7 @@ pub struct Verdict {
     pub crashes: u32,
     /// Its result.
     pub result: Option<Value>,
-    /// Its error.
+    /// Why; without one a task that has not completed keeps its last.
     pub error: Option<String>,
     /// How long it waits, if it is pending.
     pub delay: Duration,
@@ -102,6 +102,14 @@ pub fn after_crash(budget: &Budget, max_crashes: u32, random: f64) -> Verdict {
     }
     let delay = crashed.backoff.delay(crashed.crashes, random);
     again(&crashed, EventKind::Reassigned, "the node was lost".to_owned(), delay)
+}
+
+/// What a task becomes when its holder gives it back: nothing is counted.
+pub fn after_release(budget: &Budget) -> Verdict {
+    if budget.cancel_requested {
+        return ended(budget, Cause::Cancel, Status::Cancelled, None);
+    }
+    Verdict { error: None, ..again(budget, EventKind::Reassigned, String::new(), Duration::ZERO) }
 }
 
 fn ended(budget: &Budget, cause: Cause, status: Status, error: Option<String>) -> Verdict {
@@ -167,10 +175,18 @@ mod tests {
     }
 
     #[test]
+    fn release_counts_nothing() {
+        let verdict = after_release(&Budget { failures: 1, crashes: 1, ..BUDGET });
+        assert_eq!((verdict.status, verdict.failures, verdict.crashes), (Status::Pending, 1, 1));
+        assert_eq!((verdict.delay, verdict.error), (Duration::ZERO, None));
+    }
+
+    #[test]
     fn task_that_is_to_be_cancelled_is_not_tried_again() {
         let asked = Budget { cancel_requested: true, ..BUDGET };
         assert_eq!(after_report(&asked, failed(), 0.0).status, Status::Cancelled);
         assert_eq!(after_crash(&asked, 3, 0.0).status, Status::Cancelled);
+        assert_eq!(after_release(&asked).status, Status::Cancelled);
         assert_eq!(after_report(&asked, Outcome::Completed(Value::Null), 0.0).status, Status::Completed);
     }
 }
