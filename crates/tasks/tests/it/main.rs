@@ -6,5 +6,6 @@
 mod bugs;
 mod cases;
 mod model;
+mod nodes;
 mod server;
 mod support;

@@ -42,6 +42,14 @@ impl World {
         Self::with_bugs(Bugs::default()).await
     }
 
+    /// With the clock of the machine, for nodes that run.
+    pub(crate) async fn live_sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SqliteOptions::new(folder.path().join("tasks.db"));
+        let store = Arc::new(SqliteStore::open(options.clone()).await.unwrap());
+        Self { store, kind: Kind::Sqlite { options, offset: Arc::default(), _folder: folder } }
+    }
+
     pub(crate) async fn with_bugs(bugs: Bugs) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let offset = Arc::new(AtomicI64::new(1_800_000_000_000));

@@ -339,7 +339,9 @@ impl Store for PostgresStore {
 
     async fn put_schedule(&self, id: ScheduleId, spec: &ScheduleSpec) -> Result<Schedule> {
         let now = self.now().await?;
-        schedule::put(&self.client().await?, id, spec, now).await
+        let schedule = schedule::put(&self.client().await?, id, spec, now).await?;
+        self.wake();
+        Ok(schedule)
     }
 
     async fn remove_schedule(&self, schedule: ScheduleId) -> Result<bool> {

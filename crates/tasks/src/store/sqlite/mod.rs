@@ -324,7 +324,7 @@ impl Store for SqliteStore {
 
     async fn put_schedule(&self, id: ScheduleId, spec: &ScheduleSpec) -> Result<Schedule> {
         let spec = spec.clone();
-        self.write(move |tx| schedule::put(tx, id, &spec)).await
+        self.write_and_wake(move |tx| schedule::put(tx, id, &spec)).await
     }
 
     async fn remove_schedule(&self, schedule: ScheduleId) -> Result<bool> {
