@@ -7,5 +7,6 @@ mod bugs;
 mod cases;
 mod model;
 mod nodes;
+mod open;
 mod server;
 mod support;

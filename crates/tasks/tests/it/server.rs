@@ -41,26 +41,27 @@ impl Server {
             .status()
             .unwrap();
         assert!(made.success(), "initdb failed");
-        let options = [
-            "fsync=off",
-            "listen_addresses=",
-            "max_connections=200",
-            "full_page_writes=off",
-            "log_min_messages=fatal",
-        ];
-        let process = program("postgres")
-            .arg("-D")
-            .arg(&data)
-            .arg("-k")
-            .arg(folder.path())
-            .args(options.iter().flat_map(|option| ["-c", option]))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let process = launch(folder.path());
         let server = Self { process, folder, schemas: AtomicU32::new(0) };
         server.wait().await;
         server
+    }
+
+    /// Ends the server as a crash would, and starts it again.
+    pub(crate) async fn restart(&mut self) {
+        // The postmaster ends its children at once and writes nothing.
+        let process = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(process, rustix::process::Signal::QUIT).unwrap();
+        self.process.wait().unwrap();
+        self.process = launch(self.folder.path());
+        self.wait().await;
+    }
+
+    /// Cuts all connections but the one that asks for it.
+    pub(crate) async fn cut_connections(&self) {
+        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                   WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
+        run(&self.config(), sql).await.unwrap();
     }
 
     /// A connection to an empty schema.
@@ -92,6 +93,21 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Starts a server on the cluster in a folder.
+fn launch(folder: &Path) -> Child {
+    let options = ["fsync=off", "full_page_writes=off", "listen_addresses=", "max_connections=200"];
+    program("postgres")
+        .arg("-D")
+        .arg(folder.join("data"))
+        .arg("-k")
+        .arg(folder)
+        .args(options.iter().flat_map(|option| ["-c", option]))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 /// Runs a statement on a connection of its own.
