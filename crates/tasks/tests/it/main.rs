@@ -8,5 +8,6 @@ mod cases;
 mod model;
 mod nodes;
 mod open;
+mod processes;
 mod server;
 mod support;

@@ -21,7 +21,7 @@ use crate::server::Server;
 use crate::support::{World, after, task};
 
 /// Times that make these tests short; those of the specification are tested as values.
-const FAST: Settings = Settings {
+pub(crate) const FAST: Settings = Settings {
     role: Role::Auto,
     leader_lease: Duration::from_secs(6),
     leader_renew: Duration::from_secs(1),

@@ -73,6 +73,11 @@ impl Server {
         config
     }
 
+    /// The URL of its database, for other processes.
+    pub(crate) fn url(&self) -> String {
+        format!("host={} user=postgres dbname=postgres", self.folder.path().display())
+    }
+
     fn config(&self) -> Config {
         let mut config = Config::new();
         config.host_path(self.folder.path()).user("postgres").dbname("postgres");
