@@ -12,8 +12,8 @@ use super::{NodeError, Shared};
 use crate::domain::{BootId, Role};
 use crate::store::{Candidate, Leadership, StoreError};
 
-/// How often processes whose liveness lock is free are looked for.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often a follower looks whether the leader is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Shortest pause between such looks.
 const LOOK_SOONEST: Duration = Duration::from_millis(250);
@@ -93,13 +93,17 @@ async fn follow(shared: &Shared, role: &mut watch::Receiver<Role>, shutdown: &Ca
             Ok(()) = changes.changed() => sleep(LOOK_SOONEST).await,
             () = sleep_until(look) => {}
         }
-        let is_gone = match shared.store.leader().await {
-            Ok(leader) => leader.is_none_or(|leader| !leader.is_current),
-            Err(_) => false,
-        };
-        if Instant::now() >= end || is_gone || matches!(dead_leader(shared).await, Ok(Some(_))) {
+        if Instant::now() >= end || is_leader_gone(shared).await.unwrap_or(false) {
             return;
         }
+    }
+}
+
+/// Whether the leadership is over, or its holder is dead.
+async fn is_leader_gone(shared: &Shared) -> Result<bool, StoreError> {
+    match shared.store.leader().await? {
+        Some(leader) if leader.is_current => Ok(!shared.store.dead_boots(&[leader.boot]).await?.is_empty()),
+        _ => Ok(true),
     }
 }
 

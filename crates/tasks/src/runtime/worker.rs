@@ -40,6 +40,7 @@ struct Running {
 
 struct Worker {
     shared: Arc<Shared>,
+    role: watch::Receiver<Role>,
     attempts: JoinSet<Option<Outcome>>,
     running: HashMap<Id, Running>,
     /// Ends that the store has not accepted yet.
@@ -60,16 +61,17 @@ pub(super) async fn run(
     shutdown: CancellationToken,
 ) -> Result<(), NodeError> {
     let mut changes = shared.store.changes();
-    let mut worker = Worker::new(shared);
+    let mut worker = Worker::new(shared, role.clone());
     while !shutdown.is_cancelled() {
-        let is_taking = *role.borrow_and_update() != Role::Observer && worker.free() > 0;
+        role.mark_unchanged();
+        let is_taking = !worker.is_observer() && worker.free() > 0;
         tokio::select! {
             () = shutdown.cancelled() => {}
             Some(ended) = worker.attempts.join_next_with_id() => worker.collect(ended).await,
             () = sleep_until(worker.next_renew) => worker.renew().await,
             Ok(()) = changes.changed() => worker.wake().await,
-            () = sleep_until(worker.next_poll), if is_taking => worker.claim().await,
             _ = role.changed() => {}
+            () = sleep_until(worker.next_poll), if is_taking => worker.claim().await,
         }
     }
     worker.drain().await;
@@ -77,7 +79,7 @@ pub(super) async fn run(
 }
 
 impl Worker {
-    fn new(shared: Arc<Shared>) -> Self {
+    fn new(shared: Arc<Shared>, role: watch::Receiver<Role>) -> Self {
         let now = Instant::now();
         let (_, seed) = shared.boot.0.as_u64_pair();
         Self {
@@ -91,11 +93,16 @@ impl Worker {
             rng: fastrand::Rng::with_seed(seed),
             session: shared.store.liveness(),
             shared,
+            role,
         }
     }
 
     fn free(&self) -> usize {
         self.shared.settings.max_parallel.saturating_sub(self.running.len())
+    }
+
+    fn is_observer(&self) -> bool {
+        *self.role.borrow() == Role::Observer
     }
 
     /// Gives a call to the store its time.
@@ -170,7 +177,10 @@ impl Worker {
             return;
         }
         let held: Vec<Held> = claimed.iter().map(|claimed| claimed.held).collect();
-        let Some(started) = self.within(self.shared.store.start(&held)).await else {
+        // The role may have changed since they were asked for.
+        let started =
+            if self.is_observer() { None } else { self.within(self.shared.store.start(&held)).await };
+        let Some(started) = started else {
             // Unstarted: given back, or swept if that fails too.
             self.within(self.shared.store.release(&held)).await;
             return;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use hyperscale_tasks::domain::{Backoff, EventKind, Position, Settings, Status, TaskId, TaskSpec, TreeSpec};
+use hyperscale_tasks::domain::{Backoff, EventKind, Position, Settings, TaskId, TaskSpec, TreeSpec};
 use hyperscale_tasks::runtime::{Context, Executor, Executors, Failure, NodeOptions, TaskNode};
 use hyperscale_tasks::store::Store;
 use hyperscale_tasks::store::postgres::{PostgresOptions, PostgresStore};
@@ -98,7 +98,9 @@ struct Process(Child);
 
 impl Process {
     fn start(database: &str, ledger: &Path) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig=KILL", "--"])
+            .arg(std::env::current_exe().unwrap())
             .args(["--exact", "processes::node_process"])
             .env(DATABASE, database)
             .env(LEDGER, ledger)
@@ -129,40 +131,44 @@ async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> 
     }
 }
 
-/// Three nodes with one name: one is killed, one stopped for longer than its leases and woken up again.
-async fn every_task_completes_once_whatever_happens_to_processes(database: &str, folder: &Path) {
-    let store = open(database).await;
-    let ledger = folder.join("ledger");
-    File::create(&ledger).unwrap();
-    let task = |number: u32| TaskSpec {
-        max_attempts: 100,
-        backoff: Backoff::NONE,
-        ..TaskSpec::new(&format!("t{number}"), "ledger", json!({"ms": 150}))
-    };
-    let spec = TreeSpec { tasks: (0..120).map(task).collect(), idempotency_key: None };
-    let tree = executors(&ledger).prepare(spec).unwrap();
-    let tasks: Vec<TaskId> = tree.tasks.iter().map(|task| task.id).collect();
-    store.submit(tree).await.unwrap();
+/// A database with tasks, and three nodes with one name that work on them.
+struct Scene {
+    store: Arc<dyn Store>,
+    ledger: PathBuf,
+    tasks: Vec<TaskId>,
+    processes: Vec<Process>,
+}
 
-    let mut processes: Vec<Process> = (0..3).map(|_| Process::start(database, &ledger)).collect();
-    until("three nodes", || async { store.nodes().await.unwrap().len() == 3 }).await;
-    until("tasks that run", || async { lines(&ledger).len() > 20 }).await;
-    drop(processes.remove(0));
-    let sleeper = processes.remove(0);
-    sleeper.signal(Signal::STOP);
-    // Stopped in the middle of its work: the rest is done by the third, and its own leases are taken.
-    let all_done = || async { store.counts().await.unwrap().completed == tasks.len() as u64 };
-    until("all tasks completed", all_done).await;
-    sleeper.signal(Signal::CONT);
-    // It reports or gives up what it had; then it takes new work as if nothing had happened.
-    drop(processes);
-    let spec = TreeSpec { tasks: vec![task(1_000)], idempotency_key: None };
-    let last = executors(&ledger).prepare(spec).unwrap();
-    let last_id = last.id();
-    store.submit(last).await.unwrap();
-    let is_done = || async { store.task(last_id).await.unwrap().status == Status::Completed };
-    until("a task of the process that was stopped", is_done).await;
-    check(&*store, &tasks, &ledger).await;
+impl Scene {
+    async fn start(database: &str, folder: &Path) -> Self {
+        let (store, ledger) = (open(database).await, folder.join("ledger"));
+        File::create(&ledger).unwrap();
+        let mut scene = Self { store, ledger, tasks: Vec::new(), processes: Vec::new() };
+        scene.submit(120).await;
+        scene.processes.extend((0..3).map(|_| Process::start(database, &scene.ledger)));
+        until("three nodes", || async { scene.store.nodes().await.unwrap().len() == 3 }).await;
+        until("tasks that run", || async { lines(&scene.ledger).len() > 20 }).await;
+        scene
+    }
+
+    async fn submit(&mut self, count: u32) {
+        let task = |number: u32| TaskSpec {
+            max_attempts: 100,
+            backoff: Backoff::NONE,
+            ..TaskSpec::new(&format!("t{number}"), "ledger", json!({"ms": 150}))
+        };
+        let spec = TreeSpec { tasks: (0..count).map(task).collect(), idempotency_key: None };
+        let tree = executors(&self.ledger).prepare(spec).unwrap();
+        self.tasks.extend(tree.tasks.iter().map(|task| task.id));
+        self.store.submit(tree).await.unwrap();
+    }
+
+    async fn all_completed(&self) {
+        let count = self.tasks.len() as u64;
+        until("all tasks completed", || async { self.store.counts().await.unwrap().completed == count })
+            .await;
+        check(&*self.store, &self.tasks, &self.ledger).await;
+    }
 }
 
 fn lines(ledger: &Path) -> Vec<String> {
@@ -186,6 +192,7 @@ async fn check(store: &dyn Store, tasks: &[TaskId], ledger: &Path) {
         assert_eq!(completed[0].fence, of(EventKind::Assigned).map(|event| event.fence).max().unwrap());
         let mut attempts = begun.remove(&task.to_string()).unwrap();
         let runs = attempts.len();
+        attempts.sort_unstable();
         attempts.dedup();
         assert_eq!(attempts.len(), runs, "an attempt ran twice");
         // Two executions only if the lease of the first was lost.
@@ -194,16 +201,32 @@ async fn check(store: &dyn Store, tasks: &[TaskId], ledger: &Path) {
     }
 }
 
+/// Only killed: who is stopped while it writes to a SQLite file keeps all others from writing, as with any file lock.
 #[tokio::test]
-async fn killed_and_stopped_processes_on_sqlite_lose_and_double_nothing() {
+async fn killed_processes_on_sqlite_lose_and_double_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let database = format!("sqlite:{}", folder.path().join("tasks.db").display());
-    every_task_completes_once_whatever_happens_to_processes(&database, folder.path()).await;
+    let mut scene = Scene::start(&database, folder.path()).await;
+    drop(scene.processes.remove(0));
+    until("more tasks that run", || async { lines(&scene.ledger).len() > 80 }).await;
+    drop(scene.processes.remove(0));
+    scene.all_completed().await;
 }
 
+/// One is killed, one stopped for longer than its leases and woken up again.
 #[tokio::test]
 async fn killed_and_stopped_processes_on_postgres_lose_and_double_nothing() {
     let server = Server::start().await;
     let folder = tempfile::tempdir().unwrap();
-    every_task_completes_once_whatever_happens_to_processes(&server.url(), folder.path()).await;
+    let mut scene = Scene::start(&server.url(), folder.path()).await;
+    drop(scene.processes.remove(0));
+    let sleeper = scene.processes.remove(0);
+    sleeper.signal(Signal::STOP);
+    // Stopped in the middle of its work: its leases are taken, and the rest is done by the third.
+    scene.all_completed().await;
+    sleeper.signal(Signal::CONT);
+    // What it still reports is rejected. Alone from now on, it takes new work as if nothing had happened.
+    scene.processes.clear();
+    scene.submit(5).await;
+    scene.all_completed().await;
 }

@@ -25,6 +25,9 @@ pub(crate) const LEASE: Duration = Duration::from_mins(1);
 /// More than a lease.
 pub(crate) const LONGER: Duration = Duration::from_secs(61);
 
+/// How long something that must happen may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+
 /// A database.
 pub(crate) struct World {
     /// A process that uses it.

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -46,8 +46,13 @@ const TRIES_MAX: u32 = 5;
 /// The number of the lock under which migrations run, beside the schema's own.
 const MIGRATION_LOCK: i32 = 0x6879_7065;
 
-/// How long to wait for a connection, and for a statement.
+/// How long to wait for a connection.
 const WAIT: Duration = Duration::from_secs(10);
+
+/// Limits of a connection. A process that is stopped in the middle of a transaction must not keep its locks: the tasks it was just
+/// claiming, or the leader's row, would be out of reach for all others.
+const LIMITS: &str =
+    "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '5s'; SET statement_timeout = '10s'";
 
 /// What a store is opened with.
 #[derive(Clone, Debug)]
@@ -113,6 +118,9 @@ impl PostgresStore {
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(WAIT))
             .create_timeout(Some(WAIT))
+            .post_create(Hook::async_fn(|client, _| {
+                Box::pin(async move { client.batch_execute(LIMITS).await.map_err(HookError::Backend) })
+            }))
             .build()
             .map_err(|error| StoreError::Unavailable(error.to_string()))?;
         migrate(&pool).await?;

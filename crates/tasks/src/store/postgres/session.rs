@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::{AsyncMessage, Config, Connection, NoTls, Socket};
+use uuid::Uuid;
 
 use super::super::{Liveness, Result, StoreError};
 use crate::domain::BootId;
@@ -158,17 +159,15 @@ fn channel_sql() -> &'static str {
 
 /// Boots that had a lock which is free now.
 pub(super) async fn dead_boots(client: &Client, boots: &[BootId]) -> Result<Vec<BootId>> {
-    let ids: Vec<_> = boots.iter().map(|boot| boot.0).collect();
-    let known = "SELECT DISTINCT boot_id FROM distributed_nodes WHERE boot_id = ANY($1) AND holds_lock";
-    let mut dead = Vec::new();
-    for row in client.query(known, &[&ids]).await? {
-        let boot = BootId(row.get(0));
-        let taken = client.query_one("SELECT pg_try_advisory_xact_lock($1)", &[&lock_number(boot)]).await?;
-        if taken.get(0) {
-            dead.push(boot);
-        }
-    }
-    Ok(dead)
+    let (ids, locks): (Vec<Uuid>, Vec<i64>) = boots.iter().map(|boot| (boot.0, lock_number(*boot))).unzip();
+    let statement = client
+        .prepare_cached(
+            "SELECT b.id FROM unnest($1::uuid[], $2::bigint[]) AS b(id, lock)
+             WHERE EXISTS (SELECT 1 FROM distributed_nodes n WHERE n.boot_id = b.id AND n.holds_lock)
+                 AND pg_try_advisory_xact_lock(b.lock)",
+        )
+        .await?;
+    Ok(client.query(&statement, &[&ids, &locks]).await?.iter().map(|row| BootId(row.get(0))).collect())
 }
 
 /// The number of a boot's lock: the random half of its id.

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::cases;
-use crate::support::{LEASE, LONGER, World, boot, claim, failed, profile, task};
+use crate::support::{LEASE, LONGER, PATIENCE, World, boot, claim, failed, profile, task};
 
 cases!(
     due_tasks_are_claimed_by_priority_and_age,
@@ -29,6 +29,7 @@ cases!(
     progress_needs_the_lease,
     life_of_a_task_is_in_its_events,
     event_stream_misses_nothing,
+    submission_wakes_other_processes,
 );
 
 pub(crate) async fn due_tasks_are_claimed_by_priority_and_age(world: World) {
@@ -270,4 +271,21 @@ pub(crate) async fn event_stream_misses_nothing(world: World) {
         tokio::task::yield_now().await;
     }
     assert_eq!(world.store.events(None, position, 7).await.unwrap(), []);
+}
+
+pub(crate) async fn submission_wakes_other_processes(world: World) {
+    let other = world.another().await;
+    let mut changes = other.changes();
+    for _ in 0..3 {
+        changes.mark_unchanged();
+        // As many as come within one pause of the notifier: the last one must not be left out.
+        for _ in 0..3 {
+            world.submit_one().await;
+        }
+        let mut claimed = 0;
+        while claimed < 3 {
+            tokio::time::timeout(PATIENCE, changes.changed()).await.expect("nobody is woken").unwrap();
+            claimed += other.claim(&claim("node", boot(1), 9)).await.unwrap().len();
+        }
+    }
 }
