@@ -26,6 +26,8 @@ pub(crate) const FOR_TESTS: &[Needed] = &[
     // Hosts of a cluster as network namespaces, whose links are cut and lose packets.
     Needed { program: "ip", package: "iproute2" },
     Needed { program: "nft", package: "nftables" },
+    // The shared store of the task plane. Its programs are in no path but that of their version.
+    Needed { program: "postgres", package: "postgresql" },
     // Opens reports as people do.
     Needed { program: "chromium", package: "chromium" },
 ];
@@ -52,8 +54,14 @@ pub(crate) fn is_installed(program: &str) -> bool {
 /// Where a program is: in the path, or where the system keeps its servers.
 pub(crate) fn locate(program: &str) -> Option<PathBuf> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut files = path.split(':').chain(["/usr/sbin"]).map(|folder| Path::new(folder).join(program));
-    files.find(|file| file.is_file())
+    let folders = path.split(':').chain(["/usr/sbin"]).map(PathBuf::from).chain(postgres_folders());
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// Debian keeps the programs of each version of PostgreSQL apart.
+fn postgres_folders() -> impl Iterator<Item = PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    versions.map(|version| version.path().join("bin"))
 }
 
 fn missing(needed: &[Needed], is_installed: impl Fn(&str) -> bool) -> Vec<&'static str> {

@@ -3,10 +3,11 @@
 use super::Finding;
 
 /// Such documents, and the folders the tests are in.
-pub(super) const TABLES: [(&str, &[&str]); 4] = [
+pub(super) const TABLES: [(&str, &[&str]); 5] = [
     ("docs/consensus.md", &["crates/consensus/"]),
     ("docs/jobs.md", &["crates/cluster/", "crates/job/", "crates/node/", "crates/cli/"]),
     ("docs/membership.md", &["crates/swim/"]),
+    ("docs/tasks.md", &["crates/tasks/"]),
     ("docs/wire.md", &["crates/wire/"]),
 ];
 

@@ -1,0 +1,153 @@
+//! What a database must do for the task plane. Both stores behave the same; one conformance suite runs on both.
+//!
+//! Every write names its right: a lease by (task, fence), a leadership by (epoch, boot). A write whose right is gone changes
+//! nothing and says so. All times are those of the store's clock.
+
+mod error;
+mod migration;
+mod placing;
+pub mod postgres;
+
+pub mod sqlite;
+mod value;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::watch;
+
+pub use error::StoreError;
+pub use value::{
+    Candidate, Claim, Claimed, Effect, Fire, Held, Leader, Leadership, Liveness, Renewed, Retained,
+    Retention, Run, Submitted, Sweep, Swept,
+};
+
+use crate::domain::{
+    BootId, Counts, Event, Filter, NewTree, NodeAges, NodeProfile, NodeRecord, Position, Report, Schedule,
+    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp,
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// A database of the task plane.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// The store's clock.
+    async fn now(&self) -> Result<Timestamp>;
+
+    /// Stores a tree, whole or not at all. With a key that is known it returns what that key made.
+    async fn submit(&self, tree: NewTree) -> Result<Submitted>;
+
+    /// Leases due tasks that a node may run, most urgent first, and says what their dependencies left.
+    async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>>;
+
+    /// How long until a pending task without unmet dependencies is due that a node may run.
+    async fn next_due(&self, node: &NodeProfile) -> Result<Option<Duration>>;
+
+    /// Extends leases. Those that are not returned are lost.
+    async fn renew(&self, held: &[Held], lease: Duration) -> Result<Vec<Renewed>>;
+
+    /// Writes that executors began. Those that are not returned are lost, and must not begin.
+    async fn start(&self, held: &[Held]) -> Result<Vec<TaskId>>;
+
+    /// Ends attempts, each consuming its lease. Those that are not returned are lost: the result is dropped.
+    async fn finish(&self, reports: Vec<Report>) -> Result<Vec<TaskId>>;
+
+    /// Gives leases back without counting an attempt.
+    async fn release(&self, held: &[Held]) -> Result<Vec<TaskId>>;
+
+    /// Writes how far an attempt is, 0 to 1. `false` if its lease is lost.
+    async fn progress(&self, held: Held, part: f32) -> Result<bool>;
+
+    /// Takes a page of leases that expired, are beyond their deadline or belong to a dead boot. Leader only.
+    async fn sweep(&self, leadership: &Leadership, sweep: &Sweep) -> Result<Swept>;
+
+    /// Cancels a pending task, or asks the holder of its lease to. `Ok(false)` if it was asked before.
+    async fn cancel(&self, task: TaskId) -> Result<bool>;
+
+    /// Makes a failed task pending with a new budget, and with it what failed only because of it.
+    async fn retry(&self, task: TaskId) -> Result<()>;
+
+    /// A task, archived or not.
+    async fn task(&self, task: TaskId) -> Result<Task>;
+
+    /// Tasks, newest first; at most `limit`.
+    async fn tasks(&self, filter: &Filter, limit: usize) -> Result<Vec<Task>>;
+
+    /// Events after a position, oldest first; those of one task if there is one. Never passes over one that is still written.
+    async fn events(&self, task: Option<TaskId>, after: Position, limit: usize) -> Result<Vec<Event>>;
+
+    /// The position after all events that can be read now.
+    async fn events_end(&self) -> Result<Position>;
+
+    /// Tasks per state.
+    async fn counts(&self) -> Result<Counts>;
+
+    /// Leads, if nobody does: epoch + 1. `None` if somebody else leads.
+    async fn acquire_leadership(&self, candidate: &Candidate) -> Result<Option<Leadership>>;
+
+    /// Extends a leadership. `false` if it is over.
+    async fn renew_leadership(&self, leadership: &Leadership, lease: Duration) -> Result<bool>;
+
+    /// Ends a leadership, so that the next one need not wait for its lease.
+    async fn release_leadership(&self, leadership: &Leadership) -> Result<()>;
+
+    /// Who leads or led last.
+    async fn leader(&self) -> Result<Option<Leader>>;
+
+    /// Writes down that a process is here, or that it can run other things than before.
+    async fn register_node(&self, node: &NodeRecord) -> Result<()>;
+
+    /// Writes down that it is still here. `false` if it is not registered.
+    async fn heartbeat(&self, node: &str, boot: BootId) -> Result<bool>;
+
+    /// Removes a process that has left.
+    async fn deregister_node(&self, node: &str, boot: BootId) -> Result<()>;
+
+    /// All registered processes.
+    async fn nodes(&self) -> Result<Vec<NodeRecord>>;
+
+    /// Marks nodes by the age of their heartbeats; returns how many changed. Leader only.
+    async fn mark_nodes(&self, leadership: &Leadership, ages: NodeAges) -> Result<u64>;
+
+    /// Stores a schedule. One of the same name is replaced.
+    async fn put_schedule(&self, id: ScheduleId, spec: &ScheduleSpec) -> Result<Schedule>;
+
+    /// Removes a schedule; its runs stay. `false` if there is none.
+    async fn remove_schedule(&self, schedule: ScheduleId) -> Result<bool>;
+
+    /// All schedules, by name.
+    async fn schedules(&self) -> Result<Vec<Schedule>>;
+
+    /// Fires a schedule: moves its next fire and submits its runs, in one transaction. `false` if it has fired meanwhile.
+    /// Leader only.
+    async fn fire(&self, leadership: &Leadership, fire: Fire) -> Result<bool>;
+
+    /// Runs of a schedule, newest first.
+    async fn runs(&self, schedule: ScheduleId, limit: usize) -> Result<Vec<Run>>;
+
+    /// Begins an effect under a lease: says whether it was done before.
+    async fn begin_effect(&self, key: &str, held: Held) -> Result<Effect>;
+
+    /// Keeps the result of an effect for all later attempts.
+    async fn finish_effect(&self, key: &str, held: Held, result: Value) -> Result<()>;
+
+    /// Archives trees that ended long ago, deletes old events and effects; a bounded number at a time. Leader only.
+    async fn retain(&self, leadership: &Leadership, retention: Retention) -> Result<Retained>;
+
+    /// Processes that hold leases or lead.
+    async fn holders(&self) -> Result<Vec<BootId>>;
+
+    /// Those of a list whose liveness lock is free. A process without such a lock is not among them.
+    async fn dead_boots(&self, boots: &[BootId]) -> Result<Vec<BootId>>;
+
+    /// Takes the liveness lock of a process and holds it until the store is dropped.
+    async fn hold_liveness(&self, boot: BootId) -> Result<()>;
+
+    /// Whether the liveness lock is held.
+    fn liveness(&self) -> Liveness;
+
+    /// Changes whenever tasks may have become ready, or the leader may be gone.
+    fn changes(&self) -> watch::Receiver<u64>;
+}

@@ -1,0 +1,172 @@
+//! Reading tasks, events and counts.
+
+use deadpool_postgres::{Client, GenericClient};
+use tokio_postgres::Row;
+
+use super::super::placing::{Classes, mark_unplaceable};
+use super::super::{Result, StoreError};
+use super::{from_json, node, rows_max, unsigned};
+use crate::domain::{
+    Counts, Epoch, Event, EventKind, Fence, Filter, Position, Priority, Status, Task, TaskId, Timestamp,
+};
+
+const COLUMNS: &str =
+    "id, tree_id, parent_id, name, executor, status, priority, to_ms(run_at), unmet_deps, attempt_id,
+    failures, crashes, max_attempts, timeout_seconds, idempotency_key, inputs, result, error, progress,
+    to_ms(cancel_requested_at), last_assigned_node, to_ms(created_at), to_ms(started_at), to_ms(completed_at),
+    placement_id";
+
+pub(super) async fn task(client: &Client, classes: &Classes, task: TaskId) -> Result<Task> {
+    let sql = format!("SELECT {COLUMNS} FROM tasks WHERE id = $1");
+    let statement = client.prepare_cached(&sql).await?;
+    if let Some(row) = client.query_opt(&statement, &[&task.0]).await? {
+        return Ok(placed(client, classes, vec![record(&row)?]).await?.remove(0));
+    }
+    let archived = client.query_opt("SELECT record FROM task_archive WHERE id = $1", &[&task.0]).await?;
+    from_json(archived.ok_or(StoreError::UnknownTask(task))?.get(0))
+}
+
+pub(super) async fn tasks(
+    client: &Client,
+    classes: &Classes,
+    filter: &Filter,
+    limit: usize,
+) -> Result<Vec<Task>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM tasks
+         WHERE ($1::smallint IS NULL OR status = $1) AND ($2::text IS NULL OR executor = $2)
+             AND ($3::text IS NULL OR name = $3) AND ($4::uuid IS NULL OR tree_id = $4)
+             AND ($5::uuid IS NULL OR id < $5)
+         ORDER BY id DESC LIMIT $6"
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    let (tree, before) = (filter.tree.map(|task| task.0), filter.before.map(|task| task.0));
+    let status = filter.status.map(Status::code);
+    let rows = client
+        .query(&statement, &[&status, &filter.executor, &filter.name, &tree, &before, &rows_max(limit)])
+        .await?;
+    placed(client, classes, rows.iter().map(record).collect::<Result<_>>()?).await
+}
+
+/// All tasks of a tree, oldest first.
+pub(super) async fn tree(client: &impl GenericClient, tree: TaskId) -> Result<Vec<Task>> {
+    let sql = format!("SELECT {COLUMNS} FROM tasks WHERE tree_id = $1 ORDER BY id");
+    let rows = client.query(&sql, &[&tree.0]).await?;
+    rows.iter().map(|row| record(row).map(|(task, _)| task)).collect()
+}
+
+async fn placed(client: &Client, classes: &Classes, mut tasks: Vec<(Task, i32)>) -> Result<Vec<Task>> {
+    if tasks.iter().any(|(task, _)| task.status == Status::Pending) {
+        mark_unplaceable(&mut tasks, classes, &node::all(client).await?);
+    }
+    Ok(tasks.into_iter().map(|(task, _)| task).collect())
+}
+
+pub(super) async fn class_count(client: &Client) -> Result<usize> {
+    let statement = client.prepare_cached("SELECT count(*) FROM placement_classes").await?;
+    let count: i64 = client.query_one(&statement, &[]).await?.get(0);
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+pub(super) async fn classes(client: &Client) -> Result<Classes> {
+    let rows = client.query("SELECT id, constraints FROM placement_classes", &[]).await?;
+    rows.iter().map(|row| Ok((row.get(0), from_json(row.get(1))?))).collect()
+}
+
+fn record(row: &Row) -> Result<(Task, i32)> {
+    let time = |index: usize| row.get::<_, Option<i64>>(index).map(Timestamp);
+    let corrupt = |what: &str| StoreError::Corrupt(format!("{what} of a task"));
+    let priority = u8::try_from(row.get::<_, i16>(6)).map_err(|_| corrupt("priority"))?;
+    let task = Task {
+        id: TaskId(row.get(0)),
+        tree: TaskId(row.get(1)),
+        parent: row.get::<_, Option<_>>(2).map(TaskId),
+        name: row.get(3),
+        executor: row.get(4),
+        status: Status::from_code(row.get(5)).ok_or_else(|| corrupt("status"))?,
+        priority: Priority::try_from(priority).map_err(StoreError::Corrupt)?,
+        run_at: Timestamp(row.get(7)),
+        unmet_deps: unsigned(row.get(8)),
+        attempt: unsigned(row.get(9)),
+        failures: unsigned(row.get(10)),
+        crashes: unsigned(row.get(11)),
+        max_attempts: unsigned(row.get(12)),
+        timeout_seconds: row.get::<_, Option<i32>>(13).map(unsigned),
+        idempotency_key: row.get(14),
+        inputs: row.get(15),
+        result: row.get(16),
+        error: row.get(17),
+        progress: row.get(18),
+        cancel_requested_at: time(19),
+        last_assigned_node: row.get(20),
+        created_at: Timestamp(row.get(21)),
+        started_at: time(22),
+        completed_at: time(23),
+        unplaceable: None,
+    };
+    Ok((task, row.get(24)))
+}
+
+const EVENT: &str =
+    "xid, event_id, task_id, event_type, node_id, attempt_id, fence, epoch, details, to_ms(timestamp)";
+
+pub(super) async fn events(
+    client: &Client,
+    task: Option<TaskId>,
+    after: Position,
+    limit: usize,
+) -> Result<Vec<Event>> {
+    let limit = rows_max(limit);
+    let rows = if let Some(task) = task {
+        // Writers of one task take turns, so that its events have the order of their numbers.
+        let sql = format!(
+            "SELECT {EVENT} FROM task_events WHERE task_id = $1 AND event_id > $2 ORDER BY event_id LIMIT $3"
+        );
+        client.query(&sql, &[&task.0, &after.event, &limit]).await?
+    } else {
+        // Only of transactions before the oldest one that is still open: no later one can write before them.
+        let sql = format!(
+            "SELECT {EVENT} FROM task_events
+             WHERE (xid, event_id) > ($1, $2) AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+             ORDER BY xid, event_id LIMIT $3"
+        );
+        client.query(&sql, &[&after.transaction, &after.event, &limit]).await?
+    };
+    rows.iter().map(event).collect()
+}
+
+fn event(row: &Row) -> Result<Event> {
+    let kind: &str = row.get(3);
+    Ok(Event {
+        position: Position { transaction: row.get(0), event: row.get(1) },
+        task: TaskId(row.get(2)),
+        kind: EventKind::parse(kind).ok_or_else(|| StoreError::Corrupt(format!("event {kind}")))?,
+        node: row.get(4),
+        attempt: row.get::<_, Option<i32>>(5).map(unsigned),
+        fence: row.get::<_, Option<i64>>(6).map(Fence),
+        epoch: row.get::<_, Option<i64>>(7).map(Epoch),
+        details: row.get(8),
+        at: Timestamp(row.get(9)),
+    })
+}
+
+pub(super) async fn events_end(client: &Client) -> Result<Position> {
+    let sql = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1";
+    Ok(Position { transaction: client.query_one(sql, &[]).await?.get(0), event: i64::MAX })
+}
+
+pub(super) async fn counts(client: &Client) -> Result<Counts> {
+    let sql = "SELECT count(*) FILTER (WHERE status = 0), count(*) FILTER (WHERE status = 1),
+                   count(*) FILTER (WHERE status = 2), count(*) FILTER (WHERE status = 3),
+                   count(*) FILTER (WHERE status = 4), (SELECT count(*) FROM task_leases) FROM tasks";
+    let row = client.query_one(sql, &[]).await?;
+    let count = |index: usize| row.get::<_, i64>(index).cast_unsigned();
+    Ok(Counts {
+        pending: count(0),
+        in_progress: count(1),
+        completed: count(2),
+        failed: count(3),
+        cancelled: count(4),
+        leases: count(5),
+    })
+}

@@ -1,0 +1,381 @@
+//! The embedded store: one SQLite file, for one host. Several processes may share it.
+//!
+//! One thread writes and commits what waits together; another one reads. Times come from one clock that is handed in.
+
+mod effect;
+mod leader;
+mod lease;
+mod liveness;
+mod node;
+mod read;
+mod retention;
+mod schedule;
+mod settle;
+mod submit;
+mod sweep;
+mod thread;
+mod value;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use rusqlite::Connection;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use self::liveness::LockFiles;
+use self::thread::ConnectionThread;
+use super::migration::{Migration, pending};
+use super::{
+    Candidate, Claim, Claimed, Effect, Fire, Held, Leader, Leadership, Liveness, Renewed, Result, Retained,
+    Retention, Run, Store, StoreError, Submitted, Sweep, Swept,
+};
+#[cfg(feature = "bugs")]
+use crate::bugs::Bugs;
+use crate::domain::{
+    BootId, Counts, Event, Filter, NewTree, NodeAges, NodeProfile, NodeRecord, Position, Report, Schedule,
+    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp,
+};
+
+const MIGRATIONS: [Migration; 1] = [Migration { version: 1, sql: include_str!("migrations/V1__tasks.sql") }];
+
+/// Where a store takes its time from.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    /// The clock of the machine.
+    pub fn system() -> Self {
+        Self::new(|| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        })
+    }
+
+    /// A clock that says what `now` says.
+    pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Clock({})", self.now())
+    }
+}
+
+/// What a store is opened with.
+#[derive(Clone, Debug)]
+pub struct SqliteOptions {
+    /// The database file; it is made if it does not exist.
+    pub path: PathBuf,
+    /// Where its time comes from.
+    pub clock: Clock,
+    /// Deliberate bugs.
+    #[cfg(feature = "bugs")]
+    pub bugs: Bugs,
+}
+
+impl SqliteOptions {
+    /// A file, with the clock of the machine.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            clock: Clock::system(),
+            #[cfg(feature = "bugs")]
+            bugs: Bugs::default(),
+        }
+    }
+}
+
+/// The embedded store.
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: ConnectionThread,
+    reader: ConnectionThread,
+    clock: Clock,
+    locks: LockFiles,
+    changes: watch::Sender<u64>,
+    #[cfg(feature = "bugs")]
+    bugs: Bugs,
+}
+
+/// What an operation works with: a connection inside of a transaction, and the time of the operation.
+struct Tx<'a> {
+    db: &'a Connection,
+    now: Timestamp,
+    #[cfg(feature = "bugs")]
+    bugs: Bugs,
+}
+
+impl SqliteStore {
+    /// Opens a database and brings its schema up to date.
+    pub async fn open(options: SqliteOptions) -> Result<Self> {
+        let changes = watch::Sender::new(0);
+        let path = options.path.clone();
+        let opened = tokio::task::spawn_blocking(move || {
+            let writer = thread::open(&path)?;
+            migrate(&writer)?;
+            Ok::<_, StoreError>((writer, thread::open(&path)?))
+        });
+        let (writer, reader) = opened.await.map_err(|error| StoreError::Unavailable(error.to_string()))??;
+        Ok(Self {
+            writer: ConnectionThread::writer(writer, changes.clone())?,
+            reader: ConnectionThread::reader(reader)?,
+            clock: options.clock,
+            locks: LockFiles::beside(&options.path),
+            changes,
+            #[cfg(feature = "bugs")]
+            bugs: options.bugs,
+        })
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let clock = self.clock.clone();
+        #[cfg(feature = "bugs")]
+        let bugs = self.bugs.clone();
+        let run = move |db: &Connection| {
+            operation(&Tx {
+                db,
+                now: clock.now(),
+                #[cfg(feature = "bugs")]
+                bugs,
+            })
+        };
+        self.writer.run(run).await
+    }
+
+    /// As `write`; tells who waits for work that there may be some.
+    async fn write_and_wake<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let done = self.write(operation).await?;
+        self.changes.send_modify(|count| *count += 1);
+        Ok(done)
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.reader.run(operation).await
+    }
+}
+
+/// Applies what is missing, in one transaction: many processes may open the file at once.
+fn migrate(db: &Connection) -> Result<()> {
+    db.execute_batch("BEGIN IMMEDIATE")?;
+    let done = apply_migrations(db);
+    db.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+    done
+}
+
+fn apply_migrations(db: &Connection) -> Result<()> {
+    db.execute_batch(
+        "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, checksum TEXT NOT NULL) STRICT",
+    )?;
+    let mut statement = db.prepare("SELECT version, checksum FROM migrations ORDER BY version")?;
+    let applied: Vec<(i32, String)> =
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+    for migration in pending(&MIGRATIONS, &applied)? {
+        db.execute_batch(migration.sql)?;
+        db.execute("INSERT INTO migrations VALUES (?1, ?2)", (migration.version, migration.checksum()))?;
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn now(&self) -> Result<Timestamp> {
+        Ok(self.clock.now())
+    }
+
+    async fn submit(&self, tree: NewTree) -> Result<Submitted> {
+        self.write_and_wake(move |tx| submit::submit(tx, &tree)).await
+    }
+
+    async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>> {
+        let claim = claim.clone();
+        self.write(move |tx| lease::claim(tx, &claim)).await
+    }
+
+    async fn next_due(&self, node: &NodeProfile) -> Result<Option<Duration>> {
+        let (node, now) = (node.clone(), self.clock.now());
+        self.read(move |db| lease::next_due(db, &node, now)).await
+    }
+
+    async fn renew(&self, held: &[Held], lease: Duration) -> Result<Vec<Renewed>> {
+        let held = held.to_vec();
+        self.write(move |tx| lease::renew(tx, &held, lease)).await
+    }
+
+    async fn start(&self, held: &[Held]) -> Result<Vec<TaskId>> {
+        let held = held.to_vec();
+        self.write(move |tx| lease::start(tx, &held)).await
+    }
+
+    async fn finish(&self, reports: Vec<Report>) -> Result<Vec<TaskId>> {
+        self.write_and_wake(move |tx| lease::finish(tx, reports)).await
+    }
+
+    async fn release(&self, held: &[Held]) -> Result<Vec<TaskId>> {
+        let held = held.to_vec();
+        self.write_and_wake(move |tx| lease::release(tx, &held)).await
+    }
+
+    async fn progress(&self, held: Held, part: f32) -> Result<bool> {
+        self.write(move |tx| lease::progress(tx, held, part)).await
+    }
+
+    async fn sweep(&self, leadership: &Leadership, sweep: &Sweep) -> Result<Swept> {
+        let (leadership, sweep) = (leadership.clone(), sweep.clone());
+        let swept = self.write(move |tx| sweep::sweep(tx, &leadership, &sweep)).await?;
+        if !swept.tasks.is_empty() {
+            self.changes.send_modify(|count| *count += 1);
+        }
+        Ok(swept)
+    }
+
+    async fn cancel(&self, task: TaskId) -> Result<bool> {
+        self.write_and_wake(move |tx| submit::cancel(tx, task)).await
+    }
+
+    async fn retry(&self, task: TaskId) -> Result<()> {
+        self.write_and_wake(move |tx| submit::retry(tx, task)).await
+    }
+
+    async fn task(&self, task: TaskId) -> Result<Task> {
+        self.read(move |db| read::task(db, task)).await
+    }
+
+    async fn tasks(&self, filter: &Filter, limit: usize) -> Result<Vec<Task>> {
+        let filter = filter.clone();
+        self.read(move |db| read::tasks(db, &filter, limit)).await
+    }
+
+    async fn events(&self, task: Option<TaskId>, after: Position, limit: usize) -> Result<Vec<Event>> {
+        self.read(move |db| read::events(db, task, after, limit)).await
+    }
+
+    async fn events_end(&self) -> Result<Position> {
+        self.read(read::events_end).await
+    }
+
+    async fn counts(&self) -> Result<Counts> {
+        self.read(read::counts).await
+    }
+
+    async fn acquire_leadership(&self, candidate: &Candidate) -> Result<Option<Leadership>> {
+        let candidate = candidate.clone();
+        self.write(move |tx| leader::acquire(tx, &candidate)).await
+    }
+
+    async fn renew_leadership(&self, leadership: &Leadership, lease: Duration) -> Result<bool> {
+        let leadership = leadership.clone();
+        self.write(move |tx| leader::renew(tx, &leadership, lease)).await
+    }
+
+    async fn release_leadership(&self, leadership: &Leadership) -> Result<()> {
+        let leadership = leadership.clone();
+        self.write_and_wake(move |tx| leader::release(tx, &leadership)).await
+    }
+
+    async fn leader(&self) -> Result<Option<Leader>> {
+        let now = self.clock.now();
+        self.read(move |db| leader::current(db, now)).await
+    }
+
+    async fn register_node(&self, node: &NodeRecord) -> Result<()> {
+        let node = node.clone();
+        self.write(move |tx| node::register(tx, &node)).await
+    }
+
+    async fn heartbeat(&self, node: &str, boot: BootId) -> Result<bool> {
+        let node = node.to_owned();
+        self.write(move |tx| node::heartbeat(tx, &node, boot)).await
+    }
+
+    async fn deregister_node(&self, node: &str, boot: BootId) -> Result<()> {
+        let node = node.to_owned();
+        self.write(move |tx| node::deregister(tx, &node, boot)).await?;
+        self.locks.remove(boot);
+        Ok(())
+    }
+
+    async fn nodes(&self) -> Result<Vec<NodeRecord>> {
+        self.read(node::all).await
+    }
+
+    async fn mark_nodes(&self, leadership: &Leadership, ages: NodeAges) -> Result<u64> {
+        let leadership = leadership.clone();
+        self.write(move |tx| node::mark(tx, &leadership, ages)).await
+    }
+
+    async fn put_schedule(&self, id: ScheduleId, spec: &ScheduleSpec) -> Result<Schedule> {
+        let spec = spec.clone();
+        self.write_and_wake(move |tx| schedule::put(tx, id, &spec)).await
+    }
+
+    async fn remove_schedule(&self, schedule: ScheduleId) -> Result<bool> {
+        self.write(move |tx| schedule::remove(tx, schedule)).await
+    }
+
+    async fn schedules(&self) -> Result<Vec<Schedule>> {
+        self.read(schedule::all).await
+    }
+
+    async fn fire(&self, leadership: &Leadership, fire: Fire) -> Result<bool> {
+        let leadership = leadership.clone();
+        self.write_and_wake(move |tx| schedule::fire(tx, &leadership, &fire)).await
+    }
+
+    async fn runs(&self, schedule: ScheduleId, limit: usize) -> Result<Vec<Run>> {
+        self.read(move |db| schedule::runs(db, schedule, limit)).await
+    }
+
+    async fn begin_effect(&self, key: &str, held: Held) -> Result<Effect> {
+        let key = key.to_owned();
+        self.write(move |tx| effect::begin(tx, &key, held)).await
+    }
+
+    async fn finish_effect(&self, key: &str, held: Held, result: Value) -> Result<()> {
+        let key = key.to_owned();
+        self.write(move |tx| effect::finish(tx, &key, held, &result)).await
+    }
+
+    async fn retain(&self, leadership: &Leadership, retention: Retention) -> Result<Retained> {
+        let leadership = leadership.clone();
+        self.write(move |tx| retention::retain(tx, &leadership, retention)).await
+    }
+
+    async fn holders(&self) -> Result<Vec<BootId>> {
+        self.read(leader::holders).await
+    }
+
+    async fn dead_boots(&self, boots: &[BootId]) -> Result<Vec<BootId>> {
+        Ok(self.locks.free(boots))
+    }
+
+    async fn hold_liveness(&self, boot: BootId) -> Result<()> {
+        self.locks.hold(boot).map_err(|error| StoreError::Unavailable(error.to_string()))
+    }
+
+    fn liveness(&self) -> Liveness {
+        self.locks.liveness()
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+}

@@ -1,0 +1,154 @@
+//! The two threads that own connections: one writes, one reads. Writes that wait are committed together, with one sync.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::sync::{oneshot, watch};
+
+use super::super::StoreError;
+
+/// Operations that wait for a thread; more are refused, as the database is too slow for its callers.
+const WAITING_MAX: usize = 4_096;
+
+/// Writes that are committed together at most: bounds how long the first one waits.
+const GROUP_MAX: usize = 256;
+
+/// How often the writer looks whether another process has written, in milliseconds.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How long a writer waits for that of another process.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Tells the caller after the commit. It is handed what went wrong with the group, if anything.
+type Reply = Box<dyn FnOnce(Option<StoreError>) + Send>;
+
+/// An operation, given a connection or why there is none: `false` if its changes are to be undone.
+type Operation = Box<dyn FnOnce(Result<&Connection, StoreError>) -> (bool, Reply) + Send>;
+
+/// A thread with a connection. It ends when this is dropped.
+#[derive(Debug, Clone)]
+pub(super) struct ConnectionThread {
+    operations: SyncSender<Operation>,
+}
+
+/// Opens a connection with the settings that durability needs.
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(connection)
+}
+
+impl ConnectionThread {
+    /// Starts the writer. `changes` is raised when another process has written.
+    pub(super) fn writer(connection: Connection, changes: watch::Sender<u64>) -> Result<Self, StoreError> {
+        start("tasks-sqlite-write", move |operations| write_groups(&connection, &operations, &changes))
+    }
+
+    /// Starts the reader.
+    pub(super) fn reader(connection: Connection) -> Result<Self, StoreError> {
+        start("tasks-sqlite-read", move |operations| {
+            while let Ok(operation) = operations.recv() {
+                let (_, reply) = operation(Ok(&connection));
+                reply(None);
+            }
+        })
+    }
+
+    /// Runs an operation and waits for it, and for its commit.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (done, wait) = oneshot::channel();
+        let boxed: Operation = Box::new(move |connection| {
+            let result = connection.and_then(operation);
+            let is_kept = result.is_ok();
+            let reply = move |failure: Option<StoreError>| {
+                // A caller that has gone away does not want to know.
+                let _ = done.send(failure.map_or(result, Err));
+            };
+            (is_kept, Box::new(reply))
+        });
+        self.operations.try_send(boxed).map_err(|error| match error {
+            TrySendError::Full(_) => StoreError::Unavailable(format!("{WAITING_MAX} operations are waiting")),
+            TrySendError::Disconnected(_) => StoreError::Unavailable("its thread has ended".to_owned()),
+        })?;
+        wait.await.map_err(|_| StoreError::Unavailable("its thread has ended".to_owned()))?
+    }
+}
+
+fn start(
+    name: &str,
+    body: impl FnOnce(Receiver<Operation>) + Send + 'static,
+) -> Result<ConnectionThread, StoreError> {
+    let (operations, inbox) = sync_channel(WAITING_MAX);
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    thread.spawn(move || body(inbox)).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    Ok(ConnectionThread { operations })
+}
+
+fn write_groups(connection: &Connection, operations: &Receiver<Operation>, changes: &watch::Sender<u64>) {
+    let mut seen = data_version(connection);
+    loop {
+        match operations.recv_timeout(LOOK_EVERY) {
+            Ok(first) => {
+                let rest = operations.try_iter().take(GROUP_MAX - 1);
+                write_group(connection, std::iter::once(first).chain(rest));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let now = data_version(connection);
+                if now != seen {
+                    seen = now;
+                    changes.send_modify(|count| *count += 1);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// One transaction for all of them; each can be undone alone.
+fn write_group(connection: &Connection, operations: impl Iterator<Item = Operation>) {
+    if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
+        for operation in operations {
+            let (_, reply) = operation(Err(StoreError::Unavailable(error.to_string())));
+            reply(None);
+        }
+        return;
+    }
+    let replies: Vec<Reply> = operations.map(|operation| write_one(connection, operation)).collect();
+    let failure = connection.execute_batch("COMMIT").err();
+    if failure.is_some() && !connection.is_autocommit() {
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    for reply in replies {
+        reply(failure.as_ref().map(|error| StoreError::Unavailable(error.to_string())));
+    }
+}
+
+fn write_one(connection: &Connection, operation: Operation) -> Reply {
+    if let Err(error) = connection.execute_batch("SAVEPOINT one") {
+        return operation(Err(error.into())).1;
+    }
+    let (is_kept, reply) = operation(Ok(connection));
+    let end = if is_kept { "RELEASE one" } else { "ROLLBACK TO one; RELEASE one" };
+    match connection.execute_batch(end) {
+        Ok(()) => reply,
+        Err(error) => Box::new(move |_| reply(Some(error.into()))),
+    }
+}
+
+fn data_version(connection: &Connection) -> Option<i64> {
+    connection.query_row("PRAGMA data_version", [], |row| row.get(0)).ok()
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
