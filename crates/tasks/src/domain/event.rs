@@ -19,11 +19,11 @@ pub enum EventKind {
     Completed,
     /// Ended without one.
     Failed,
-    /// Waits for another attempt, after a failure or because somebody asked.
+    /// Waits for another attempt, after a failure or an explicit retry.
     Retried,
     /// Its lease was taken away or given back.
     Reassigned,
-    /// Somebody asked to cancel it while it ran.
+    /// Cancellation was requested while it ran.
     CancelRequested,
     /// Ended on request.
     Cancelled,

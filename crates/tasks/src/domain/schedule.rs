@@ -54,7 +54,7 @@ pub enum Trigger {
     },
 }
 
-/// What becomes of fires that were missed while nobody led.
+/// What becomes of fires that were missed while there was no leader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissedFires {

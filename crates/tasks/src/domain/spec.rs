@@ -11,7 +11,7 @@ use super::{Backoff, Placement, Timestamp};
 pub struct Priority(u8);
 
 impl Priority {
-    /// The most urgent, and the number of urgencies below it.
+    /// The most urgent.
     pub const HIGHEST: Self = Self(0);
     /// The least urgent.
     pub const LOWEST: Self = Self(3);

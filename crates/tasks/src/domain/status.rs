@@ -25,7 +25,7 @@ pub enum Status {
     Completed,
     /// Ended without one; can be retried.
     Failed,
-    /// Ended because somebody asked for it.
+    /// Ended by cancellation.
     Cancelled,
 }
 
@@ -40,11 +40,11 @@ pub enum Cause {
     Failure,
     /// Its lease was given back or taken away.
     Requeue,
-    /// Somebody asked to stop it.
+    /// Cancellation was requested.
     Cancel,
     /// A required dependency failed or was cancelled.
     Dependency,
-    /// Somebody asked to run it again.
+    /// An explicit retry was requested.
     Retry,
 }
 

@@ -46,7 +46,7 @@ pub struct Task {
     pub error: Option<String>,
     /// Part of the work that is done, 0 to 1.
     pub progress: Option<f32>,
-    /// When somebody asked to cancel it.
+    /// When cancellation was requested.
     pub cancel_requested_at: Option<Timestamp>,
     /// The node that claimed it last.
     pub last_assigned_node: Option<String>,

@@ -41,7 +41,7 @@ pub struct Budget {
     pub max_attempts: u32,
     /// Pauses between attempts.
     pub backoff: Backoff,
-    /// Whether somebody asked to cancel it.
+    /// Whether cancellation was requested.
     pub cancel_requested: bool,
 }
 

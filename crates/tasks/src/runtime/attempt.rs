@@ -25,7 +25,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Runs it. `None` if its lease ended before: nobody wants to know how it went.
+    /// Runs it. Returns `None` if the lease ended first: the result may not be reported any more.
     pub(super) async fn run(self) -> Option<Outcome> {
         let Self { executor, inputs, context, lease_end, deadline, grace } = self;
         let cancelled = context.cancelled.clone();

@@ -1,4 +1,5 @@
-//! Election: followers stand when nobody leads, a leader renews, and stops its duties before its own deadline.
+//! Election: followers become candidates when there is no leader; a leader renews, and stops its duties before its own
+//! monotonic deadline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +39,7 @@ pub(super) async fn run(
             }
             continue;
         }
-        if let Some((leadership, asked)) = stand(&shared).await {
+        if let Some((leadership, asked)) = campaign(&shared).await {
             lead(&shared, leadership, asked, &mut role, &shutdown).await;
             must_lead_by = Instant::now() + patience;
             continue;
@@ -52,13 +53,13 @@ pub(super) async fn run(
 }
 
 /// Tries to lead, over the row of a dead leader too.
-async fn stand(shared: &Shared) -> Option<(Leadership, Instant)> {
+async fn campaign(shared: &Shared) -> Option<(Leadership, Instant)> {
     let asked = Instant::now();
     let acquired = timeout(shared.settings.leader_renew, try_acquire(shared)).await;
     match acquired {
         Ok(Ok(leadership)) => leadership.map(|leadership| (leadership, asked)),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "could not stand for leader");
+            tracing::warn!(%error, "the election could not be held");
             None
         }
         Err(_) => None,
@@ -79,7 +80,7 @@ async fn dead_leader(shared: &Shared) -> Result<Option<BootId>, StoreError> {
     Ok(shared.store.dead_boots(&[leader.boot]).await?.pop())
 }
 
-/// Waits until it is worth standing again: a third of a lease, or until the leader is seen to be gone.
+/// Waits for a third of a lease, or until the leader is seen to be gone.
 async fn follow(shared: &Shared, role: &mut watch::Receiver<Role>, shutdown: &CancellationToken) {
     let third = shared.settings.leader_lease / 3;
     let end = Instant::now() + third.mul_f64(0.75 + 0.5 * jitter(shared));
@@ -89,7 +90,7 @@ async fn follow(shared: &Shared, role: &mut watch::Receiver<Role>, shutdown: &Ca
         tokio::select! {
             () = shutdown.cancelled() => return,
             _ = role.changed() => return,
-            // The leader may have resigned, or somebody has work; who asks at once asks too often.
+            // The leader may have resigned. Most changes are new work, so the look is delayed to limit queries.
             Ok(()) = changes.changed() => sleep(LOOK_SOONEST).await,
             () = sleep_until(look) => {}
         }
@@ -107,7 +108,7 @@ async fn is_leader_gone(shared: &Shared) -> Result<bool, StoreError> {
     }
 }
 
-/// Differs from node to node, so that they do not stand at the same time.
+/// Differs from node to node, so that candidates do not collide.
 fn jitter(shared: &Shared) -> f64 {
     let (_, seed) = shared.boot.0.as_u64_pair();
     fastrand::Rng::with_seed(seed).f64()

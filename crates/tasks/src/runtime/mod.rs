@@ -48,7 +48,7 @@ pub enum NodeError {
     /// The settings cannot work together.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The role is `leader`, and somebody else leads.
+    /// The role is `leader`, and another node leads.
     #[error(
         "leadership could not be acquired within {0:?}; another node leads. Use the role auto to wait for it"
     )]

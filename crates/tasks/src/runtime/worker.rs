@@ -22,7 +22,7 @@ use crate::store::{Claim, Claimed, Held, Liveness, StoreError};
 /// The first pause between two looks for work; it doubles while there is none.
 const POLL_FIRST: Duration = Duration::from_millis(250);
 
-/// Renewals are brought forward to this after a change, as somebody may have asked to cancel.
+/// Renewals are brought forward to this after a change, because a cancellation may have been requested.
 const CANCEL_LOOK: Duration = Duration::from_millis(500);
 
 /// Longest pause before work that was announced is claimed, in milliseconds: not all nodes ask at once.

@@ -34,7 +34,7 @@ pub enum StoreError {
         /// What it made.
         task: TaskId,
     },
-    /// A required dependency has not completed, so that the task would wait for ever.
+    /// A required dependency has not completed, so the task would never become ready.
     #[error("task {task} depends on {on}, which has failed or was cancelled; retry that one first")]
     BlockedByDependency {
         /// The task.

@@ -84,7 +84,7 @@ pub trait Store: Send + Sync + 'static {
     /// Tasks per state.
     async fn counts(&self) -> Result<Counts>;
 
-    /// Leads, if nobody does: epoch + 1. `None` if somebody else leads.
+    /// Acquires leadership if there is no leader, with epoch + 1. `None` if another process leads.
     async fn acquire_leadership(&self, candidate: &Candidate) -> Result<Option<Leadership>>;
 
     /// Extends a leadership. `false` if it is over.

@@ -62,7 +62,7 @@ pub struct Held {
 pub struct Renewed {
     /// The task.
     pub task: TaskId,
-    /// Whether somebody asked to cancel it.
+    /// Whether cancellation was requested.
     pub cancel: bool,
 }
 
@@ -156,7 +156,7 @@ pub struct Run {
 /// What is known about an effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Nobody began it.
+    /// No attempt has begun it.
     New,
     /// It was done; this is what it left.
     Done(Value),
@@ -187,7 +187,7 @@ pub struct Retained {
 /// State of the liveness lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
-    /// There is none: nobody takes this process for dead before its leases end.
+    /// There is none: this process is taken for dead only when its leases end.
     Absent,
     /// Held since the number of times it was taken.
     Held(u64),

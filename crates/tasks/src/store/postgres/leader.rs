@@ -1,4 +1,4 @@
-//! The leader's row: one for ever, with an epoch that only rises.
+//! The leader's row: a single row that is never deleted, with an epoch that only rises.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The shared store: one PostgreSQL database for many nodes. All times are those of the server's clock.
 //!
 //! A transaction that is chosen as the victim of a deadlock is repeated. Who waits for work is told by `NOTIFY`, at most every
-//! 10 ms, in a transaction of its own: the lock that `NOTIFY` takes never is in the way of a submission.
+//! 10 ms, in a separate transaction: the lock that `NOTIFY` takes never delays a submission.
 
 mod effect;
 mod leader;

@@ -80,7 +80,7 @@ impl Session {
     }
 }
 
-/// Keeps a session open for ever.
+/// Keeps a session open until it is aborted.
 async fn keep(
     config: Config,
     changes: watch::Sender<u64>,

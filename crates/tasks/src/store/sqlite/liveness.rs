@@ -1,4 +1,4 @@
-//! Liveness as lock files: each process locks a file of its own. When the lock is free the process is dead.
+//! Liveness as lock files: each process locks its own file. A free lock means that the process is dead.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, create_dir_all, remove_file};
@@ -37,7 +37,7 @@ impl LockFiles {
     /// Frees and removes the file of a boot that has left.
     pub(super) fn remove(&self, boot: BootId) {
         self.table().remove(&boot);
-        // Nobody needs it any more; one that stays behind only says that its process is gone.
+        // A file that stays behind is harmless: it only says that its process is gone.
         let _ = remove_file(self.file(boot));
     }
 
