@@ -240,17 +240,20 @@ fn loss(core: &JobCore) -> Loss {
             let Some(began) = began(core, record, *id, attempt) else { continue };
             let ended = attempt.ended_at.unwrap_or(core.now);
             // Lost before the load began: it was never told to send any. At the same moment it may have been: the clock of a leader that
-            // takes over begins with that of the newest decision.
-            if ended < began {
+            // takes over begins with that of the newest decision. One that joined a load later was placed by a clock that may have been
+            // ahead of that, and sends from its dispatch on.
+            let waits = !core.restarts(attempt) && attempt.assignment.joins_at.is_zero();
+            if waits && ended < began {
                 continue;
             }
             // Of what was discarded nothing is in any count.
             let reported = windows.filter(|_| discarded.is_none()).map_or(Duration::ZERO, |it| it.to);
+            let from = began.max(reported);
             loss.unreported.push(Unreported {
                 segment,
                 attempt: id.number,
-                from_s: began.max(reported).as_secs_f64(),
-                to_s: ended.max(reported).as_secs_f64(),
+                from_s: from.as_secs_f64(),
+                to_s: ended.max(from).as_secs_f64(),
                 vus: u64::from(attempt.assignment.share.own_vus()),
             });
         }

@@ -316,3 +316,21 @@ fn what_the_windows_of_a_lost_attempt_said_is_the_same_for_the_next_leader() {
         assert_eq!(loss.discarded.len(), usize::from(on_loss == OnLoss::Restart));
     }
 }
+
+#[test]
+fn attempt_that_joined_by_a_clock_that_was_ahead_is_named() {
+    let (mut model, first, second) = running(&workflows(&[("A", "")]), OnLoss::Resume, 4 * SECOND);
+    lose(&mut model, first);
+    add_worker(&mut model, "w2");
+    let third = again(first);
+    model.report(third, Report::Prepared);
+    // The next leader knows less of the time.
+    model.now -= 2 * SECOND;
+    model.take_over();
+    lose(&mut model, third);
+    end_with(&mut model, second, 5);
+    model.pass(Duration::from_secs(20));
+    let gaps = &model.result.as_ref().unwrap().validity.loss.unreported;
+    assert_eq!(gaps.iter().map(|gap| gap.attempt).collect::<Vec<_>>(), [1, 2]);
+    assert!(gaps.iter().all(|gap| gap.from_s <= gap.to_s), "{gaps:?}");
+}
