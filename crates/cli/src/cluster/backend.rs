@@ -195,7 +195,8 @@ impl ManagerBackend {
             jobs.push(JobSummary {
                 name: line.name,
                 started_at: identity::time(line.submitted_at_ms),
-                elapsed_s: line.elapsed.as_secs_f64(),
+                // To the millisecond, as results say it.
+                elapsed_s: (line.elapsed.as_secs_f64() * 1e3).round() / 1e3,
                 job_leader: leader,
                 token: line.leader.map(|(_, token)| token),
                 queue_position: line.queue_position.map(u64::from),

@@ -40,14 +40,17 @@ pub(crate) fn program(name: &str) -> PathBuf {
     files.find(|file| file.is_file()).unwrap_or_else(|| panic!("cargo xtask test installs {name}"))
 }
 
-/// An address that is free for datagrams and streams, and stays so for this test: its IP is of this process alone, and no
-/// connection that is opened meanwhile leaves from it.
-pub(crate) fn free_address() -> SocketAddr {
+/// An IP on loopback for this process alone: no connection that others open leaves from it.
+pub(crate) fn own_ip() -> Ipv4Addr {
     let [high, middle, low] = [16, 8, 0].map(|bits| (std::process::id() >> bits) as u8);
     // Ids of processes have 22 bits, so this is never 127.0.0.1 of all others.
-    let own = Ipv4Addr::new(127, high + 1, middle, low);
+    Ipv4Addr::new(127, high + 1, middle, low)
+}
+
+/// An address that is free for datagrams and streams, and stays so for this test.
+pub(crate) fn free_address() -> SocketAddr {
     loop {
-        let streams = TcpListener::bind((own, 0)).unwrap();
+        let streams = TcpListener::bind((own_ip(), 0)).unwrap();
         let address = streams.local_addr().unwrap();
         if UdpSocket::bind(address).is_ok() {
             return address;

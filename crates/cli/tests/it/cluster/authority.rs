@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SanType};
 use tempfile::TempDir;
 
+use crate::support::own_ip;
+
 pub(super) struct Authority {
     folder: TempDir,
     issuer: Issuer<'static, KeyPair>,
@@ -41,7 +43,8 @@ impl Authority {
     /// A certificate for this machine, with this URI among its names, and its key: files.
     pub(super) fn certify(&self, file: &str, uri: Option<&str>) -> (String, String) {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.subject_alt_names = vec![SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST))];
+        let ips = [Ipv4Addr::LOCALHOST, own_ip()];
+        params.subject_alt_names = ips.map(|ip| SanType::IpAddress(IpAddr::V4(ip))).into();
         params.subject_alt_names.extend(uri.map(|uri| SanType::URI(uri.try_into().unwrap())));
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
