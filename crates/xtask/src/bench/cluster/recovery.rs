@@ -45,17 +45,17 @@ pub(super) fn leaders(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
             number(&status["leader"]).filter(|now| *now != leader)
         })?;
         elected.push(begin.elapsed().as_secs_f64());
-        wait_for("another job leader", || {
+        let next = wait_for("another job leader", || {
             let leaders = cluster.call(other, "cluster.leaders", &json!({})).ok()?;
             let line = leaders["jobs"].as_array()?.iter().find(|line| line["job"] == *job)?.clone();
             number(&line["leader"]).filter(|now| *now != leader)
         })?;
         taken.push(begin.elapsed().as_secs_f64());
-        let shown = cluster.call(other, "jobs.get", &json!({ "job": job }))?;
+        let shown = cluster.call(next, "jobs.get", &json!({ "job": job }))?;
         attempts.push(shown["loss"]["workers_lost"].as_u64().unwrap_or(0));
         cluster.start_manager(leader)?;
         cluster.wait_until_whole()?;
-        cluster.cancel(other, &job)?;
+        cluster.cancel(next, &job)?;
     }
     let note =
         |values: &mut [f64]| format!("{} times, slowest {:.2} s", values.len(), percentile(values, 100));
