@@ -27,6 +27,15 @@ pub(super) fn assert_reconciles(ended: &Value, seen: u64) {
     }
 }
 
+/// The job completed, and no healthy segment was touched.
+#[track_caller]
+fn assert_untouched(cluster: &Cluster, job: &str, target: &Target) {
+    let ended = result(cluster, job);
+    assert_eq!(ended["status"], "completed", "{ended}");
+    assert_eq!(ended["totals"]["requests"], target.seen().requests, "all requests are counted");
+    assert_eq!(ended["loss"]["workers_lost"], 0);
+}
+
 #[test]
 fn leader_of_the_group_that_leads_the_job_is_killed() {
     let target = Target::start(&[]);
@@ -36,10 +45,7 @@ fn leader_of_the_group_that_leads_the_job_is_killed() {
     target.wait_for_requests(1);
     assert_eq!(cluster.leader_of(&job), leader);
     cluster.managers[leader].take().unwrap().kill();
-    let ended = result(&cluster, &job);
-    assert_eq!(ended["status"], "completed", "{ended}");
-    assert_eq!(ended["totals"]["requests"], target.seen().requests, "no healthy segment was touched");
-    assert_eq!(ended["loss"]["workers_lost"], 0);
+    assert_untouched(&cluster, &job, &target);
 }
 
 #[test]
@@ -51,10 +57,7 @@ fn job_leader_that_does_not_lead_the_group_is_killed() {
     target.wait_for_requests(1);
     assert_eq!(cluster.leader_of(&job), follower);
     cluster.managers[follower].take().unwrap().kill();
-    let ended = result(&cluster, &job);
-    assert_eq!(ended["status"], "completed", "{ended}");
-    assert_eq!(ended["totals"]["requests"], target.seen().requests, "no healthy segment was touched");
-    assert_eq!(ended["loss"]["workers_lost"], 0);
+    assert_untouched(&cluster, &job, &target);
 }
 
 #[test]
@@ -75,10 +78,7 @@ fn job_leader_that_was_stopped_is_replaced_and_changes_nothing_when_it_wakes() {
         (leader.is_string() && leader != format!("m{stopped}")).then_some(())
     });
     manager.signal("CONT");
-    let ended = result(&cluster, &job);
-    assert_eq!(ended["status"], "completed", "{ended}");
-    assert_eq!(ended["totals"]["requests"], target.seen().requests, "no healthy segment was touched");
-    assert_eq!(ended["loss"]["workers_lost"], 0);
+    assert_untouched(&cluster, &job, &target);
 }
 
 #[test]
