@@ -97,7 +97,7 @@ impl JobCore {
         self.handle(now, Input::Pool(pool))
     }
 
-    /// What whoever follows the job needs to know before anything else: its plan and workflows.
+    /// The first thing that followers of the job need: its plan and workflows.
     pub fn introduction(&self) -> Event {
         Event::Started(Box::new(started(&self.plan, &self.facts)))
     }

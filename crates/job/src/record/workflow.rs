@@ -61,7 +61,7 @@ pub struct AttemptRecord {
 pub struct OwnLoad {
     /// How far its load curve has come.
     pub clock: LoadClock,
-    /// The rate that somebody wants instead of the plan's, by this clock. Its `before` counts from [`OwnLoad::planned_to`] on.
+    /// The rate that a user set instead of the plan's, by this clock. Its `before` counts from [`OwnLoad::planned_to`] on.
     rate: Option<RateChange>,
     /// Up to this moment of the clock the plan's rate held.
     planned_to: Duration,
@@ -69,12 +69,12 @@ pub struct OwnLoad {
 
 impl OwnLoad {
     fn new(clock: LoadClock, rate: Option<Rate>) -> Self {
-        // What somebody has changed is not taken back: it holds from the beginning.
+        // A change by a user is not taken back: it holds from the beginning.
         let rate = rate.map(|rate| RateChange { rate, from: Duration::ZERO, before: 0.0 });
         OwnLoad { clock, rate, planned_to: Duration::ZERO }
     }
 
-    /// The rate that somebody wants, if `planned` starts are due until [`OwnLoad::planned_to`] by the plan.
+    /// The rate that a user set, if `planned` starts are due until [`OwnLoad::planned_to`] by the plan.
     pub fn rate(&self, planned: impl Fn(Duration) -> f64) -> Option<RateChange> {
         let change = self.rate?;
         Some(RateChange { before: change.before + planned(self.planned_to), ..change })

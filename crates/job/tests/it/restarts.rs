@@ -41,7 +41,7 @@ fn add_worker(model: &mut Model, id: &str) {
     model.input(Input::Pool(model.pool()));
 }
 
-/// A window of an attempt with so many calls.
+/// A window of an attempt with this number of calls.
 fn window(model: &mut Model, attempt: AttemptId, (core, seq): (u32, u64), calls: u64) {
     let mut window = Window::new(model.core.layout(attempt.segment.workflow));
     (window.core, window.seq) = (core, seq);

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 const EVERY: Duration = Duration::from_secs(1);
 /// Larger files are none of ours: it has some hundred bytes per open job.
 const BYTES_MAX: u64 = 64 << 20;
-/// Which start of the machine this is. Its clock begins anew with every one.
+/// The boot of the machine. Its clock starts again from zero with each boot.
 const MACHINE_BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The file, as it is written.

@@ -1,4 +1,4 @@
-//! Who ran the job in a cluster, and what had to be given to somebody else.
+//! The workers that ran the job, and the segments that had to be reassigned.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

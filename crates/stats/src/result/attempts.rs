@@ -77,7 +77,7 @@ impl AttemptStatus {
         }
     }
 
-    /// Whether its segment had to be given to somebody else.
+    /// Whether its segment had to be reassigned.
     pub const fn is_missed(self) -> bool {
         matches!(self, Self::Refused | Self::Lost | Self::Superseded | Self::TimedOut)
     }

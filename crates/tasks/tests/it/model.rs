@@ -279,7 +279,7 @@ impl Driver {
         self.model.now += step;
     }
 
-    /// As whoever believes to lead; who does not gets to lead first if that is possible.
+    /// Sweeps as the current leader. Without one, a process acquires leadership first.
     async fn sweep(&mut self) {
         let now = self.model.now;
         let leads = self.model.leader.as_ref().is_some_and(|(_, expires)| *expires > now);

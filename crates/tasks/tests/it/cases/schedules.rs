@@ -1,4 +1,4 @@
-//! Schedules fire every time once, whoever leads.
+//! A schedule fires exactly once for each of its times, under any leader.
 
 use std::time::Duration;
 
