@@ -62,7 +62,7 @@ pub(crate) fn next_timer(core: &JobCore) -> Option<Duration> {
     }
     let ready = (0..core.plan.workflows.len()).filter_map(|at| ready_at(core, at));
     let others = overdue::next(core).chain(retry::next(core)).chain([core.held_until]);
-    ready.chain(others).filter(|due| *due > core.now).min()
+    ready.chain(others).filter(|due| *due > core.decided).min()
 }
 
 /// Whether other cores could change what is decided.

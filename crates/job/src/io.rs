@@ -214,6 +214,14 @@ pub enum Input<'a> {
     Timer,
 }
 
+impl Input<'_> {
+    /// Whether it only brings statistics or a sign of life. No decision depends on these, so none is looked for: a leader of a
+    /// thousand workers takes ten thousand of them per second, and looking for decisions costs what the job has attempts.
+    pub fn is_measurement(&self) -> bool {
+        matches!(self, Input::Window { .. } | Input::Report { report: Report::Alive, .. })
+    }
+}
+
 /// What the host is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {

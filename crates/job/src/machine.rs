@@ -39,6 +39,8 @@ pub struct JobCore {
     pub(crate) held_until: Duration,
     pub(crate) proposed: BTreeSet<Pending>,
     pub(crate) now: Duration,
+    /// When decisions were last looked for: what fell due since then has not been decided.
+    pub(crate) decided: Duration,
     actions: Vec<Action>,
     is_deposed: bool,
     illegal: u64,
@@ -84,6 +86,7 @@ impl JobCore {
             held_until: Duration::ZERO,
             proposed: BTreeSet::new(),
             now: Duration::ZERO,
+            decided: Duration::ZERO,
             actions: Vec::new(),
             is_deposed: false,
             illegal: 0,
@@ -109,6 +112,7 @@ impl JobCore {
             return Vec::new();
         }
         let mut was_refused = false;
+        let is_measurement = input.is_measurement();
         match input {
             Input::Pool(pool) => {
                 if !pool.workers.is_empty() || !self.pool.workers.is_empty() {
@@ -128,7 +132,8 @@ impl JobCore {
             Input::Second { memory_bytes } => second::second(self, memory_bytes),
             Input::Timer => {}
         }
-        if !self.is_deposed {
+        if !self.is_deposed && !is_measurement {
+            self.decided = self.now;
             // What was refused is not proposed again before something else has happened.
             if !was_refused && self.now >= self.held_until {
                 decide::decide(self);

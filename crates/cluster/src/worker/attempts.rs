@@ -35,6 +35,9 @@ pub(super) struct Running {
     dropped: u64,
     /// Something that the job leader does not know yet.
     has_news: bool,
+    /// Something that the job leader waits for before it decides: told at once, whatever the pace. An attempt has it twice at most, when it
+    /// is prepared and when a check stops the test.
+    is_urgent: bool,
     sent: Now,
     cut_off: Option<HowEnded>,
     /// How many decisions of its job the newest directive follows from that it was told.
@@ -71,6 +74,9 @@ impl Running {
 
     /// How long to wait after a message before the next one.
     fn interval(&self, backpressure: Backpressure) -> Duration {
+        if self.is_urgent {
+            return Duration::ZERO;
+        }
         let has_something = self.has_news || !self.windows.is_empty();
         if has_something { backpressure.interval() } else { backpressure.interval().max(ALIVE_EVERY) }
     }
@@ -175,6 +181,7 @@ impl Worker {
             windows: Vec::new(),
             dropped: 0,
             has_news: false,
+            is_urgent: false,
             sent: now,
             cut_off: None,
             directed: 0,
@@ -227,12 +234,16 @@ impl Worker {
         let status = &mut running.status;
         match report {
             Report::Accepted | Report::Alive | Report::Ended(_) | Report::Refused { .. } | Report::Lost => {}
-            Report::Prepared => status.phase = status.phase.max(AttemptPhase::Prepared),
+            Report::Prepared => {
+                running.is_urgent |= status.phase < AttemptPhase::Prepared;
+                status.phase = status.phase.max(AttemptPhase::Prepared);
+            }
             Report::Finishing => status.is_finishing = true,
             Report::CoreCompleted { core } => {
                 status.cores_completed.insert(core);
             }
             Report::StopTest(failure) => {
+                running.is_urgent |= status.stopped.is_none();
                 status.stopped.get_or_insert(failure);
             }
         }
@@ -311,7 +322,7 @@ impl Worker {
             let interval = running.interval(level);
             let is_due = running.end.is_none() && now.since(running.sent) >= interval;
             let Some(to) = self.leaders.of(it.job).filter(|_| is_due) else { continue };
-            (running.sent, running.has_news) = (now, false);
+            (running.sent, running.has_news, running.is_urgent) = (now, false, false);
             let windows = std::mem::take(&mut running.windows);
             let (status, dropped) = (running.status.clone(), running.dropped);
             out.push(Output::Send { to, message: ToManager::Progress { status, windows, dropped } });

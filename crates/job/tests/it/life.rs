@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyperscale_job::entry::{ContextValues, Entry};
 use hyperscale_job::segment::{Provided, VuCounts};
-use hyperscale_job::{FailureKind, SETTLE, SegmentKind, SegmentResult};
+use hyperscale_job::{FailureKind, Report, SETTLE, SegmentKind, SegmentResult};
 use hyperscale_types::ErrorKind;
 use serde_json::json;
 
@@ -95,6 +95,20 @@ fn start_after_delays_a_workflow() {
     assert_eq!(model.core.next_timer(), Some(Duration::from_secs(3)));
     model.pass(Duration::from_secs(3));
     assert_eq!(model.words().len(), 2);
+}
+
+#[test]
+fn statistics_decide_nothing_and_hide_nothing_that_fell_due() {
+    let mut model = Model::new(&workflows(&[("A", ""), ("B", ", start_after: 3s")]), 2);
+    model.prepare(0);
+    let (attempt, before) = (model.open(0)[0], model.log.len());
+    model.now = Duration::from_secs(4);
+    model.call(0, None);
+    model.report(attempt, Report::Alive);
+    assert_eq!(model.log.len(), before, "looking for decisions costs what the job has attempts");
+    assert_eq!(model.core.next_timer(), Some(Duration::from_secs(3)), "it is overdue");
+    model.pass(Duration::ZERO);
+    assert_eq!(model.words()[before..], ["ready [1]"]);
 }
 
 const PROVIDES: &str = ", provide: { key: { to: [B], value: '{{ a.status }}', pick: PICK } }";

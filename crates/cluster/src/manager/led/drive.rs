@@ -221,7 +221,10 @@ impl<M: JobMachine> Manager<M> {
         if matches!(input, Input::Applied { outcome: Err(_), .. }) {
             drive.retry_at = Some(now.plus(TICK));
         }
-        self.touched.insert(id);
+        // What was measured changes nothing that is due.
+        if !input.is_measurement() {
+            self.touched.insert(id);
+        }
         let actions = drive.feed(now, input);
         self.perform(now, id, actions, out);
     }

@@ -42,6 +42,24 @@ fn progress_is_sent_as_often_as_the_manager_can_take_it() {
 }
 
 #[test]
+fn what_a_decision_waits_for_is_told_at_once_and_once() {
+    let (mut rig, owner) = Rig::registered(&[1]);
+    rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
+    rig.from(owner, ToWorker::Backpressure(Backpressure::Drop));
+    let progress = |out: &[Output]| {
+        let messages = sent(out).into_iter().map(|(_, message)| message);
+        messages.filter(|message| matches!(message, ToManager::Progress { .. })).count()
+    };
+    let mut report = |report| rig.input(Input::Report { attempt: attempt(1, 0, 1), report });
+    let failure = Failure::new(FailureKind::Check, "the answer was wrong");
+    assert_eq!(progress(&report(Report::Prepared)), 1, "the load waits for it");
+    assert_eq!(progress(&report(Report::Prepared)), 0);
+    assert_eq!(progress(&report(Report::CoreCompleted { core: 0 })), 0, "it waits for the pace");
+    assert_eq!(progress(&report(Report::StopTest(failure.clone()))), 1, "the test is to stop");
+    assert_eq!(progress(&report(Report::StopTest(failure))), 0);
+}
+
+#[test]
 fn windows_that_cannot_be_sent_are_dropped_and_counted() {
     let (mut rig, owner) = Rig::registered(&[1]);
     rig.dispatch(owner, dispatch(attempt(1, 0, 1), 1));
