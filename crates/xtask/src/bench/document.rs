@@ -22,17 +22,24 @@ CPU time per request: requests per second also depend on who of the two is slowe
 /// The document with the part of an author, the command that writes it, exchanged; appended if it has none. A document
 /// without text gets an introduction.
 pub(crate) fn with_generated(document: &str, author: &str, generated: &str) -> String {
-    let (begin, end) = (begin(author), end(author));
-    let part = format!("{begin}\n{}\n{end}", generated.trim_end());
-    let around = document.split_once(&begin).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(&end)?;
-        Some((before, after))
-    });
-    match around {
-        Some((before, after)) => format!("{before}{part}{after}"),
+    let part = format!("{}\n{}\n{}", begin(author), generated.trim_end(), end(author));
+    match split(document, author) {
+        Some((before, _, after)) => format!("{before}{part}{after}"),
         None if document.trim().is_empty() => format!("{SKELETON}\n{part}\n"),
         None => format!("{}\n\n{part}\n", document.trim_end()),
     }
+}
+
+/// The part that an author has written before, if there is one.
+pub(crate) fn generated<'d>(document: &'d str, author: &str) -> Option<&'d str> {
+    split(document, author).map(|(_, generated, _)| generated)
+}
+
+/// What stands before, in and after the part of an author.
+fn split<'d>(document: &'d str, author: &str) -> Option<(&'d str, &'d str, &'d str)> {
+    let (before, rest) = document.split_once(&begin(author))?;
+    let (generated, after) = rest.split_once(&end(author))?;
+    Some((before, generated, after))
 }
 
 #[cfg(test)]
@@ -56,6 +63,7 @@ mod tests {
         let around = first.replace("# Ours", "# Ours\n\nhand-written") + "\n## Tasks\n";
         let second = with_generated(&around, BENCH, "new\n");
         assert_eq!(second, around.replace("old", "new"));
+        assert_eq!(generated(&second, BENCH).map(str::trim), Some("new"));
         assert!(second.starts_with("# Ours\n\nhand-written\n") && second.ends_with("\n## Tasks\n"));
     }
 

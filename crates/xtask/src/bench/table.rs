@@ -27,6 +27,12 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>], numbers: bool) -> Strin
     format!("{}|{}\n{body}", line(&names), rule.collect::<String>())
 }
 
+/// The cells of the rows of a table that was written by [`table`], without its head. Other lines are passed over.
+pub(crate) fn rows(text: &str) -> Vec<Vec<String>> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'));
+    lines.skip(2).map(|line| line.split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,6 +48,12 @@ mod tests {
 | hyperscale |      µ |
 ";
         assert_eq!(table(&["client", "req/s"], &rows, true), expected);
+    }
+
+    #[test]
+    fn rows_are_read_as_they_were_written() {
+        let written = [vec!["a b".to_owned(), String::new()], vec!["c".to_owned(), "≤ 1".to_owned()]];
+        assert_eq!(rows(&format!("text\n\n{}", table(&["x", "y"], &written, false))), written);
     }
 
     #[test]

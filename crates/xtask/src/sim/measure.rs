@@ -1,5 +1,7 @@
-//! `cargo xtask sim --measure`: the numbers of the simulator as a table, and all of them as a part of the document.
+//! `cargo xtask sim --measure [TOPIC…]`: the numbers of the simulator as a table, which is also a part of the document. Topics that
+//! are not measured keep the rows they have there: all of them together take hours.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -13,6 +15,7 @@ use crate::bench::goal::{Bound, Goal, Outcome};
 use crate::bench::{DOCUMENT, document, table};
 use crate::steps::cargo;
 
+const COLUMNS: [&str; 6] = ["goal", "must", "stretch", "measured", "verdict", "repeat"];
 const AUTHOR: &str = "cargo xtask sim --measure";
 const HEAD: &str = "\
 ## Membership and consensus
@@ -21,7 +24,7 @@ Measured in the simulator with the production cores; seeds are fixed, so the num
 simulator depends on the machine). Every row names the command that repeats it.
 ";
 
-/// Measures and prints; a complete and thorough measurement is written to the document.
+/// Measures and prints; what was measured thoroughly is written to the document.
 pub(super) fn run(root: &Path, arguments: &[&str]) -> Result<()> {
     let output = Command::new(cargo())
         .args(words(arguments))
@@ -33,11 +36,14 @@ pub(super) fn run(root: &Path, arguments: &[&str]) -> Result<()> {
         bail!("the simulator ended with {}", output.status);
     }
     let rows: Value = serde_json::from_slice(&output.stdout).context("the simulator wrote no JSON")?;
-    let text = to_text(&rows).context("the simulator wrote rows that cannot be read")?;
-    std::io::stdout().write_all(text.as_bytes())?;
-    if arguments == [MEASURE] {
+    let rows = to_rows(&rows).context("the simulator wrote rows that cannot be read")?;
+    std::io::stdout().write_all(table::table(&COLUMNS, &rows, false).as_bytes())?;
+    let is_thorough = |argument: &&str| *argument == MEASURE || !argument.starts_with('-');
+    if arguments.iter().all(is_thorough) {
         let path = root.join(DOCUMENT);
         let old = fs::read_to_string(&path).unwrap_or_default();
+        let before = document::generated(&old, AUTHOR).map(table::rows).unwrap_or_default();
+        let text = table::table(&COLUMNS, &with_measured(before, rows), false);
         let new = document::with_generated(&old, AUTHOR, &format!("{HEAD}\n{text}"));
         fs::write(&path, new).context("cannot write docs/benchmarks.md")?;
         eprintln!("\nwrote {DOCUMENT}");
@@ -45,9 +51,25 @@ pub(super) fn run(root: &Path, arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn to_text(rows: &Value) -> Option<String> {
-    let rows: Option<Vec<Vec<String>>> = rows.as_array()?.iter().map(cells).collect();
-    Some(table::table(&["goal", "must", "stretch", "measured", "verdict", "repeat"], &rows?, false))
+fn to_rows(rows: &Value) -> Option<Vec<Vec<String>>> {
+    rows.as_array()?.iter().map(cells).collect()
+}
+
+/// The rows of a document, with those of the measured topics in the place of the old ones, or at the end.
+fn with_measured(before: Vec<Vec<String>>, measured: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let (mut rows, mut placed) = (Vec::new(), BTreeSet::new());
+    for old in before {
+        let topic = old.last().cloned();
+        let new: Vec<&Vec<String>> = measured.iter().filter(|row| row.last() == topic.as_ref()).collect();
+        if new.is_empty() {
+            rows.push(old);
+        } else if placed.insert(topic) {
+            rows.extend(new.into_iter().cloned());
+        }
+    }
+    let is_left = |row: &Vec<String>| !placed.contains(&row.last().cloned());
+    rows.extend(measured.into_iter().filter(is_left));
+    rows
 }
 
 fn cells(row: &Value) -> Option<Vec<String>> {
@@ -79,9 +101,18 @@ mod tests {
             "goal": "dead", "unit": "s", "must": { "at_most": 13.0 }, "stretch": null, "value": 11.5,
             "note": "100 crashes", "topic": "detection",
         }]);
-        let text = to_text(&rows).expect("can be read");
+        let text = table::table(&COLUMNS, &to_rows(&rows).expect("can be read"), false);
         let cells = "| dead | ≤ 13.0 s |         | 11.5 s (100 crashes) | met     | `cargo xtask sim --measure detection` |";
         assert!(text.contains(cells), "{text}");
-        assert!(to_text(&json!([{ "goal": 1 }])).is_none());
+        assert!(to_rows(&json!([{ "goal": 1 }])).is_none());
+    }
+
+    #[test]
+    fn measured_topics_replace_their_rows_and_no_others() {
+        let row = |goal: &str, topic: &str| vec![goal.to_owned(), topic.to_owned()];
+        let before = vec![row("a", "one"), row("b", "two"), row("c", "two"), row("d", "three")];
+        let measured = vec![row("B", "two"), row("e", "four")];
+        let expected = [row("a", "one"), row("B", "two"), row("d", "three"), row("e", "four")];
+        assert_eq!(with_measured(before, measured), expected);
     }
 }
