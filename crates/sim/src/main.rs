@@ -6,6 +6,7 @@ mod numbers;
 mod search;
 
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -38,6 +39,9 @@ struct Arguments {
     /// Clusters of three datacenters and a thousand workers.
     #[arg(long)]
     large: bool,
+    /// Faults come for this many simulated minutes, instead of three in small clusters and 28 in large ones.
+    #[arg(long, value_name = "N")]
+    minutes: Option<NonZeroU32>,
     /// With a deliberate bug.
     #[arg(long, value_name = "NAME", value_parser = |text: &str| text.parse::<Bug>().map_err(|error: UnknownBug| error.to_string()))]
     bug: Option<Bug>,
@@ -86,7 +90,9 @@ fn main() -> ExitCode {
 
 fn start(arguments: &Arguments) -> Result<()> {
     let size = if arguments.large { Size::Large } else { Size::Small };
-    let options = Options { size, bug: arguments.bug, black_box: arguments.black_box, record: false };
+    let faults_for = arguments.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes.get())));
+    let black_box = arguments.black_box;
+    let options = Options { size, bug: arguments.bug, black_box, record: false, faults_for };
     if let Some(seed) = arguments.seed {
         return one(seed, options);
     }

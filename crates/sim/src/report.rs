@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use crate::bug::Bug;
 use crate::run::{Options, Outcome, run};
 use crate::world::Size;
 
@@ -10,12 +9,15 @@ use crate::world::Size;
 const OTHERS_SHOWN: usize = 40;
 
 /// The command that repeats a seed.
-pub fn command(seed: u64, size: Size, bug: Option<Bug>) -> String {
+pub fn command(seed: u64, options: Options) -> String {
     let mut command = format!("cargo xtask sim --seed {seed}");
-    if size == Size::Large {
+    if options.size == Size::Large {
         command.push_str(" --large");
     }
-    if let Some(bug) = bug {
+    if let Some(time) = options.faults_for {
+        let _ = write!(command, " --minutes {}", time.as_secs() / 60);
+    }
+    if let Some(bug) = options.bug {
         let _ = write!(command, " --bug {bug}");
     }
     command
@@ -48,7 +50,7 @@ pub fn line(outcome: &Outcome) -> String {
 /// Runs a failed seed again with its events kept, and tells everything.
 pub fn failure(seed: u64, options: Options) -> String {
     let outcome = run(seed, Options { record: true, ..options });
-    let mut text = format!("{}\n  repeat: {}\n", line(&outcome), command(seed, options.size, options.bug));
+    let mut text = format!("{}\n  repeat: {}\n", line(&outcome), command(seed, options));
     let Some(violation) = &outcome.violation else {
         text.push_str("  it did not happen again: the run is not deterministic, which is a bug of its own\n");
         return text;

@@ -33,12 +33,14 @@ pub struct Options {
     pub black_box: bool,
     /// Keep the last events of every node.
     pub record: bool,
+    /// How long faults come, if not as long as they do for this size.
+    pub faults_for: Option<Duration>,
 }
 
 impl Options {
     /// A small seed without a bug.
     pub fn small() -> Self {
-        Self { size: Size::Small, bug: None, black_box: false, record: false }
+        Self { size: Size::Small, bug: None, black_box: false, record: false, faults_for: None }
     }
 }
 
@@ -71,7 +73,7 @@ pub struct Outcome {
 pub fn run(seed: u64, options: Options) -> Outcome {
     let mut rng = Rng::with_seed(seed);
     let shape = Shape::draw(options.size, &mut rng);
-    let safety = setup::safety(options.size);
+    let safety = setup::safety(options);
     let plan = FaultPlan::draw(&mut rng, &shape, safety);
     let judges = if options.black_box { Judges::black_box() } else { Judges::all() };
     let recorder = if options.record { Recorder::on() } else { Recorder::off() };
@@ -110,7 +112,7 @@ mod tests {
         let is_plain_upgrade = |seed: &u64| {
             let mut rng = Rng::with_seed(*seed);
             let shape = Shape::draw(Size::Small, &mut rng);
-            let kinds = FaultPlan::draw(&mut rng, &shape, safety(Size::Small)).kinds;
+            let kinds = FaultPlan::draw(&mut rng, &shape, safety(Options::small())).kinds;
             kinds.has(FaultKind::Upgrade) && !kinds.has(FaultKind::KeyRotation)
         };
         let seed = (0..100).find(is_plain_upgrade).expect("kinds are drawn one by one");

@@ -30,11 +30,11 @@ const DEAD_TTL_S: Range<u64> = 40..160;
 const UPDATES_FEW: (Range<usize>, Range<usize>) = (4..12, 2..8);
 
 /// How long faults come.
-pub(super) fn safety(size: Size) -> Duration {
-    match size {
+pub(super) fn safety(options: Options) -> Duration {
+    options.faults_for.unwrap_or(match options.size {
         Size::Small => Duration::from_secs(200),
         Size::Large => Duration::from_mins(28),
-    }
+    })
 }
 
 /// The world of a seed.
@@ -93,7 +93,7 @@ fn log_setup(rng: &mut Rng, plan: &FaultPlan, options: Options) -> LogSetup {
         Size::Small => rng.usize(6..=16),
         Size::Large => LARGE_JOBS,
     };
-    let ordered = (Moment::ZERO.plus(ORDERS_FROM), safety(options.size).saturating_sub(ORDERS_FROM * 3));
+    let ordered = (Moment::ZERO.plus(ORDERS_FROM), safety(options).saturating_sub(ORDERS_FROM * 3));
     LogSetup { config, frailty, bugs: Bug::cluster(options.bug), jobs, ordered }
 }
 
