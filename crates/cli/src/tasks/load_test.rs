@@ -49,7 +49,9 @@ impl LoadTest {
     fn client(&self, server: Option<&Servers>) -> Result<Option<Client>, String> {
         match (server, &self.options.cluster) {
             (None, cluster) => Ok(cluster.as_ref().map(|(_, client)| client.clone())),
-            (Some(named), Some((own, client))) if named.iter().all(|server| own.iter().any(|one| one == server)) => {
+            (Some(named), Some((own, client)))
+                if named.iter().all(|server| own.iter().any(|one| one == server)) =>
+            {
                 Ok(Some(client.clone()))
             }
             (Some(named), _) => {

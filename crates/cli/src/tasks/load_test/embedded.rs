@@ -22,7 +22,8 @@ pub(super) async fn run(
     inputs: Inputs,
     context: &Context,
 ) -> Result<Value, Failure> {
-    let unwritable = |error: std::io::Error| Failure::Retry(format!("the files of the plan cannot be written: {error}"));
+    let unwritable =
+        |error: std::io::Error| Failure::Retry(format!("the files of the plan cannot be written: {error}"));
     std::fs::create_dir_all(&options.folder).map_err(unwritable)?;
     // Removed with everything in it when the attempt ends, however it does.
     let folder = tempfile::tempdir_in(&options.folder).map_err(unwritable)?;
@@ -49,7 +50,8 @@ pub(super) async fn run(
 
 fn load(folder: &Path, inputs: &Inputs) -> Result<Loaded, Failure> {
     let loaded = load_bundle(folder, &inputs.bundle());
-    let loaded = loaded.map_err(|error| Failure::Retry(format!("the files of the plan cannot be written: {error}")))?;
+    let loaded = loaded
+        .map_err(|error| Failure::Retry(format!("the files of the plan cannot be written: {error}")))?;
     let mut loaded = loaded.map_err(|problems| Failure::ForGood(describe(&problems)))?;
     if let Some(source) = &mut loaded.plan.source {
         source.text = masked(&source.text);

@@ -116,7 +116,11 @@ impl fmt::Debug for Inputs {
 
 /// The first problems of a plan, in one line.
 pub(super) fn describe(problems: &[Problem]) -> String {
-    let told: Vec<String> = problems.iter().take(PROBLEMS_MAX).map(ToString::to_string).collect();
+    let tell = |problem: &Problem| match problem.line {
+        0 => problem.message.clone(),
+        line => format!("line {line}: {}", problem.message),
+    };
+    let told: Vec<String> = problems.iter().take(PROBLEMS_MAX).map(tell).collect();
     let more = problems.len().saturating_sub(PROBLEMS_MAX);
     let more = if more > 0 { format!("; {more} more") } else { String::new() };
     format!("`plan` is not valid: {}{more}", told.join("; "))

@@ -26,7 +26,8 @@ pub(super) fn of(result: &RunResult, again: Again) -> Result<Value, Failure> {
         Status::Cancelled if reason == Some("threshold") => Ok(stored(result)),
         status => {
             let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-            let errors: Vec<&str> = result.errors.iter().take(1).map(|error| error.message.as_str()).collect();
+            let errors: Vec<&str> =
+                result.errors.iter().take(1).map(|error| error.message.as_str()).collect();
             let colon = if errors.is_empty() { "" } else { ": " };
             let (job, status) = (&result.identity.job, status.as_str());
             let why = format!("job {job} is {status}{reason}{colon}{}", errors.concat());
