@@ -78,18 +78,16 @@ impl Executor for LoadTest {
 
     async fn run(&self, inputs: &Value, context: &Context) -> Result<Value, Failure> {
         let inputs = Inputs::read(inputs).map_err(Failure::ForGood)?;
-        match self.client(inputs.server.as_ref()).map_err(Failure::ForGood)? {
-            Some(client) => remote::run(&client, inputs, context).await,
-            None => {
-                let turn = tokio::select! {
-                    turn = self.turn.acquire() => turn.expect("the semaphore is never closed"),
-                    () = context.cancelled().cancelled() => return Err(Failure::Cancelled),
-                };
-                let done = embedded::run(&self.options, inputs, context).await;
-                drop(turn);
-                done
-            }
+        if let Some(client) = self.client(inputs.server.as_ref()).map_err(Failure::ForGood)? {
+            return remote::run(&client, inputs, context).await;
         }
+        let turn = tokio::select! {
+            turn = self.turn.acquire() => turn.expect("the semaphore is never closed"),
+            () = context.cancelled().cancelled() => return Err(Failure::Cancelled),
+        };
+        let done = embedded::run(&self.options, inputs, context).await;
+        drop(turn);
+        done
     }
 }
 

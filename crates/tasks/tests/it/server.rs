@@ -143,7 +143,9 @@ fn launch(folder: &Path, port: Option<u16>) -> Child {
     let mut options: Vec<String> =
         ["fsync=off", "full_page_writes=off", "max_connections=200"].map(str::to_owned).into();
     options.extend(match port {
-        Some(port) => ["listen_addresses=localhost".to_owned(), format!("port={port}"), "ssl=on".to_owned()].to_vec(),
+        Some(port) => {
+            ["listen_addresses=localhost".to_owned(), format!("port={port}"), "ssl=on".to_owned()].to_vec()
+        }
         None => vec!["listen_addresses=".to_owned()],
     });
     program("postgres")

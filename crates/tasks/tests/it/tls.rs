@@ -63,7 +63,11 @@ async fn postgres_is_reached_over_tls_as_its_mode_says() {
         let task = node.run("sql", json!({"database": url, "statements": [sql], "once": false})).await;
         match encrypted {
             Some(encrypted) => {
-                assert_eq!(task.result.unwrap_or_else(|| panic!("{url}: {:?}", task.error))["rows"], json!([{"ssl": encrypted}]), "{url}");
+                assert_eq!(
+                    task.result.unwrap_or_else(|| panic!("{url}: {:?}", task.error))["rows"],
+                    json!([{"ssl": encrypted}]),
+                    "{url}"
+                );
             }
             None => {
                 assert_eq!(task.status, Status::Failed, "{url}");

@@ -37,13 +37,16 @@ pub(super) fn of(result: &RunResult, again: Again) -> Result<Value, Failure> {
     }
 }
 
+/// Leaves a part of a result out.
+type Cut = fn(&mut Value);
+
 /// The result JSON with the verdict of its thresholds, of bounded size.
 fn stored(result: &RunResult) -> Value {
     let mut value = json!(result);
     let passed = result.thresholds_passed && result.reason.as_deref() != Some("threshold");
     value["verdict"] = json!(if passed { "passed" } else { "failed" });
     let mut left_out = Vec::new();
-    let cuts: [(&str, fn(&mut Value)); 4] = [
+    let cuts: [(&str, Cut); 4] = [
         ("workflows.steps.series", without_series_of_steps),
         ("workflows.series", without_series_of_workflows),
         ("series", |value| drop(value.as_object_mut().map(|fields| fields.remove("series")))),

@@ -122,15 +122,6 @@ fn check_runs(verdict: &mut Verdict, task: TaskId, runs: &[Execution], events: &
         });
         let overlaps = one.end.is_some_and(|end| end > next.begin);
         verdict.overlaps += usize::from(overlaps);
-        if lost && std::env::var("CHAOS_DEBUG").is_ok() {
-            println!(
-                "{} {} {:?} {}",
-                one.nonce,
-                next.nonce,
-                one.end.map(|e| (e as i64 - one.begin as i64) / 1_000_000),
-                (next.begin as i64 - one.begin as i64) / 1_000_000
-            );
-        }
         verdict.superseded += usize::from(lost && one.end.is_some());
         verdict.must(!overlaps || lost, || {
             format!("{task}: attempts {} and {} overlap without a lost lease", one.attempt, next.attempt)
@@ -180,7 +171,7 @@ pub(super) fn check_fires(
     fires.sort_unstable();
     let expected: Vec<i64> = (0..fires.len() as i64).map(|at| first.0 + at * every_ms).collect();
     verdict.must(fires == expected, || format!("schedule {name} fired at {fires:?} instead of {expected:?}"));
-    let last = fires.last().copied().unwrap_or(0);
+    let last = fires.last().copied().unwrap_or(first.0 - every_ms);
     verdict.must(last + every_ms > until.0, || {
         format!("schedule {name} stopped firing at {last}, before {}", until.0)
     });

@@ -37,6 +37,10 @@ use crate::server::Server;
 /// How long work may stand still before the run is given up.
 const PATIENCE: Duration = Duration::from_mins(2);
 
+/// Tasks that run when a fault strikes, unless they are all done before so many are seen.
+const BUSY: u64 = 8;
+const BUSY_WITHIN: Duration = Duration::from_millis(500);
+
 /// Times of schedules.
 const BEATS: [(&str, u32); 2] = [("second", 1), ("three", 3)];
 
@@ -131,6 +135,10 @@ impl Scene {
         for (name, seconds) in BEATS {
             scene.schedule(name, seconds).await;
         }
+        while scene.store.nodes().await.unwrap().len() < names.len() {
+            assert!(scene.begun.elapsed() < PATIENCE, "not all nodes start");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         scene
     }
 
@@ -151,8 +159,21 @@ impl Scene {
             let before = self.work.tasks.len() as u64;
             let mut rng = self.rng.fork();
             self.work.submit(&self.store, hundreds, &mut rng).await;
+            self.is_busy().await;
             self.inject(*fault).await;
             self.reaches(before.saturating_sub(100 * hundreds as u64)).await;
+        }
+    }
+
+    /// Waits until tasks run, so that a fault has something to strike.
+    async fn is_busy(&mut self) {
+        let begun = Instant::now();
+        while !self.store.counts().await.is_ok_and(|counts| counts.in_progress >= BUSY) {
+            self.tend(Instant::now());
+            if begun.elapsed() > BUSY_WITHIN {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 

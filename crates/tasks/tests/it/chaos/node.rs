@@ -66,7 +66,10 @@ impl Noted {
         ledger.write(&format!("effect {task}"));
         context.finish_effect("pay", json!(true)).await?;
         ledger.write(&format!("kept {task}"));
-        Err(Failure::Retry("after the effect".to_owned()))
+        match context.attempt() {
+            1 => Err(Failure::Retry("after the effect".to_owned())),
+            _ => Ok(()),
+        }
     }
 }
 
