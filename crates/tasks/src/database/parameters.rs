@@ -97,16 +97,9 @@ pub(crate) fn percent_decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let [first, others @ ..] = rest {
         let hex = others.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &others[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = others;
-            }
-        }
+        let decoded = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%');
+        bytes.push(decoded.unwrap_or(*first));
+        rest = if decoded.is_some() { &others[2..] } else { others };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -61,18 +61,12 @@ async fn postgres_is_reached_over_tls_as_its_mode_says() {
         }
         let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         let task = node.run("sql", json!({"database": url, "statements": [sql], "once": false})).await;
-        match encrypted {
-            Some(encrypted) => {
-                assert_eq!(
-                    task.result.unwrap_or_else(|| panic!("{url}: {:?}", task.error))["rows"],
-                    json!([{"ssl": encrypted}]),
-                    "{url}"
-                );
-            }
-            None => {
-                assert_eq!(task.status, Status::Failed, "{url}");
-                assert!(task.error.as_ref().unwrap().contains("certificate"), "{url}: {:?}", task.error);
-            }
+        if let Some(encrypted) = encrypted {
+            let result = task.result.unwrap_or_else(|| panic!("{url}: {:?}", task.error));
+            assert_eq!(result["rows"], json!([{"ssl": encrypted}]), "{url}");
+        } else {
+            assert_eq!(task.status, Status::Failed, "{url}");
+            assert!(task.error.as_ref().unwrap().contains("certificate"), "{url}: {:?}", task.error);
         }
     }
 }

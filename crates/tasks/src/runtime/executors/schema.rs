@@ -210,6 +210,8 @@ mod tests {
             &Command::new(Vec::<String>::new()),
             &Sql,
         ];
-        executors.iter().for_each(|executor| walk(&executor.schema()));
+        for executor in executors {
+            walk(&executor.schema());
+        }
     }
 }

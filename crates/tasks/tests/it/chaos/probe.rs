@@ -64,9 +64,12 @@ impl Probe {
         });
         let old = book.leaders.len().saturating_sub(1);
         for (epoch, leaders) in book.leaders.iter().take(old) {
-            let (boot, node) = &leaders[0];
-            let leadership =
-                Leadership { node: node.clone(), boot: BootId(boot.parse().unwrap()), epoch: Epoch(*epoch) };
+            let (process, node) = &leaders[0];
+            let leadership = Leadership {
+                node: node.clone(),
+                boot: BootId(process.parse().unwrap()),
+                epoch: Epoch(*epoch),
+            };
             let sweep = Sweep { max_crashes: 3, dead: Vec::new(), after: None, limit: 10 };
             let swept = store.sweep(&leadership, &sweep).await;
             let is_rejected = matches!(swept, Err(StoreError::StaleEpoch(_)));

@@ -15,11 +15,11 @@ pub(super) struct Work {
     trees: u64,
 }
 
-fn task(name: String, mode: &str, ms: u64) -> TaskSpec {
+fn task(name: &str, mode: &str, ms: u64) -> TaskSpec {
     TaskSpec {
         max_attempts: 10_000,
         backoff: Backoff::NONE,
-        ..TaskSpec::new(&name, "noted", json!({"mode": mode, "ms": ms}))
+        ..TaskSpec::new(name, "noted", json!({"mode": mode, "ms": ms}))
     }
 }
 
@@ -35,9 +35,9 @@ fn length(rng: &mut fastrand::Rng) -> u64 {
 
 /// One tree of a hundred tasks: sixty for themselves, eight diamonds of four, four that fail once, four with an effect.
 fn hundred(rng: &mut fastrand::Rng) -> Vec<TaskSpec> {
-    let mut tasks: Vec<TaskSpec> = (0..60).map(|at| task(format!("one{at}"), "", length(rng))).collect();
-    tasks.extend((0..4).map(|at| task(format!("fail{at}"), "fail", 0)));
-    tasks.extend((0..4).map(|at| task(format!("effect{at}"), "effect", 0)));
+    let mut tasks: Vec<TaskSpec> = (0..60).map(|at| task(&format!("one{at}"), "", length(rng))).collect();
+    tasks.extend((0..4).map(|at| task(&format!("fail{at}"), "fail", 0)));
+    tasks.extend((0..4).map(|at| task(&format!("effect{at}"), "effect", 0)));
     for at in 0..8 {
         let after = |names: &[&str]| {
             let edge = |name: &&str| DependencySpec { task: format!("{name}{at}"), required: true };
@@ -50,7 +50,7 @@ fn hundred(rng: &mut fastrand::Rng) -> Vec<TaskSpec> {
             ("end", after(&["left", "right"])),
         ];
         for (name, depends_on) in edges {
-            tasks.push(TaskSpec { depends_on, ..task(format!("{name}{at}"), "", length(rng)) });
+            tasks.push(TaskSpec { depends_on, ..task(&format!("{name}{at}"), "", length(rng)) });
         }
     }
     tasks

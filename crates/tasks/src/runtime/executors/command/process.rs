@@ -141,7 +141,7 @@ impl Drop for Group {
 
 /// Reads to the end and keeps the last part.
 async fn copy(from: &mut (impl AsyncRead + Unpin), to: &mut Tail) {
-    let mut buffer = [0; READ_MAX];
+    let mut buffer = vec![0; READ_MAX];
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         to.add(&buffer[..count]);
     }

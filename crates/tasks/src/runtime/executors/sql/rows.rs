@@ -1,6 +1,7 @@
 //! Rows as JSON, of a bounded number and size.
 
 use std::error::Error;
+use std::fmt::Write as _;
 use std::future::poll_fn;
 
 use futures_core::Stream as _;
@@ -169,12 +170,12 @@ fn numeric(raw: &[u8]) -> Result<String, Box<dyn Error + Sync + Send>> {
     };
     let mut whole = String::new();
     for at in 0..=weight {
-        whole.push_str(&format!("{:04}", group(at)?));
+        write!(whole, "{:04}", group(at)?)?;
     }
     let mut fraction = String::new();
     let mut at = weight + 1;
     while fraction.len() < scale {
-        fraction.push_str(&if at < 0 { "0000".to_owned() } else { format!("{:04}", group(at)?) });
+        write!(fraction, "{:04}", group(at)?)?;
         at += 1;
     }
     fraction.truncate(scale);
