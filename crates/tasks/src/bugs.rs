@@ -14,6 +14,8 @@ pub enum Bug {
     RenewBeyondDeadline,
     /// The sweep does not ask whether its leader still leads.
     SweepWithoutEpoch,
+    /// The sweep takes what looked expired, though it was renewed after the look. PostgreSQL only: SQLite has one writer.
+    SweepUnlocked,
     /// A leadership is renewed by the name of its node.
     RenewLeaderByName,
     /// A schedule fires whatever its next fire is.

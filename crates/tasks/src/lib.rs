@@ -5,10 +5,12 @@
 //!
 //! - [`domain`] decides: states, trees, placement, back-off, schedules, settings. It does no I/O and reads no clock.
 //! - [`store`] is what a database must do, and the two that do it. SQL is found nowhere else.
+//! - [`database`] is how a PostgreSQL server is reached.
 //! - [`runtime`] is a node: it claims, renews, executes and completes, and does the leader's duties while it leads.
 
 #[cfg(feature = "bugs")]
 pub mod bugs;
+pub mod database;
 pub mod domain;
 pub mod runtime;
 pub mod store;

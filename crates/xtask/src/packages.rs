@@ -28,6 +28,8 @@ pub(crate) const FOR_TESTS: &[Needed] = &[
     Needed { program: "nft", package: "nftables" },
     // The shared store of the task plane. Its programs are in no path but that of their version.
     Needed { program: "postgres", package: "postgresql" },
+    // Moves the wall clocks of nodes of the task plane.
+    Needed { program: "faketime", package: "faketime" },
     // Opens reports as people do.
     Needed { program: "chromium", package: "chromium" },
 ];

@@ -34,6 +34,7 @@ use crate::shutdown::Shutdown;
 use attempt::{AttemptEvent, Running};
 use machine::Machine;
 use plans::{PlanLoaded, Plans};
+pub use unpack::load_bundle;
 
 /// What attempts say and the loop has not taken yet. Ten windows per second and core; an attempt waits beyond.
 const EVENTS_MAX: usize = 1_024;

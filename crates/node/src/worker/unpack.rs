@@ -11,7 +11,7 @@ use hyperscale_cluster::bundle::Bundle;
 use hyperscale_consensus::BlobId;
 use hyperscale_engine::data;
 use hyperscale_plan::read::Given;
-use hyperscale_plan::{Environment, Problem, Source, load};
+use hyperscale_plan::{Environment, Loaded, Problem, Source, load};
 
 use super::plans::ReadyPlan;
 
@@ -42,14 +42,19 @@ impl Environment for Unpacked<'_> {
 /// Reads the blob of a plan; its files go into a folder of their own. Says why it cannot be run here, in a sentence.
 pub(super) fn unpack(folder: &Path, blob: BlobId, bytes: &Bytes) -> Result<ReadyPlan, String> {
     let bundle = Bundle::decode(bytes).map_err(|error| format!("the plan cannot be read: {error}"))?;
-    let places = write_files(&folder.join(name_of(blob)), &bundle.given)
+    let loaded = load_bundle(&folder.join(name_of(blob)), &bundle)
         .map_err(|error| format!("the files of the plan cannot be written here: {error}"))?;
-    let world = Unpacked { given: &bundle.given, places };
-    let loaded = load(&Source::file(Path::new(&bundle.name), &bundle.text), &world);
     let mut plan = Arc::new(loaded.map_err(|problems| unusable(&problems))?.plan);
     let data = data::open(&plan).map_err(|error| error.to_string())?;
     data::limit_vus(&mut plan, &data);
     Ok(ReadyPlan { plan, data })
+}
+
+/// Reads a plan whose files are written into a folder, which must outlast the run. The outer error is the disk's.
+pub fn load_bundle(folder: &Path, bundle: &Bundle) -> io::Result<Result<Loaded, Vec<Problem>>> {
+    let places = write_files(folder, &bundle.given)?;
+    let world = Unpacked { given: &bundle.given, places };
+    Ok(load(&Source::file(Path::new(&bundle.name), &bundle.text), &world))
 }
 
 /// Numbered, as paths of another machine may be anything.

@@ -6,6 +6,7 @@ use hyperscale_tasks::bugs::{Bug, Bugs};
 use tokio::task::JoinSet;
 
 use crate::cases::{effects, leaders, leases, schedules, sweeps, trees};
+use crate::server::Server;
 use crate::support::World;
 
 /// Whether a case fails with a bug.
@@ -13,9 +14,35 @@ async fn is_caught<F>(bug: Bug, case: impl FnOnce(World) -> F) -> bool
 where
     F: Future<Output = ()> + Send + 'static,
 {
+    fails(case(World::with_bugs(Bugs::from_iter([bug])).await)).await
+}
+
+/// Whether a case fails with a bug on PostgreSQL.
+async fn is_caught_on<F>(server: &Server, bug: Bug, case: impl FnOnce(World) -> F) -> bool
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    fails(case(World::postgres_with_bugs(server, Bugs::from_iter([bug])).await)).await
+}
+
+async fn fails(case: impl Future<Output = ()> + Send + 'static) -> bool {
     let mut cases = JoinSet::new();
-    cases.spawn(case(World::with_bugs(Bugs::from_iter([bug])).await));
+    cases.spawn(case);
     cases.join_next().await.unwrap().is_err_and(|error| error.is_panic())
+}
+
+/// The bugs of earlier designs: two leaders by name, completion without token, sweep against renewal, attempt in the effect key.
+#[tokio::test]
+async fn bugs_of_earlier_designs_are_caught_on_postgres() {
+    let server = Server::start().await;
+    let one_name = leaders::processes_with_one_name_do_not_lead_together;
+    assert!(is_caught_on(&server, Bug::RenewLeaderByName, one_name).await);
+    let late = leases::late_completion_after_a_sweep_is_rejected;
+    assert!(is_caught_on(&server, Bug::FinishWithoutFence, late).await);
+    let renewed = sweeps::lease_that_is_being_renewed_is_left_alone;
+    assert!(is_caught_on(&server, Bug::SweepUnlocked, renewed).await);
+    let replayed = effects::effect_is_replayed_to_later_attempts;
+    assert!(is_caught_on(&server, Bug::EffectPerLease, replayed).await);
 }
 
 #[tokio::test]

@@ -5,9 +5,12 @@
 
 mod bugs;
 mod cases;
+mod chaos;
+mod executors;
 mod model;
 mod nodes;
 mod open;
 mod processes;
 mod server;
 mod support;
+mod tls;

@@ -17,11 +17,22 @@ pub(crate) struct Server {
     process: Child,
     folder: TempDir,
     schemas: AtomicU32,
+    /// Where it listens beside its socket.
+    port: Option<u16>,
 }
 
 impl Server {
     /// Makes a cluster and starts a server on a socket in its folder.
     pub(crate) async fn start() -> Self {
+        Self::start_as(None).await
+    }
+
+    /// The same on a port of loopback too, with this certificate and its key.
+    pub(crate) async fn start_with_tls(certificate: &str, key: &str) -> Self {
+        Self::start_as(Some((certificate, key))).await
+    }
+
+    async fn start_as(tls: Option<(&str, &str)>) -> Self {
         let folder = tempfile::Builder::new().prefix("hyperscale-pg").tempdir().unwrap();
         if let Some((user, group)) = unprivileged() {
             chown(folder.path(), Some(user), Some(group)).unwrap();
@@ -41,8 +52,14 @@ impl Server {
             .status()
             .unwrap();
         assert!(made.success(), "initdb failed");
-        let process = launch(folder.path());
-        let server = Self { process, folder, schemas: AtomicU32::new(0) };
+        let port = tls.map(|(certificate, key)| {
+            write_for_server(&data.join("server.crt"), certificate);
+            write_for_server(&data.join("server.key"), key);
+            // Free a moment ago; nobody else asks for ports of this range by number.
+            std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+        });
+        let process = launch(folder.path(), port);
+        let server = Self { process, folder, schemas: AtomicU32::new(0), port };
         server.wait().await;
         server
     }
@@ -53,7 +70,7 @@ impl Server {
         let process = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(process, rustix::process::Signal::QUIT).unwrap();
         self.process.wait().unwrap();
-        self.process = launch(self.folder.path());
+        self.process = launch(self.folder.path(), self.port);
         self.wait().await;
     }
 
@@ -78,9 +95,20 @@ impl Server {
         format!("host={} user=postgres dbname=postgres", self.folder.path().display())
     }
 
+    /// The port of a server with TLS.
+    pub(crate) fn port(&self) -> u16 {
+        self.port.unwrap()
+    }
+
+    /// Where its socket is.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     fn config(&self) -> Config {
         let mut config = Config::new();
         config.host_path(self.folder.path()).user("postgres").dbname("postgres");
+        config.port(self.port.unwrap_or(5432));
         config
     }
 
@@ -100,15 +128,32 @@ impl Drop for Server {
     }
 }
 
-/// Starts a server on the cluster in a folder.
-fn launch(folder: &Path) -> Child {
-    let options = ["fsync=off", "full_page_writes=off", "listen_addresses=", "max_connections=200"];
+/// A file that only the server may read, as it demands of its key.
+fn write_for_server(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    if let Some((user, group)) = unprivileged() {
+        chown(path, Some(user), Some(group)).unwrap();
+    }
+}
+
+/// Starts a server on the cluster in a folder; with a port it listens there and speaks TLS.
+fn launch(folder: &Path, port: Option<u16>) -> Child {
+    let mut options: Vec<String> =
+        ["fsync=off", "full_page_writes=off", "max_connections=200"].map(str::to_owned).into();
+    options.extend(match port {
+        Some(port) => {
+            ["listen_addresses=localhost".to_owned(), format!("port={port}"), "ssl=on".to_owned()].to_vec()
+        }
+        None => vec!["listen_addresses=".to_owned()],
+    });
     program("postgres")
         .arg("-D")
         .arg(folder.join("data"))
         .arg("-k")
         .arg(folder)
-        .args(options.iter().flat_map(|option| ["-c", option]))
+        .args(options.iter().flat_map(|option| ["-c", option.as_str()]))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

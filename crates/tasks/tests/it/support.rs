@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyperscale_tasks::bugs::Bugs;
+use hyperscale_tasks::database::Database;
 use hyperscale_tasks::domain::{
     Backoff, BootId, DependencySpec, NewTree, NodeProfile, NodeRecord, NodeStatus, Outcome, Report,
     ScheduleId, Status, TaskId, TaskSpec, Timestamp, TreeSpec,
@@ -67,8 +68,13 @@ impl World {
     }
 
     pub(crate) async fn postgres(server: &Server) -> Self {
+        Self::postgres_with_bugs(server, Bugs::default()).await
+    }
+
+    pub(crate) async fn postgres_with_bugs(server: &Server, bugs: Bugs) -> Self {
         let config = server.schema().await;
-        let store = Arc::new(PostgresStore::open(options(&config)).await.unwrap());
+        let options = PostgresOptions { bugs, ..options(&config) };
+        let store = Arc::new(PostgresStore::open(options).await.unwrap());
         Self { store, kind: Kind::Postgres(Box::new(config)) }
     }
 
@@ -167,7 +173,7 @@ impl World {
 }
 
 fn options(config: &Config) -> PostgresOptions {
-    PostgresOptions { config: config.clone(), connections: 4 }
+    PostgresOptions { connections: 4, ..PostgresOptions::of(Database::plain(config.clone())) }
 }
 
 pub(crate) fn done() -> Outcome {

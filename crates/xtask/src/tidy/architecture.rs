@@ -136,6 +136,8 @@ const ROOMS: &[Room] = &[
             "hyperscale-engine",
             "hyperscale-report",
             "hyperscale-target",
+            // For `serve` and its executor of load tests.
+            "hyperscale-tasks",
             // For `manager` and `worker` only, which put a node behind the API; commands ask a cluster through the API.
             "hyperscale-node",
             "hyperscale-cluster",

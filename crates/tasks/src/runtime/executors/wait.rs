@@ -3,21 +3,14 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::{check_inputs, seconds};
 use crate::runtime::{Context, Executor, Failure};
 
-/// Waits for `duration` seconds and returns nothing.
+/// Waits for `duration` and returns nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Inputs {
-    /// Seconds.
-    duration: f64,
-}
 
 #[async_trait]
 impl Executor for Wait {
@@ -28,18 +21,18 @@ impl Executor for Wait {
     fn schema(&self) -> Value {
         json!({
             "type": "object",
-            "properties": {"duration": {"type": "number", "minimum": 0, "description": "seconds"}},
+            "properties": {"duration": seconds::schema("seconds, or a text such as \"1m30s\"")},
             "required": ["duration"],
             "additionalProperties": false
         })
     }
 
     fn check(&self, inputs: &Value) -> Result<(), String> {
-        read(inputs).map(drop)
+        self.read(inputs).map(drop)
     }
 
     async fn run(&self, inputs: &Value, context: &Context) -> Result<Value, Failure> {
-        let duration = read(inputs).map_err(Failure::ForGood)?;
+        let duration = self.read(inputs).map_err(Failure::ForGood)?;
         tokio::select! {
             () = tokio::time::sleep(duration) => Ok(Value::Null),
             () = context.cancelled().cancelled() => Err(Failure::Cancelled),
@@ -47,9 +40,11 @@ impl Executor for Wait {
     }
 }
 
-fn read(inputs: &Value) -> Result<Duration, String> {
-    let inputs = Inputs::deserialize(inputs).map_err(|error| error.to_string())?;
-    Duration::try_from_secs_f64(inputs.duration).map_err(|_| "duration must be at least 0 seconds".to_owned())
+impl Wait {
+    fn read(self, inputs: &Value) -> Result<Duration, String> {
+        check_inputs(&self.schema(), inputs)?;
+        seconds::read("duration", &inputs["duration"])
+    }
 }
 
 #[cfg(test)]
@@ -59,11 +54,12 @@ mod tests {
     #[test]
     fn bad_inputs_are_named() {
         assert_eq!(Wait.check(&json!({"duration": 0.5})), Ok(()));
+        assert_eq!(Wait.check(&json!({"duration": "100ms"})), Ok(()));
+        assert_eq!(Wait.check(&json!({"duration": -1})), Err("`duration` must be at least 0".to_owned()));
+        assert_eq!(Wait.check(&json!({})), Err("`duration` is missing".to_owned()));
         assert_eq!(
-            Wait.check(&json!({"duration": -1})),
-            Err("duration must be at least 0 seconds".to_owned())
+            Wait.check(&json!({"duration": 1, "x": 1})),
+            Err("`x` is not known; known: duration".to_owned())
         );
-        assert_eq!(Wait.check(&json!({})), Err("missing field `duration`".to_owned()));
-        assert!(Wait.check(&json!({"duration": 1, "x": 1})).unwrap_err().starts_with("unknown field `x`"));
     }
 }

@@ -3,6 +3,8 @@
 //! A transaction that is chosen as the victim of a deadlock is repeated. Who waits for work is told by `NOTIFY`, at most every
 //! 10 ms, in a separate transaction: the lock that `NOTIFY` takes never delays a submission.
 
+#[cfg(feature = "bugs")]
+mod broken;
 mod effect;
 mod leader;
 mod lease;
@@ -24,7 +26,6 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Config, NoTls};
 
 use self::session::Session;
 use super::migration::{Migration, pending};
@@ -33,6 +34,9 @@ use super::{
     Candidate, Claim, Claimed, Effect, Fire, Held, Leader, Leadership, Liveness, Renewed, Result, Retained,
     Retention, Run, Store, StoreError, Submitted, Sweep, Swept,
 };
+#[cfg(feature = "bugs")]
+use crate::bugs::{Bug, Bugs};
+use crate::database::Database;
 use crate::domain::{
     BootId, Counts, Event, Filter, NewTree, NodeAges, NodeProfile, NodeRecord, Position, Report, Schedule,
     ScheduleId, ScheduleSpec, Task, TaskId, Timestamp,
@@ -57,18 +61,30 @@ const LIMITS: &str =
 /// What a store is opened with.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
-    /// Where the database is, and who asks.
-    pub config: Config,
+    /// Where the database is, who asks, and whom it trusts.
+    pub database: Database,
     /// Connections beside the one that listens.
     pub connections: usize,
+    /// Deliberate bugs.
+    #[cfg(feature = "bugs")]
+    pub bugs: Bugs,
 }
 
 impl PostgresOptions {
-    /// Reads a URL such as `postgres://user@host/database`.
+    /// Reads a URL such as `postgres://user@host/database?sslmode=verify-full&sslrootcert=ca.pem`.
     pub fn new(url: &str) -> Result<Self> {
-        let config =
-            url.parse().map_err(|error| StoreError::Unavailable(format!("bad database URL: {error}")))?;
-        Ok(Self { config, connections: 8 })
+        let database = Database::new(url).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        Ok(Self::of(database))
+    }
+
+    /// For a database that is known already.
+    pub fn of(database: Database) -> Self {
+        Self {
+            database,
+            connections: 8,
+            #[cfg(feature = "bugs")]
+            bugs: Bugs::default(),
+        }
     }
 }
 
@@ -82,6 +98,8 @@ pub struct PostgresStore {
     changes: watch::Sender<u64>,
     /// Asks for a notification.
     announce: watch::Sender<u64>,
+    #[cfg(feature = "bugs")]
+    bugs: Bugs,
     /// The listening session and the notifier; they end with the store.
     _background: JoinSet<()>,
 }
@@ -110,9 +128,9 @@ impl PostgresStore {
     /// Connects and brings the schema up to date.
     pub async fn open(options: PostgresOptions) -> Result<Self> {
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let mut config = options.config;
-        config.connect_timeout(WAIT);
-        let manager = Manager::from_config(config.clone(), NoTls, recycling);
+        let mut database = options.database;
+        database.config.connect_timeout(WAIT);
+        let manager = Manager::from_config(database.config.clone(), database.tls.clone(), recycling);
         let pool = Pool::builder(manager)
             .max_size(options.connections)
             .runtime(Runtime::Tokio1)
@@ -126,10 +144,34 @@ impl PostgresStore {
         migrate(&pool).await?;
         let (changes, announce) = (watch::Sender::new(0), watch::Sender::new(0));
         let mut background = JoinSet::new();
-        let session = Session::start(config, changes.clone(), &mut background);
+        let session = Session::start(database, changes.clone(), &mut background);
         background.spawn(session::notify(pool.clone(), announce.subscribe()));
         let classes = Mutex::default();
-        Ok(Self { pool, classes, session, changes, announce, _background: background })
+        Ok(Self {
+            pool,
+            classes,
+            session,
+            changes,
+            announce,
+            #[cfg(feature = "bugs")]
+            bugs: options.bugs,
+            _background: background,
+        })
+    }
+
+    /// The leadership that a duty is done under; a deliberate bug takes another one for it.
+    #[cfg(feature = "bugs")]
+    async fn right(&self, leadership: &Leadership) -> Result<Leadership> {
+        if self.bugs.has(Bug::RenewLeaderByName) {
+            return broken::by_name(&self.client().await?, leadership).await;
+        }
+        Ok(leadership.clone())
+    }
+
+    /// The leadership that a duty is done under.
+    #[cfg(not(feature = "bugs"))]
+    async fn right(&self, leadership: &Leadership) -> Result<Leadership> {
+        Ok(leadership.clone())
     }
 
     async fn client(&self) -> Result<Client> {
@@ -251,6 +293,12 @@ impl Store for PostgresStore {
     }
 
     async fn finish(&self, reports: Vec<Report>) -> Result<Vec<TaskId>> {
+        #[cfg(feature = "bugs")]
+        let reports = if self.bugs.has(Bug::FinishWithoutFence) {
+            transact!(self, |tx| broken::with_current_fences(&tx, &reports))?
+        } else {
+            reports
+        };
         let finished = transact!(self, |tx| lease::finish(&tx, &reports))?;
         self.wake();
         Ok(finished)
@@ -267,6 +315,11 @@ impl Store for PostgresStore {
     }
 
     async fn sweep(&self, leadership: &Leadership, sweep: &Sweep) -> Result<Swept> {
+        #[cfg(feature = "bugs")]
+        if self.bugs.has(Bug::SweepUnlocked) {
+            transact!(self, |tx| broken::expire_what_looked_expired(&tx, sweep))?;
+        }
+        let leadership = &self.right(leadership).await?;
         let swept: Swept = transact!(self, |tx| sweep::sweep(&tx, leadership, sweep))?;
         if !swept.tasks.is_empty() {
             self.wake();
@@ -307,11 +360,18 @@ impl Store for PostgresStore {
     }
 
     async fn acquire_leadership(&self, candidate: &Candidate) -> Result<Option<Leadership>> {
+        #[cfg(feature = "bugs")]
+        if self.bugs.has(Bug::RenewLeaderByName)
+            && let Some(leadership) = broken::acquire_by_name(&self.client().await?, candidate).await?
+        {
+            return Ok(Some(leadership));
+        }
         leader::acquire(&self.client().await?, candidate).await
     }
 
     async fn renew_leadership(&self, leadership: &Leadership, lease: Duration) -> Result<bool> {
-        leader::renew(&self.client().await?, leadership, lease).await
+        let leadership = self.right(leadership).await?;
+        leader::renew(&self.client().await?, &leadership, lease).await
     }
 
     async fn release_leadership(&self, leadership: &Leadership) -> Result<()> {
@@ -371,6 +431,10 @@ impl Store for PostgresStore {
     }
 
     async fn begin_effect(&self, key: &str, held: Held) -> Result<Effect> {
+        #[cfg(feature = "bugs")]
+        if self.bugs.has(Bug::EffectPerLease) {
+            transact!(self, |tx| broken::forget_other_leases(&tx, key, held))?;
+        }
         transact!(self, |tx| effect::begin(&tx, key, held))
     }
 

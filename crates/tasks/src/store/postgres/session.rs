@@ -11,11 +11,11 @@ use deadpool_postgres::{Client, Pool};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_postgres::tls::NoTlsStream;
-use tokio_postgres::{AsyncMessage, Config, Connection, NoTls, Socket};
+use tokio_postgres::AsyncMessage;
 use uuid::Uuid;
 
 use super::super::{Liveness, Result, StoreError};
+use crate::database::{Database, DatabaseConnection};
 use crate::domain::BootId;
 
 /// Pause between notifications: they are for waking up, and take a lock of the whole database.
@@ -45,10 +45,14 @@ pub(super) struct Session {
 
 impl Session {
     /// Starts the session. `changes` is raised by notifications, and whenever a session begins: some may have been missed.
-    pub(super) fn start(config: Config, changes: watch::Sender<u64>, background: &mut JoinSet<()>) -> Self {
+    pub(super) fn start(
+        database: Database,
+        changes: watch::Sender<u64>,
+        background: &mut JoinSet<()>,
+    ) -> Self {
         let wanted = watch::Sender::new(BTreeSet::new());
         let (state_sender, state) = watch::channel(State::default());
-        background.spawn(keep(config, changes, wanted.subscribe(), state_sender));
+        background.spawn(keep(database, changes, wanted.subscribe(), state_sender));
         Self { wanted, state }
     }
 
@@ -82,13 +86,13 @@ impl Session {
 
 /// Keeps a session open until it is aborted.
 async fn keep(
-    config: Config,
+    database: Database,
     changes: watch::Sender<u64>,
     mut wanted: watch::Receiver<BTreeSet<BootId>>,
     state: watch::Sender<State>,
 ) {
     loop {
-        if let Err(error) = one_session(&config, &changes, &mut wanted, &state).await {
+        if let Err(error) = one_session(&database, &changes, &mut wanted, &state).await {
             tracing::warn!(%error, "the listening session to PostgreSQL was lost");
         }
         state.send_modify(|state| state.locked.clear());
@@ -97,12 +101,12 @@ async fn keep(
 }
 
 async fn one_session(
-    config: &Config,
+    database: &Database,
     changes: &watch::Sender<u64>,
     wanted: &mut watch::Receiver<BTreeSet<BootId>>,
     state: &watch::Sender<State>,
 ) -> Result<()> {
-    let (client, connection) = config.connect(NoTls).await?;
+    let (client, connection) = database.connect().await?;
     let mut driver = JoinSet::new();
     driver.spawn(drive(connection, changes.clone()));
     let channel = channel_sql();
@@ -128,7 +132,7 @@ async fn one_session(
 }
 
 /// Moves the bytes of a connection until it ends; every notification is a change.
-async fn drive(mut connection: Connection<Socket, NoTlsStream>, changes: watch::Sender<u64>) {
+async fn drive(mut connection: DatabaseConnection, changes: watch::Sender<u64>) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if matches!(message, AsyncMessage::Notification(_)) {
             changes.send_modify(|count| *count += 1);
