@@ -27,7 +27,7 @@ async fn many_processes_make_one_sqlite_database() {
 #[tokio::test]
 async fn many_processes_make_one_postgres_schema() {
     let server = Server::start().await;
-    let options = PostgresOptions { config: server.schema().await, connections: 2 };
+    let options = PostgresOptions { config: server.schema().await, connections: 2, read_only: false };
     let mut processes = JoinSet::new();
     for _ in 0..8 {
         processes.spawn(PostgresStore::open(options.clone()));
@@ -40,7 +40,7 @@ async fn many_processes_make_one_postgres_schema() {
 #[tokio::test]
 async fn lost_session_is_noticed_and_its_lock_taken_again() {
     let server = Server::start().await;
-    let options = PostgresOptions { config: server.schema().await, connections: 2 };
+    let options = PostgresOptions { config: server.schema().await, connections: 2, read_only: false };
     let store = PostgresStore::open(options.clone()).await.unwrap();
     let other = PostgresStore::open(options).await.unwrap();
     assert_eq!(store.liveness(), Liveness::Absent);

@@ -167,7 +167,7 @@ impl World {
 }
 
 fn options(config: &Config) -> PostgresOptions {
-    PostgresOptions { config: config.clone(), connections: 4 }
+    PostgresOptions { config: config.clone(), connections: 4, read_only: false }
 }
 
 pub(crate) fn done() -> Outcome {
