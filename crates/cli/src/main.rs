@@ -15,6 +15,7 @@ mod printer;
 mod recording;
 mod report_file;
 mod settings;
+mod tasks;
 
 use std::process::ExitCode;
 

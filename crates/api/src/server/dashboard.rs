@@ -13,7 +13,8 @@ const FILES: &[(&str, &str, &str)] = &[
 ];
 
 /// The page loads from its own server only, and is shown in no frame.
-const POLICY: &str = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
+const POLICY: &str =
+    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 
 /// The file at a path.
 pub(super) fn file(path: &str) -> Option<Reply> {

@@ -88,7 +88,9 @@ async fn handle<B: Backend>(
         return Err(RpcError::new(ErrorCode::NotFound, format!("there is nothing at {}", shown(&path))));
     };
     match route {
-        Route::Health | Route::Ready | Route::Metrics | Route::Dashboard(_) if request.method() != route.method() => {
+        Route::Health | Route::Ready | Route::Metrics | Route::Dashboard(_)
+            if request.method() != route.method() =>
+        {
             Ok(reply::wrong_method(route.allowed()))
         }
         Route::Health => Ok(reply::json(StatusCode::OK, &json!({ "healthy": true }))),
@@ -96,7 +98,9 @@ async fn handle<B: Backend>(
         Route::Metrics => Ok(metrics(shared).await),
         Route::Dashboard(path) => {
             let page = dashboard::file(path).filter(|_| shared.backend.has_dashboard());
-            page.ok_or_else(|| RpcError::new(ErrorCode::NotFound, format!("there is nothing at {}", shown(path))))
+            page.ok_or_else(|| {
+                RpcError::new(ErrorCode::NotFound, format!("there is nothing at {}", shown(path)))
+            })
         }
         Route::Rpc | Route::Events(_) | Route::Blobs => {
             let caller = shared.gate.admit(source, request.headers())?;

@@ -4,9 +4,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hyperscale_api::{
-    Backend, Caller, EventFrame, EventId, Method, Readiness, RpcError,
-};
+use hyperscale_api::{Backend, Caller, EventFrame, EventId, Method, Readiness, RpcError};
 use hyperscale_tasks::domain::{Role, Settings, TokenKey};
 use hyperscale_tasks::runtime::{Executors, NodeHandle};
 use hyperscale_tasks::store::Store;

@@ -66,8 +66,12 @@ mod tests {
 
     #[test]
     fn databases_are_urls() {
-        assert!(matches!(Database::parse("sqlite:a/b.db"), Ok(Database::Sqlite(path)) if path == Path::new("a/b.db")));
-        assert!(matches!(Database::parse("sqlite:///a.db"), Ok(Database::Sqlite(path)) if path == Path::new("/a.db")));
+        assert!(
+            matches!(Database::parse("sqlite:a/b.db"), Ok(Database::Sqlite(path)) if path == Path::new("a/b.db"))
+        );
+        assert!(
+            matches!(Database::parse("sqlite:///a.db"), Ok(Database::Sqlite(path)) if path == Path::new("/a.db"))
+        );
         assert!(Database::parse("postgres://me@127.0.0.1/tasks").is_ok_and(|database| database.is_shared()));
         for wrong in ["", "sqlite:", "mysql://h/d", "postgres://h:port/"] {
             assert!(Database::parse(wrong).is_err(), "{wrong}");

@@ -111,7 +111,8 @@ async fn not_acquired(plane: &Plane, task: TaskId) -> Result<RpcError, RpcError>
     if let Some(missing) = task.unplaceable {
         return Ok(RpcError::new(ErrorCode::Unplaceable, missing).fix("start a node that has it"));
     }
-    let message = format!("task {} is {}, not due, or this worker may not run it", task.id, task.status.as_str());
+    let message =
+        format!("task {} is {}, not due, or this worker may not run it", task.id, task.status.as_str());
     Ok(RpcError::new(ErrorCode::BadTransition, message).fix("claim another one with `claim_tasks`"))
 }
 

@@ -45,8 +45,8 @@ fn tasks(metrics: &mut Metrics, counts: &Counts) {
 
 fn registry(metrics: &mut Metrics, nodes: &[NodeRecord]) {
     let count = |status: NodeStatus| nodes.iter().filter(|node| node.status == status).count() as u64;
-    let states =
-        [NodeStatus::Healthy, NodeStatus::Stale, NodeStatus::Dead].map(|status| (status.as_str(), count(status)));
+    let states = [NodeStatus::Healthy, NodeStatus::Stale, NodeStatus::Dead]
+        .map(|status| (status.as_str(), count(status)));
     metrics.by(("hyperscale_tasks_nodes", "gauge"), "state", states);
 }
 

@@ -53,14 +53,17 @@ impl From<StoreError> for Trouble {
 
 impl ServedNode {
     /// Serves the API; `address` is where it was bound.
-    pub(crate) fn start(settings: NodeSettings, (listener, address): (Listener, SocketAddr)) -> Self {
-        let executors = executors::all(&settings.executors);
+    pub(crate) fn start(
+        settings: NodeSettings,
+        (listener, address): (Listener, SocketAddr),
+    ) -> Result<Self, ServeError> {
+        let executors = executors::all(&settings.executors)?;
         let backend = Arc::new(TaskBackend::new(executors.clone(), settings.settings));
         let (stop, stopped) = watch::channel(false);
         let mut server = JoinSet::new();
         let limits = Limits::NODE;
         server.spawn(Server { listener, backend: Arc::clone(&backend), limits }.run(stopped));
-        Self { settings, executors, address, backend, stop, server }
+        Ok(Self { settings, executors, address, backend, stop, server })
     }
 
     /// Runs the node until `shutdown`, through times without a database. What runs then gets the grace of the settings.

@@ -95,13 +95,17 @@ impl ServeError {
 
     pub(crate) fn fix(&self) -> String {
         match self {
-            Self::Value { .. } | Self::Relation(_) => "correct it, or remove it to get the default".to_owned(),
+            Self::Value { .. } | Self::Relation(_) => {
+                "correct it, or remove it to get the default".to_owned()
+            }
             Self::Database(_) => {
-                "write postgres://user@host/database, or sqlite:FILE; without one a file in --data is used".to_owned()
+                "write postgres://user@host/database, or sqlite:FILE; without one a file in --data is used"
+                    .to_owned()
             }
             Self::NoData | Self::Data { .. } => "name a directory that may be written with --data".to_owned(),
             Self::Taken(_) => {
-                "stop the other node, use another --data, or set HYPERSCALE_CLUSTER_ENABLED=true on both".to_owned()
+                "stop the other node, use another --data, or set HYPERSCALE_CLUSTER_ENABLED=true on both"
+                    .to_owned()
             }
             Self::Ended(_) => "see the log above".to_owned(),
         }
@@ -118,12 +122,11 @@ pub(crate) fn resolve(args: &ServeArgs) -> Result<NodeSettings, ServeError> {
         None => database.is_shared(),
         Some(value) => truth("CLUSTER_ENABLED", &value)?,
     };
-    let executors = ExecutorSettings {
-        commands: args.allow_commands.clone(),
-        load_servers: args.load_server.clone(),
-    };
+    let executors =
+        ExecutorSettings { commands: args.allow_commands.clone(), load_servers: args.load_server.clone() };
     let (name, settings) = (node_name(args)?, timing(args)?);
-    let capabilities = args.capabilities.iter().cloned().map(|(key, text)| (key, json_or_text(text))).collect();
+    let capabilities =
+        args.capabilities.iter().cloned().map(|(key, text)| (key, json_or_text(text))).collect();
     Ok(NodeSettings { name, database, is_clustered, capabilities, settings, executors })
 }
 

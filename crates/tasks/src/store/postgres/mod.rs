@@ -19,7 +19,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Client, GenericClient, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Client, GenericClient, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime,
+};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -135,7 +137,11 @@ impl PostgresStore {
             }))
             .build()
             .map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        if options.read_only { check_migrations(&pool).await? } else { migrate(&pool).await? }
+        if options.read_only {
+            check_migrations(&pool).await?
+        } else {
+            migrate(&pool).await?
+        }
         let (changes, announce) = (watch::Sender::new(0), watch::Sender::new(0));
         let mut background = JoinSet::new();
         let session = Session::start(config, changes.clone(), &mut background);

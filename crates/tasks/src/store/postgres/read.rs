@@ -48,10 +48,7 @@ pub(super) async fn tasks(
     let status = filter.status.map(Status::code);
     let limit = rows_max(limit);
     let rows = client
-        .query(
-            &statement,
-            &[&status, &filter.executor, &filter.name, &tree, &before, &filter.roots, &limit],
-        )
+        .query(&statement, &[&status, &filter.executor, &filter.name, &tree, &before, &filter.roots, &limit])
         .await?;
     placed(client, classes, rows.iter().map(record).collect::<Result<_>>()?).await
 }
@@ -65,7 +62,8 @@ pub(super) async fn tree(client: &impl GenericClient, tree: TaskId) -> Result<Ve
 
 /// The tree that a task belongs to, archived or not.
 pub(super) async fn tree_of(client: &impl GenericClient, task: TaskId) -> Result<TaskId> {
-    let sql = "SELECT tree_id FROM tasks WHERE id = $1 UNION ALL SELECT tree_id FROM task_archive WHERE id = $1";
+    let sql =
+        "SELECT tree_id FROM tasks WHERE id = $1 UNION ALL SELECT tree_id FROM task_archive WHERE id = $1";
     let row = client.query_opt(sql, &[&task.0]).await?;
     row.map(|row| TaskId(row.get(0))).ok_or(StoreError::UnknownTask(task))
 }
@@ -82,7 +80,8 @@ pub(super) async fn whole_tree(client: &Client, classes: &Classes, task: TaskId)
     } else {
         placed(client, classes, rows.iter().map(record).collect::<Result<_>>()?).await?
     };
-    let sql = "SELECT e.task_id, e.depends_on, e.required FROM tasks t JOIN task_dependencies e ON e.task_id = t.id
+    let sql =
+        "SELECT e.task_id, e.depends_on, e.required FROM tasks t JOIN task_dependencies e ON e.task_id = t.id
                WHERE t.tree_id = $1 ORDER BY e.depends_on";
     let mut edges: BTreeMap<TaskId, Vec<TreeEdge>> = BTreeMap::new();
     for row in client.query(sql, &[&tree.0]).await? {
@@ -206,8 +205,7 @@ pub(super) async fn tree_events(
              AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
          ORDER BY xid, event_id LIMIT $4"
     );
-    let values: [&(dyn ToSql + Sync); 4] =
-        [&tree.0, &after.transaction, &after.event, &rows_max(limit)];
+    let values: [&(dyn ToSql + Sync); 4] = [&tree.0, &after.transaction, &after.event, &rows_max(limit)];
     client.query(&sql, &values).await?.iter().map(event).collect()
 }
 

@@ -57,15 +57,12 @@ pub(super) async fn pause(tx: &Transaction<'_>, schedule: ScheduleId, paused: bo
     Ok(schedule)
 }
 
-pub(super) async fn trigger(
-    tx: &Transaction<'_>,
-    schedule: ScheduleId,
-    tree: &NewTree,
-) -> Result<Submitted> {
+pub(super) async fn trigger(tx: &Transaction<'_>, schedule: ScheduleId, tree: &NewTree) -> Result<Submitted> {
     let schedule = locked(tx, schedule).await?;
     let submitted = submit::submit(tx, tree).await?;
     if submitted.is_new {
-        let sql = "INSERT INTO schedule_runs (schedule_id, fire_time, tree_id) VALUES ($1, clock_timestamp(), $2)";
+        let sql =
+            "INSERT INTO schedule_runs (schedule_id, fire_time, tree_id) VALUES ($1, clock_timestamp(), $2)";
         tx.execute(sql, &[&schedule.id.0, &submitted.tree.0]).await?;
     }
     Ok(submitted)

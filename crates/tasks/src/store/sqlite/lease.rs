@@ -21,7 +21,8 @@ type Due = (Timestamp, TaskId);
 
 /// Leases one task, if it is due and the node may run it.
 pub(super) fn acquire(tx: &Tx<'_>, claim: &Claim, task: TaskId) -> Result<Option<Claimed>> {
-    let sql = "SELECT placement_id FROM tasks WHERE id = ?1 AND status = 0 AND unmet_deps = 0 AND run_at <= ?2";
+    let sql =
+        "SELECT placement_id FROM tasks WHERE id = ?1 AND status = 0 AND unmet_deps = 0 AND run_at <= ?2";
     let class: Option<i32> = tx.db.query_row(sql, (task, tx.now), |row| row.get(0)).optional()?;
     let open = open_to(&read::classes(tx.db)?, &claim.node);
     match open.into_iter().find(|open| Some(open.class) == class) {

@@ -424,7 +424,8 @@ impl Store for SqliteStore {
 
     async fn token_secret(&self, fresh: [u8; 32]) -> Result<Vec<u8>> {
         self.write(move |tx| {
-            let sql = "INSERT INTO cluster_secrets (singleton, token_key) VALUES (1, ?1) ON CONFLICT DO NOTHING";
+            let sql =
+                "INSERT INTO cluster_secrets (singleton, token_key) VALUES (1, ?1) ON CONFLICT DO NOTHING";
             tx.db.execute(sql, [fresh.as_slice()])?;
             Ok(tx.db.query_row("SELECT token_key FROM cluster_secrets", [], |row| row.get(0))?)
         })

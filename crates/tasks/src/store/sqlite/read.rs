@@ -9,7 +9,8 @@ use super::super::{Result, StoreError};
 use super::node;
 use super::value::Json;
 use crate::domain::{
-    Counts, Event, EventKind, Filter, NodeProfile, Position, Status, Task, TaskId, Timestamp, TreeEdge, TreeTask,
+    Counts, Event, EventKind, Filter, NodeProfile, Position, Status, Task, TaskId, Timestamp, TreeEdge,
+    TreeTask,
 };
 
 const COLUMNS: &str = "id, tree_id, parent_id, name, executor, status, priority, run_at, unmet_deps, attempt_id, failures,
@@ -50,7 +51,8 @@ pub(super) fn tree(db: &Connection, tree: TaskId) -> Result<Vec<Task>> {
 
 /// The tree that a task belongs to, archived or not.
 pub(super) fn tree_of(db: &Connection, task: TaskId) -> Result<TaskId> {
-    let sql = "SELECT tree_id FROM tasks WHERE id = ?1 UNION ALL SELECT tree_id FROM task_archive WHERE id = ?1";
+    let sql =
+        "SELECT tree_id FROM tasks WHERE id = ?1 UNION ALL SELECT tree_id FROM task_archive WHERE id = ?1";
     let tree = db.query_row(sql, [task], |row| row.get(0)).optional()?;
     tree.ok_or(StoreError::UnknownTask(task))
 }
@@ -68,7 +70,8 @@ pub(super) fn whole_tree(db: &Connection, task: TaskId) -> Result<Vec<TreeTask>>
 }
 
 fn archived_tree(db: &Connection, tree: TaskId) -> Result<Vec<Task>> {
-    let mut statement = db.prepare_cached("SELECT record FROM task_archive WHERE tree_id = ?1 ORDER BY id")?;
+    let mut statement =
+        db.prepare_cached("SELECT record FROM task_archive WHERE tree_id = ?1 ORDER BY id")?;
     let rows = statement.query_map([tree], |row| row.get(0).map(|Json(task)| task))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
@@ -78,9 +81,8 @@ fn edges(db: &Connection, tree: TaskId) -> Result<BTreeMap<TaskId, Vec<TreeEdge>
         "SELECT e.task_id, e.depends_on, e.required FROM tasks t JOIN task_dependencies e ON e.task_id = t.id
          WHERE t.tree_id = ?1 ORDER BY e.depends_on",
     )?;
-    let rows = statement.query_map([tree], |row| {
-        Ok((row.get(0)?, TreeEdge { task: row.get(1)?, required: row.get(2)? }))
-    })?;
+    let rows = statement
+        .query_map([tree], |row| Ok((row.get(0)?, TreeEdge { task: row.get(1)?, required: row.get(2)? })))?;
     let mut edges: BTreeMap<TaskId, Vec<TreeEdge>> = BTreeMap::new();
     for row in rows {
         let (task, edge) = row?;

@@ -72,7 +72,8 @@ pub(super) fn fire(tx: &Tx<'_>, leadership: &Leadership, fire: &Fire) -> Result<
     let any_time = tx.bugs.has(Bug::FireWithoutCompare);
     #[cfg(not(feature = "bugs"))]
     let any_time = false;
-    let sql = "UPDATE schedules SET next_run_at = ?3 WHERE id = ?1 AND NOT paused AND (next_run_at = ?2 OR ?4)";
+    let sql =
+        "UPDATE schedules SET next_run_at = ?3 WHERE id = ?1 AND NOT paused AND (next_run_at = ?2 OR ?4)";
     if tx.db.execute(sql, (fire.schedule, fire.due, fire.next, any_time))? == 0 {
         return Ok(false);
     }

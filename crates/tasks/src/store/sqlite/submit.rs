@@ -3,9 +3,9 @@
 use rusqlite::OptionalExtension as _;
 
 use super::super::{Result, StoreError, Submitted};
-use super::{Tx, read};
 use super::settle::{settle, write_event};
 use super::value::Json;
+use super::{Tx, read};
 use crate::domain::{Cause, EventKind, NewEvent, NewTask, NewTree, Placement, Status, TaskId};
 
 pub(super) fn submit(tx: &Tx<'_>, tree: &NewTree) -> Result<Submitted> {
