@@ -191,7 +191,7 @@ impl CommandError {
     pub(crate) fn report(&self, printer: Printer) {
         match self {
             Self::Plan(problems) | Self::CommandLine(problems) | Self::Refused(problems, _) => {
-                printer.verbatim(&render(problems))
+                printer.verbatim(&render(problems));
             }
             other => printer.error(other, other.why(), other.fix()),
         }

@@ -138,9 +138,9 @@ impl PostgresStore {
             .build()
             .map_err(|error| StoreError::Unavailable(error.to_string()))?;
         if options.read_only {
-            check_migrations(&pool).await?
+            check_migrations(&pool).await?;
         } else {
-            migrate(&pool).await?
+            migrate(&pool).await?;
         }
         let (changes, announce) = (watch::Sender::new(0), watch::Sender::new(0));
         let mut background = JoinSet::new();
