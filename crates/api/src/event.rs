@@ -16,6 +16,7 @@ use hyperscale_stats::event::{Event, Snapshot};
 use hyperscale_stats::result::{LoadResult, Status};
 use hyperscale_types::Token;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The place of an event in the stream of its job, written `token.sequence`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -178,6 +179,26 @@ pub struct EventFrame {
     pub is_final: bool,
     /// The text of the server-sent event.
     pub bytes: Bytes,
+}
+
+impl EventFrame {
+    /// An event of this kind with JSON as data.
+    pub fn new(id: EventId, kind: &str, data: &Value, is_final: bool) -> Self {
+        // JSON has no line breaks outside of texts, where they are escaped.
+        let bytes = format!("id: {id}\nevent: {kind}\ndata: {data}\n\n").into();
+        Self { id, is_final, bytes }
+    }
+}
+
+/// An event of the task plane as a client reads it: its data is what the node wrote.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskEvent {
+    /// Its place in the stream.
+    pub id: EventId,
+    /// What happened, in a word.
+    pub kind: String,
+    /// The event with state and progress of its task.
+    pub data: Value,
 }
 
 impl From<&JobEvent> for EventFrame {

@@ -27,7 +27,7 @@ pub mod token;
 
 pub use client::{CallError, Client, ClientOptions, EventStream, Servers};
 pub use error::{ErrorCode, RpcError};
-pub use event::{EventFrame, EventId, JobEvent};
+pub use event::{EventFrame, EventId, JobEvent, TaskEvent};
 pub use folder::{Folder, FolderError};
 pub use method::{Method, Steer};
 pub use server::{Access, Backend, Caller, Limits, Listener, Readiness, Server};

@@ -7,6 +7,7 @@ mod export;
 mod jobs;
 mod look;
 mod schema;
+mod tasks;
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -25,6 +26,10 @@ use hyperscale_types::{ByteSize, ExitCode, Rate, Span};
 pub(crate) use jobs::{ChangeArgs, ControlArgs, JobsArgs, StatusArgs};
 pub(crate) use look::{DoctorArgs, PingArgs, PingHttpArgs, PingProtocol};
 pub(crate) use schema::SchemaArgs;
+pub(crate) use tasks::{
+    CancelTaskArgs, CreateArgs, CreateScheduleArgs, EventsArgs, ListArgs, NodesArgs, SchedulesArgs,
+    SchedulesCommand, ServeArgs, TaskStatus, TasksArgs, TasksCommand,
+};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -99,6 +104,14 @@ pub(crate) enum Command {
     Cancel(CancelArgs),
     /// Show managers, workers and leaders of a cluster
     Cluster(ClusterArgs),
+    /// Run a node that stores and executes tasks, with its API and dashboard
+    Serve(Box<ServeArgs>),
+    /// Submit tasks to a node and see what becomes of them
+    Tasks(TasksArgs),
+    /// Submit tasks by the clock
+    Schedules(SchedulesArgs),
+    /// Show the nodes that execute tasks, and which of them leads
+    Nodes(NodesArgs),
     /// Make a secret for the nodes of a cluster
     Secret,
     /// Check the configuration of a node

@@ -21,6 +21,7 @@ use crate::local::LocalError;
 use crate::printer::Printer;
 use crate::recording::RecordingError;
 use crate::settings::SettingError;
+use crate::tasks::settings::ServeError;
 
 /// Why a command did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,9 @@ pub(crate) enum CommandError {
     /// The plan has problems. They are all in here, warnings too.
     #[error("the plan is invalid")]
     Plan(Vec<Problem>),
+    /// A server refused what stands in a file. The problems say where.
+    #[error("the server refused the file")]
+    Refused(Vec<Problem>, ExitCode),
     /// What the command line says about the load or the request cannot be.
     #[error("the command line is wrong")]
     CommandLine(Vec<Problem>),
@@ -105,6 +109,9 @@ pub(crate) enum CommandError {
     /// A node cannot be set up or has ended.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// A task node cannot be set up or has ended.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
     /// A cluster cannot be asked, or refused.
     #[error(transparent)]
     Remote(#[from] RemoteError),
@@ -160,6 +167,9 @@ impl CommandError {
             Self::Local(error) => error.exit_code(),
             Self::Node(error) if error.is_usage() => ExitCode::Usage,
             Self::Node(_) => ExitCode::Error,
+            Self::Serve(error) if error.is_usage() => ExitCode::Usage,
+            Self::Serve(_) => ExitCode::Error,
+            Self::Refused(_, code) => *code,
             Self::Remote(error) => error.exit_code(),
             Self::New(error) => error.exit_code(),
             Self::Plan(_) | Self::Start(StartError::Data(_)) => ExitCode::PlanInvalid,
@@ -180,7 +190,9 @@ impl CommandError {
     /// Tells the person.
     pub(crate) fn report(&self, printer: Printer) {
         match self {
-            Self::Plan(problems) | Self::CommandLine(problems) => printer.verbatim(&render(problems)),
+            Self::Plan(problems) | Self::CommandLine(problems) | Self::Refused(problems, _) => {
+                printer.verbatim(&render(problems));
+            }
             other => printer.error(other, other.why(), other.fix()),
         }
     }
@@ -197,7 +209,7 @@ impl CommandError {
             }
             Self::Recording { source, .. } => source.to_string(),
             Self::Setting(_) => "settings are refused rather than ignored or guessed".to_owned(),
-            Self::Plan(_) | Self::CommandLine(_) => String::new(),
+            Self::Plan(_) | Self::CommandLine(_) | Self::Refused(..) => String::new(),
             Self::Misplaced { belongs, .. } => format!("it {belongs}"),
             Self::ReportFormat(path) | Self::CompareFormat(path) => match path.extension() {
                 Some(extension) => format!("no report has the extension .{}", extension.display()),
@@ -208,6 +220,7 @@ impl CommandError {
             Self::FailRule(_) => "only steps and quantities of both runs can be compared".to_owned(),
             Self::Local(error) => error.why(),
             Self::Node(error) => error.why(),
+            Self::Serve(error) => error.why(),
             Self::Remote(error) => error.why(),
             Self::Export(error) => error.to_string(),
             Self::ExportOpen(error) => open_why(error),
@@ -230,7 +243,7 @@ impl CommandError {
             Self::Setting(_) => "correct it, or remove it to get the default".to_owned(),
             Self::Unreadable { path, .. } => unreadable_fix(path),
             Self::Recording { source, .. } => recording_fix(source).to_owned(),
-            Self::Plan(_) | Self::CommandLine(_) => String::new(),
+            Self::Plan(_) | Self::CommandLine(_) | Self::Refused(..) => String::new(),
             Self::Misplaced { .. } => "leave it out, or see --help".to_owned(),
             Self::ReportFormat(_) => ends_in(ReportFormat::ALL.map(ReportFormat::extension).as_slice()),
             Self::CompareFormat(_) => ends_in(CompareFormat::ALL.map(CompareFormat::extension).as_slice()),
@@ -245,6 +258,7 @@ impl CommandError {
             Self::Address { .. } => "write it as host:port, for example 127.0.0.1:8080 or [::1]:0".to_owned(),
             Self::Local(error) => error.fix(),
             Self::Node(error) => error.fix(),
+            Self::Serve(error) => error.fix(),
             Self::Remote(error) => error.fix(),
             Self::Export(error) => export_fix(error),
             Self::ExportOpen(error) => open_fix(error).to_owned(),

@@ -71,7 +71,7 @@ pub(crate) fn built_in(name: &str, text: &str, vars: Vec<(String, String)>) -> R
 }
 
 /// All bytes, unless there are more than a plan may have.
-fn limited(from: impl Read, name: &str) -> Result<Vec<u8>, CommandError> {
+pub(crate) fn limited(from: impl Read, name: &str) -> Result<Vec<u8>, CommandError> {
     let mut bytes = Vec::new();
     let read = from.take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|source| CommandError::Unreadable { what: "the plan", path: name.into(), source })?;

@@ -19,16 +19,31 @@ const PREFIX: &str = "HYPERSCALE_";
 const FILE_VARIABLE: &str = "HYPERSCALE_CONFIG";
 
 /// Further variables that commands read where they need them; some are secrets, and none may stand in the file.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 23] = [
     "config",
     "server",
     "api_token",
     "auth_secret",
     "auth_secret_previous",
     "ca",
-    "database_url",
-    "node_role",
     "tls_verify_hostname",
+    // Of task nodes.
+    "cluster_enabled",
+    "database_url",
+    "event_retention_days",
+    "heartbeat_interval_seconds",
+    "leader_lease_seconds",
+    "leader_renew_seconds",
+    "lease_cleanup_interval_seconds",
+    "lease_duration_seconds",
+    "max_crashes",
+    "max_parallel_tasks_per_node",
+    "node_dead_seconds",
+    "node_id",
+    "node_role",
+    "node_stale_seconds",
+    "poll_interval_seconds",
+    "task_retention_days",
 ];
 
 /// How results and messages are shown.

@@ -1,11 +1,15 @@
 //! Typed calls, one per method.
 
 use hyperscale_stats::result::RunResult;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::error::CallError;
 use super::retry::Work;
 use super::{Client, read, submit};
-use crate::method::{CancelJob, CancelWorkflow, Control, Method, Page, RequestId, Submit};
+use crate::error::RpcError;
+use crate::method::{CancelJob, CancelWorkflow, Control, Method, Page, RequestId, Submit, TaskCall};
 use crate::response::{
     CancelResponse, ClusterEventList, ClusterStatus, Controlled, JobList, JobView, LeaderList, MethodList,
     NodeChange, NodeList, Submitted,
@@ -82,6 +86,20 @@ impl Client {
     /// `cluster.remove`.
     pub async fn remove(&self, node: &str) -> Result<NodeChange, CallError> {
         self.call(&Method::ClusterRemove { node: node.to_owned() }).await
+    }
+
+    /// A method of the task plane, with parameters and a response of the caller's types. Submissions without an idempotency key get one.
+    pub async fn tasks<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        params: &impl Serialize,
+    ) -> Result<T, CallError> {
+        let params = serde_json::to_value(params).map_err(|error| CallError::Malformed(error.to_string()))?;
+        let Value::Object(params) = params else {
+            return Err(CallError::Malformed("parameters are given by name".to_owned()));
+        };
+        let call = TaskCall::new(name, params).ok_or_else(|| RpcError::unsupported(name))?;
+        self.call(&Method::Tasks(call)).await
     }
 
     /// `system.methods`.

@@ -31,14 +31,14 @@ use serde::de::DeserializeOwned;
 
 pub use endpoint::{ServerUrl, Servers, ServersError};
 pub use error::CallError;
-pub use stream::{Discarded, EventStream};
+pub use stream::{Discarded, EventStream, StreamEvent};
 pub use submit::FILE_MAX;
 
 use endpoint::Endpoint;
 use leaders::Leaders;
 use retry::Work;
 
-use crate::event::EventId;
+use crate::event::{EventId, TaskEvent};
 use crate::method::{Method, RequestId};
 use crate::tls::{ClientTls, TlsError};
 use crate::token::ApiToken;
@@ -157,6 +157,12 @@ impl Client {
     /// for.
     pub fn events(&self, job: impl Into<String>, after: Option<EventId>) -> EventStream {
         EventStream::new(self.clone(), job.into(), after)
+    }
+
+    /// Follows the tree of a task after this event, or the tasks of a node with `tasks`. Nothing is opened until the first event is
+    /// asked for.
+    pub fn task_events(&self, task: impl Into<String>, after: Option<EventId>) -> EventStream<TaskEvent> {
+        EventStream::new(self.clone(), task.into(), after)
     }
 
     /// A pause around this one: at least half of it, so that clients that failed together do not return together.

@@ -7,6 +7,7 @@
 //! The greatest id that was seen decides: what is not greater is a duplicate, or comes from a leader that was replaced.
 
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
@@ -16,15 +17,56 @@ use super::endpoint::Endpoint;
 use super::error::CallError;
 use super::exchange::Exchange;
 use crate::error::{ErrorCode, Retry, RpcError};
-use crate::event::{EventId, JobEvent};
+use crate::event::{EventId, JobEvent, TaskEvent};
 use crate::sse::{Parser, RawEvent};
 
 /// Leaders that are followed before servers are asked again.
 const MOVES_MAX: u32 = 4;
 
-/// The events of a job, each once and in order, from whichever server has them.
+/// Something that a stream brings.
+pub trait StreamEvent: Sized {
+    /// Reads it from what was sent; nothing if it is no event of this version.
+    fn read(raw: &RawEvent) -> Option<Self>;
+
+    /// Its place in the stream.
+    fn id(&self) -> EventId;
+
+    /// Whether it is the last one.
+    fn is_final(&self) -> bool;
+}
+
+impl StreamEvent for JobEvent {
+    fn read(raw: &RawEvent) -> Option<Self> {
+        serde_json::from_str(&raw.data).ok()
+    }
+
+    fn id(&self) -> EventId {
+        self.id()
+    }
+
+    fn is_final(&self) -> bool {
+        self.is_final
+    }
+}
+
+impl StreamEvent for TaskEvent {
+    fn read(raw: &RawEvent) -> Option<Self> {
+        let (id, data) = (raw.id.parse().ok()?, serde_json::from_str(&raw.data).ok()?);
+        Some(Self { id, kind: raw.event.clone(), data })
+    }
+
+    fn id(&self) -> EventId {
+        self.id
+    }
+
+    fn is_final(&self) -> bool {
+        self.data["final"] == true
+    }
+}
+
+/// The events of a job or of tasks, each once and in order, from whichever server has them.
 #[derive(Debug)]
-pub struct EventStream {
+pub struct EventStream<E = JobEvent> {
     client: Client,
     job: String,
     last: Option<EventId>,
@@ -34,6 +76,7 @@ pub struct EventStream {
     pause: Duration,
     discarded: Discarded,
     is_over: bool,
+    event: PhantomData<fn() -> E>,
 }
 
 /// Events that were not passed on.
@@ -56,15 +99,16 @@ struct Open {
     events: VecDeque<RawEvent>,
 }
 
-impl EventStream {
+impl<E: StreamEvent> EventStream<E> {
     pub(super) fn new(client: Client, job: String, after: Option<EventId>) -> Self {
         let pause = client.timing().pause_min;
         let discarded = Discarded::default();
-        Self { client, job, last: after, open: None, served_at: None, pause, discarded, is_over: false }
+        let (open, served_at, event) = (None, None, PhantomData);
+        Self { client, job, last: after, open, served_at, pause, discarded, is_over: false, event }
     }
 
     /// The next event; `None` after the final one. May be dropped and called again without losing an event.
-    pub async fn next(&mut self) -> Result<Option<JobEvent>, CallError> {
+    pub async fn next(&mut self) -> Result<Option<E>, CallError> {
         while !self.is_over {
             let Some(open) = &mut self.open else {
                 self.connect().await?;
@@ -75,7 +119,7 @@ impl EventStream {
                     self.served_at = Some(Instant::now());
                     if let Some(event) = self.accept(&raw) {
                         self.pause = self.client.timing().pause_min;
-                        self.is_over = event.is_final;
+                        self.is_over = event.is_final();
                         return Ok(Some(event));
                     }
                 }
@@ -107,17 +151,22 @@ impl EventStream {
         self.open.is_some()
     }
 
-    fn accept(&mut self, raw: &RawEvent) -> Option<JobEvent> {
-        let Ok(event) = serde_json::from_str::<JobEvent>(&raw.data) else {
+    fn accept(&mut self, raw: &RawEvent) -> Option<E> {
+        let Some(event) = E::read(raw) else {
             self.discarded.malformed += 1;
             return None;
         };
+        let id = event.id();
         match self.last {
-            Some(last) if event.token < last.token => self.discarded.stale += 1,
-            Some(last) if event.id() <= last => self.discarded.duplicates += 1,
+            Some(last) if id.token < last.token => self.discarded.stale += 1,
+            Some(last) if id <= last => {
+                self.discarded.duplicates += 1;
+                // Where the last event was seen before, there is nothing more to come.
+                self.is_over = event.is_final() && id == last;
+            }
             _ => {
-                self.last = Some(event.id());
-                self.client.leaders().saw(&self.job, event.token);
+                self.last = Some(id);
+                self.client.leaders().saw(&self.job, id.token);
                 return Some(event);
             }
         }
@@ -189,7 +238,7 @@ impl Failures {
     fn refused(&mut self, error: RpcError) -> Result<(), CallError> {
         let retry = error.kind().map_or(Retry::Never, ErrorCode::retry);
         self.last = Some(error.to_string());
-        if error.is(ErrorCode::UnknownJob) {
+        if error.is(ErrorCode::UnknownJob) || error.is(ErrorCode::UnknownTask) {
             self.unknown = Some(error);
         } else if retry == Retry::Never {
             return Err(error.into());

@@ -18,6 +18,26 @@ pub enum ErrorCode {
     InvalidParams,
     /// A bug in the server.
     InternalError,
+    /// The lease was taken away, consumed or never held. The result is dropped.
+    LeaseLost,
+    /// The leadership under which it was to be done is over. Nothing was done.
+    StaleEpoch,
+    /// Only the leader of the task plane does that: `data.leader`. Nothing was done.
+    NotLeader,
+    /// The task cannot do that in its state.
+    BadTransition,
+    /// Tasks of a tree wait for each other. Nothing was stored.
+    DependencyCycle,
+    /// A task names an executor that does not exist. Nothing was stored.
+    UnknownExecutor,
+    /// A tree, a schedule or the inputs of a task are not valid: `data.task`. Nothing was stored.
+    InvalidInputs,
+    /// The idempotency key was used for another submission.
+    IdempotencyConflict,
+    /// No live node can run the task.
+    Unplaceable,
+    /// No such task.
+    UnknownTask,
     /// No such job, or it is forgotten.
     UnknownJob,
     /// The job or the node does not do that now; `data.reason` says why in a word of its own.
@@ -86,12 +106,22 @@ const fn row(number: i64, reason: &'static str, http: u16, exit: ExitCode, retry
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 33] = [
         Self::ParseError,
         Self::InvalidRequest,
         Self::MethodNotFound,
         Self::InvalidParams,
         Self::InternalError,
+        Self::LeaseLost,
+        Self::StaleEpoch,
+        Self::NotLeader,
+        Self::BadTransition,
+        Self::DependencyCycle,
+        Self::UnknownExecutor,
+        Self::InvalidInputs,
+        Self::IdempotencyConflict,
+        Self::Unplaceable,
+        Self::UnknownTask,
         Self::UnknownJob,
         Self::Refused,
         Self::Moved,
@@ -122,6 +152,16 @@ impl ErrorCode {
             Self::MethodNotFound => row(-32601, "method_not_found", 404, Error, Never),
             Self::InvalidParams => row(-32602, "invalid_params", 400, Refused, Never),
             Self::InternalError => row(-32603, "internal_error", 500, Error, Never),
+            Self::LeaseLost => row(-32040, "lease_lost", 409, Refused, Never),
+            Self::StaleEpoch => row(-32041, "stale_epoch", 409, Refused, Never),
+            Self::NotLeader => row(-32042, "not_leader", 421, Refused, Elsewhere),
+            Self::BadTransition => row(-32043, "bad_transition", 409, Refused, Never),
+            Self::DependencyCycle => row(-32044, "dependency_cycle", 422, Refused, Never),
+            Self::UnknownExecutor => row(-32045, "unknown_executor", 422, Refused, Never),
+            Self::InvalidInputs => row(-32046, "invalid_inputs", 422, Refused, Never),
+            Self::IdempotencyConflict => row(-32047, "idempotency_conflict", 409, Refused, Never),
+            Self::Unplaceable => row(-32048, "unplaceable", 409, Refused, Never),
+            Self::UnknownTask => row(-32049, "unknown_task", 404, Refused, Never),
             Self::UnknownJob => row(-32050, "unknown_job", 404, Refused, Never),
             Self::Refused => row(-32051, "refused", 409, Refused, Never),
             Self::Moved => row(-32052, "moved", 421, Unreachable, AtLeader),
@@ -188,6 +228,6 @@ mod tests {
         for code in ErrorCode::ALL {
             assert_eq!(ErrorCode::from_number(code.number()), Some(code));
         }
-        assert_eq!(ErrorCode::from_number(-32049), None);
+        assert_eq!(ErrorCode::from_number(-32039), None);
     }
 }

@@ -129,7 +129,9 @@ impl RpcError {
         self.with("reachable", reachable).with("needed", needed)
     }
 
-    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+    /// Adds a member to its data, or replaces it.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         let mut members = match self.data.take().map(|data| *data) {
             Some(Value::Object(members)) => members,
             _ => Map::new(),

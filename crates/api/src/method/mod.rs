@@ -11,6 +11,7 @@
 //! | `cluster.status`, `cluster.leaders`, `system.methods` | yes | none |
 //! | `cluster.drain` | yes | `node` |
 //! | `cluster.add`, `cluster.remove` | no | `node` (an id, or for `add` an address) |
+//! | those of the task plane | [`TaskCall`] | read by the node |
 
 mod cancel;
 mod content;
@@ -18,6 +19,7 @@ mod control;
 mod page;
 mod request_id;
 mod submit;
+mod tasks;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,7 @@ pub use control::{Control, Steer};
 pub use page::Page;
 pub use request_id::{RequestId, RequestIdError};
 pub use submit::{FILES_MAX, Submit};
+pub use tasks::TaskCall;
 
 use crate::error::{ErrorCode, RpcError};
 use crate::rpc::{Call, Id};
@@ -84,6 +87,8 @@ pub enum Method {
         /// The node's id.
         node: String,
     },
+    /// A method of the task plane.
+    Tasks(TaskCall),
     /// The methods of this node.
     SystemMethods,
 }
@@ -108,7 +113,10 @@ struct OfNode {
 struct Nothing {}
 
 impl Method {
-    /// The names of all methods, sorted.
+    /// The names of all methods of the task plane, sorted.
+    pub const TASK_NAMES: [&str; 29] = tasks::NAMES;
+
+    /// The names of all other methods, sorted.
     pub const NAMES: [&str; 15] = [
         "cluster.add",
         "cluster.drain",
@@ -145,7 +153,10 @@ impl Method {
             "cluster.add" => Ok(Self::ClusterAdd { node: read_node(params)? }),
             "cluster.remove" => Ok(Self::ClusterRemove { node: read_node(params)? }),
             "system.methods" => read::<Nothing>(params).map(|_| Self::SystemMethods),
-            _ => Err(RpcError::unsupported(name)),
+            _ => match TaskCall::new(name, params) {
+                Some(call) => Ok(Self::Tasks(call)),
+                None => Err(RpcError::unsupported(name)),
+            },
         }
     }
 
@@ -166,6 +177,7 @@ impl Method {
             Self::ClusterDrain { .. } => "cluster.drain",
             Self::ClusterAdd { .. } => "cluster.add",
             Self::ClusterRemove { .. } => "cluster.remove",
+            Self::Tasks(call) => call.name(),
             Self::SystemMethods => "system.methods",
         }
     }
@@ -188,6 +200,7 @@ impl Method {
             Self::JobsCancel(cancel) => cancel.request_id.is_some(),
             Self::WorkflowsCancel(cancel) => cancel.request_id.is_some(),
             Self::JobsControl(control) => control.request_id.is_some(),
+            Self::Tasks(call) => call.is_repeatable(),
             Self::ClusterAdd { .. } | Self::ClusterRemove { .. } => false,
             Self::JobsGet { .. }
             | Self::JobsList(_)
@@ -214,6 +227,7 @@ impl Method {
             Self::JobsCancel(cancel) => &mut cancel.request_id,
             Self::WorkflowsCancel(cancel) => &mut cancel.request_id,
             Self::JobsControl(control) => &mut control.request_id,
+            Self::Tasks(call) => return call.identify(id),
             _ => return,
         };
         place.get_or_insert_with(id);
@@ -231,6 +245,7 @@ impl Method {
             Self::ClusterDrain { node } | Self::ClusterAdd { node } | Self::ClusterRemove { node } => {
                 json!({ "node": node })
             }
+            Self::Tasks(call) => Value::Object(call.params.clone()),
             Self::ClusterStatus | Self::ClusterLeaders | Self::SystemMethods => json!({}),
         };
         let Value::Object(params) = params else { unreachable!("every arm is an object") };
@@ -285,8 +300,8 @@ mod tests {
 
     #[test]
     fn every_named_method_is_read_and_others_are_not() {
-        assert!(Method::NAMES.is_sorted());
-        for name in Method::NAMES {
+        assert!(Method::NAMES.is_sorted() && Method::TASK_NAMES.is_sorted());
+        for name in Method::NAMES.into_iter().chain(Method::TASK_NAMES) {
             let params = match name {
                 "jobs.submit" => json!({"plan": {"name": "p.yaml", "text": ""}}),
                 "jobs.control" => json!({"job": "j", "pause": true}),

@@ -31,14 +31,22 @@ pub use cluster::{
 pub use jobs::{Controlled, DatacenterPart, JobList, JobSummary, JobView, Submitted, WorkflowSummary};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::method::BlobHash;
 
 /// `system.methods`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MethodList {
     /// Their names, sorted.
     pub methods: Vec<String>,
+    /// JSON Schemas of their parameters, where the node describes them.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub schemas: Map<String, Value>,
+    /// JSON Schemas of the inputs of executors, at nodes of the task plane.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub executors: Map<String, Value>,
 }
 
 /// `PUT /blobs`.

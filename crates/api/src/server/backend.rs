@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use crate::error::{ErrorCode, RpcError};
@@ -19,10 +19,15 @@ use crate::response::StoredBlob;
 /// Futures are dropped when the client goes away or the time for a response is over; what was begun then may or may not be
 /// carried out.
 pub trait Backend: Send + Sync + 'static {
-    /// The methods it has, of [`Method::NAMES`]. Others are refused before they reach it; `system.methods` lists
+    /// The methods it has, of [`Method::NAMES`] and [`Method::TASK_NAMES`]. Others are refused before they reach it; `system.methods` lists
     /// them.
     fn methods(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// JSON Schemas of the parameters of its methods, and of the inputs of its executors, for `system.methods`.
+    fn schemas(&self) -> (Map<String, Value>, Map<String, Value>) {
+        Default::default()
     }
 
     /// Carries out a method, or says why not. [`to_result`] writes the response.
@@ -52,6 +57,11 @@ pub trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<StoredBlob, RpcError>> + Send {
         let _ = (caller, bytes);
         async { Err(RpcError::new(ErrorCode::NotFound, "this node stores no blobs")) }
+    }
+
+    /// Whether the dashboard is served beside the API.
+    fn has_dashboard(&self) -> bool {
+        false
     }
 
     /// Whether the node can do its work.

@@ -5,6 +5,7 @@
 //! | `POST /rpc`, `POST /` | JSON-RPC 2.0, single and batch | yes |
 //! | `GET /events/{job}` | server-sent events after `Last-Event-ID` | yes |
 //! | `PUT /blobs` | keeps a file of a plan | yes |
+//! | `GET /`, `GET /ui/…` | the dashboard, where the node has it | no |
 //! | `GET /healthz` | 200 as long as the server runs | no |
 //! | `GET /readyz` | 200 or 503 with a reason | no |
 //! | `GET /metrics` | the text format of Prometheus | no |
@@ -16,6 +17,7 @@ mod access;
 mod backend;
 mod body;
 mod connection;
+mod dashboard;
 mod limits;
 mod listener;
 mod reply;

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::limits::{BLOB_MAX, BLOB_RETRY_AFTER, BODY_MAX};
 use super::reply::{self, Reply};
 use super::stream::EventBody;
-use super::{Backend, Caller, Readiness, Shared, Source, body, rpc as dispatch, to_result};
+use super::{Backend, Caller, Readiness, Shared, Source, body, dashboard, rpc as dispatch, to_result};
 use crate::error::{ErrorCode, RpcError};
 use crate::event::EventId;
 use crate::rpc::{self, Calls};
@@ -22,6 +22,8 @@ const JOB_MAX: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Route<'p> {
     Rpc,
+    /// A file of the dashboard, by its path.
+    Dashboard(&'p str),
     Events(&'p str),
     Blobs,
     Health,
@@ -30,13 +32,15 @@ enum Route<'p> {
 }
 
 impl<'p> Route<'p> {
-    fn of(path: &'p str) -> Option<Self> {
+    fn of(path: &'p str, method: &HttpMethod) -> Option<Self> {
         match path {
+            "/" if method == HttpMethod::GET => Some(Self::Dashboard(path)),
             "/rpc" | "/" => Some(Self::Rpc),
             "/blobs" => Some(Self::Blobs),
             "/healthz" => Some(Self::Health),
             "/readyz" => Some(Self::Ready),
             "/metrics" => Some(Self::Metrics),
+            _ if path.starts_with("/ui/") => Some(Self::Dashboard(path)),
             _ => path.strip_prefix("/events/").filter(|job| is_job(job)).map(Self::Events),
         }
     }
@@ -80,16 +84,24 @@ async fn handle<B: Backend>(
 ) -> Result<Reply, RpcError> {
     shared.take(source, 1)?;
     let path = request.uri().path().to_owned();
-    let Some(route) = Route::of(&path) else {
+    let Some(route) = Route::of(&path, request.method()) else {
         return Err(RpcError::new(ErrorCode::NotFound, format!("there is nothing at {}", shown(&path))));
     };
     match route {
-        Route::Health | Route::Ready | Route::Metrics if request.method() != route.method() => {
+        Route::Health | Route::Ready | Route::Metrics | Route::Dashboard(_)
+            if request.method() != route.method() =>
+        {
             Ok(reply::wrong_method(route.allowed()))
         }
         Route::Health => Ok(reply::json(StatusCode::OK, &json!({ "healthy": true }))),
         Route::Ready => Ok(ready(shared).await),
         Route::Metrics => Ok(metrics(shared).await),
+        Route::Dashboard(path) => {
+            let page = dashboard::file(path).filter(|_| shared.backend.has_dashboard());
+            page.ok_or_else(|| {
+                RpcError::new(ErrorCode::NotFound, format!("there is nothing at {}", shown(path)))
+            })
+        }
         Route::Rpc | Route::Events(_) | Route::Blobs => {
             let caller = shared.gate.admit(source, request.headers())?;
             if request.method() != route.method() {
@@ -200,11 +212,13 @@ mod tests {
 
     #[test]
     fn paths_name_routes() {
-        assert_eq!(Route::of("/events/run-1"), Some(Route::Events("run-1")));
-        assert_eq!((Route::of("/rpc"), Route::of("/")), (Some(Route::Rpc), Some(Route::Rpc)));
+        let of = |path| Route::of(path, &HttpMethod::POST);
+        assert_eq!(of("/events/run-1"), Some(Route::Events("run-1")));
+        assert_eq!((of("/rpc"), of("/")), (Some(Route::Rpc), Some(Route::Rpc)));
+        assert_eq!(Route::of("/", &HttpMethod::GET), Some(Route::Dashboard("/")));
         let long = format!("/events/{}", "j".repeat(JOB_MAX + 1));
         for path in ["/events/", "/events/a/b", "/events/%2e", "/rpc/", "/blob", "", &long] {
-            assert_eq!(Route::of(path), None, "{path}");
+            assert_eq!(of(path), None, "{path}");
         }
     }
 }

@@ -56,7 +56,8 @@ async fn carry_out<B: Backend>(
         methods.push(SYSTEM_METHODS.to_owned());
         methods.sort_unstable();
         methods.dedup();
-        return to_result(&MethodList { methods });
+        let (schemas, executors) = shared.backend.schemas();
+        return to_result(&MethodList { methods, schemas, executors });
     }
     let time = if method.waits() { shared.limits.wait_timeout } else { shared.limits.call_timeout };
     timeout(time, shared.backend.call(caller, method)).await.unwrap_or_else(|_| Err(busy()))

@@ -424,7 +424,7 @@ impl Backend for ManagerBackend {
             Method::ClusterDrain { node } => to_result(&self.drain(&node).await?),
             Method::ClusterAdd { node } => to_result(&self.add(&node).await?),
             Method::ClusterRemove { node } => to_result(&self.remove(&node).await?),
-            Method::SystemMethods => Err(RpcError::unsupported(method.name())),
+            Method::Tasks(_) | Method::SystemMethods => Err(RpcError::unsupported(method.name())),
         }
     }
 

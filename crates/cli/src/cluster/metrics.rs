@@ -19,10 +19,10 @@ use super::view::circuit;
 
 /// Metrics in the text format of Prometheus.
 #[derive(Debug, Default)]
-pub(super) struct Metrics(String);
+pub(crate) struct Metrics(String);
 
 impl Metrics {
-    pub(super) fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         self.0
     }
 
@@ -36,16 +36,16 @@ impl Metrics {
         let _ = writeln!(self.0, "{name} {value}");
     }
 
-    fn gauge(&mut self, name: &str, value: impl Display) {
+    pub(crate) fn gauge(&mut self, name: &str, value: impl Display) {
         self.one(name, "gauge", value);
     }
 
-    fn counter(&mut self, name: &str, value: u64) {
+    pub(crate) fn counter(&mut self, name: &str, value: u64) {
         self.one(name, "counter", value);
     }
 
     /// One line for each value of a label.
-    fn by<'a>(
+    pub(crate) fn by<'a>(
         &mut self,
         (name, kind): (&str, &str),
         label: &str,

@@ -19,7 +19,7 @@
 pub(crate) mod backend;
 mod changes;
 mod feeds;
-mod metrics;
+pub(crate) mod metrics;
 pub(crate) mod node;
 mod options;
 pub(crate) mod probes;

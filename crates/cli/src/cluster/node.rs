@@ -13,7 +13,7 @@ use hyperscale_node::transport::{CertificateError, CertificateFiles, Certificate
 use hyperscale_wire::domain::Domain;
 use hyperscale_wire::secret::{Secret, Secrets};
 
-use crate::args::{ManagerArgs, NodeArgs};
+use crate::args::NodeArgs;
 use crate::errors::CommandError;
 use crate::printer::Printer;
 
@@ -244,8 +244,11 @@ pub(crate) fn certificates(args: &NodeArgs) -> Result<Option<Certificates>, Comm
 }
 
 /// TLS of the API, if files of it are named.
-pub(crate) fn api_tls(args: &ManagerArgs) -> Result<Option<ServerTls>, CommandError> {
-    let (Some(chain), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+pub(crate) fn api_tls(
+    cert: Option<&PathBuf>,
+    key: Option<&PathBuf>,
+) -> Result<Option<ServerTls>, CommandError> {
+    let (Some(chain), Some(key)) = (cert, key) else { return Ok(None) };
     let chain = file("the certificate of the API", chain)?;
     let key = file("the key of the API", key)?;
     Ok(Some(ServerTls::from_pem(&chain, &key).map_err(NodeError::from)?))

@@ -33,6 +33,12 @@ pub(crate) enum RemoteError {
         /// What is wrong with it.
         why: String,
     },
+    /// Not the id of a task.
+    #[error("`{0}` is not the id of a task")]
+    TaskId(String),
+    /// Not a place in the stream of events.
+    #[error("`{0}` is not an event")]
+    EventId(String),
     /// The token or the authorities cannot be used.
     #[error("the {what} of the server cannot be used")]
     Trust {
@@ -57,6 +63,8 @@ impl RemoteError {
     pub(crate) fn why(&self) -> String {
         match self {
             Self::NoServer => "the command asks a cluster".to_owned(),
+            Self::TaskId(_) => "ids of tasks are UUIDs".to_owned(),
+            Self::EventId(_) => "events are named by two numbers, TRANSACTION.EVENT".to_owned(),
             Self::Servers { why, .. } | Self::Key { why, .. } | Self::Trust { why, .. } => why.clone(),
             Self::Call(error) => error.why(),
         }
@@ -68,6 +76,8 @@ impl RemoteError {
             Self::Servers { .. } => {
                 "write it as http://host:port or https://host:port, several separated by commas".to_owned()
             }
+            Self::TaskId(_) => "see the ids with `hyperscale tasks list`".to_owned(),
+            Self::EventId(_) => "see the events with `hyperscale tasks events --json`".to_owned(),
             Self::Key { .. } | Self::Trust { .. } => "correct it, or leave it out".to_owned(),
             Self::Call(error) => error.fix(),
         }
@@ -87,6 +97,11 @@ pub(crate) fn client_if_named(args: &ServerArgs) -> Result<Option<Client>, Comma
 /// The client of the cluster that was named.
 pub(crate) fn client(args: &ServerArgs) -> Result<Client, CommandError> {
     client_if_named(args)?.ok_or_else(|| RemoteError::NoServer.into())
+}
+
+/// The client of the servers that were named, or else of this one.
+pub(crate) fn client_or(args: &ServerArgs, server: &str) -> Result<Client, CommandError> {
+    make(args, &named(args).unwrap_or_else(|| server.to_owned()))
 }
 
 /// A client of each server that was named.

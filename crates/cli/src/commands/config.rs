@@ -91,10 +91,16 @@ impl Found {
                 }
             });
         let access = access.flatten().map_or(Access::Open, Access::Token);
-        let tls = self.take("api tls", "tls_cert", flag, node::api_tls(args), |tls| match tls {
-            Some(_) => shown(args.tls_cert.as_deref()),
-            None => "off".to_owned(),
-        });
+        let tls = self.take(
+            "api tls",
+            "tls_cert",
+            flag,
+            node::api_tls(args.tls_cert.as_ref(), args.tls_key.as_ref()),
+            |tls| match tls {
+                Some(_) => shown(args.tls_cert.as_deref()),
+                None => "off".to_owned(),
+            },
+        );
         self.http(&args.node, access, tls.flatten()).await;
         let peers = node::peers(&args.peers).and_then(|peers| {
             let reached = held.as_ref().map(|held| held.reached);

@@ -14,7 +14,7 @@ use crate::printer::Printer;
 pub(crate) async fn manager(args: ManagerArgs, printer: Printer) -> Result<ExitCode, CommandError> {
     nodes::log_to_stderr(args.node.log);
     let mut signals = Signals::listen()?;
-    let tls = node::api_tls(&args)?;
+    let tls = node::api_tls(args.tls_cert.as_ref(), args.tls_key.as_ref())?;
     let access = node::api_token()?.map_or(Access::Open, Access::Token);
     let listener =
         Listener::tcp(node::address(&args.node.http)?, access, tls).await.map_err(NodeError::from)?;

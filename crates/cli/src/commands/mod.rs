@@ -22,12 +22,16 @@ mod replay;
 mod result;
 mod run;
 mod said;
+mod schedules;
 mod schema;
 mod secret;
+mod serve;
 mod session;
 mod status;
 mod submit;
 mod target;
+mod task_nodes;
+mod tasks;
 mod validate;
 mod watch;
 mod worker;
@@ -78,6 +82,10 @@ async fn dispatch(command: Command, settings: Settings, printer: Printer) -> Res
         Command::Result(args) => result::result(args, settings, printer).await,
         Command::Cancel(args) => cancel::cancel(args, settings, printer).await,
         Command::Cluster(args) => cluster::cluster(args, settings, printer).await,
+        Command::Serve(args) => serve::serve(*args, printer).await,
+        Command::Tasks(args) => tasks::tasks(args, settings, printer).await,
+        Command::Schedules(args) => schedules::schedules(args, settings, printer).await,
+        Command::Nodes(args) => task_nodes::nodes(args, settings, printer).await,
         Command::Secret => secret::secret(printer),
         Command::Config(args) => config::config(args, settings, printer).await,
         Command::Control(args) => control::control(args, settings, printer).await,

@@ -30,6 +30,7 @@ mod seeds;
 mod stall;
 mod steps;
 mod support;
+mod tasks;
 mod thresholds;
 mod trouble;
 mod witnesses;

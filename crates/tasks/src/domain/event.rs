@@ -102,7 +102,7 @@ pub struct Position {
 }
 
 /// A stored event.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Where it is in the stream.
     pub position: Position,

@@ -30,7 +30,7 @@ pub use schedule::{
 pub use settings::{Role, Settings, SettingsError};
 pub use spec::{DependencySpec, Priority, TaskSpec, TreeSpec};
 pub use status::{BadTransition, Cause, Status};
-pub use task::{Counts, Filter, Task};
+pub use task::{Counts, Filter, Task, TreeEdge, TreeTask};
 pub use time::Timestamp;
 pub use token::{LeaseToken, TokenError, TokenKey};
 pub use tree::{Dependency, NewTask, NewTree, TASKS_MAX, TreeError};

@@ -48,7 +48,7 @@ impl NodeStatus {
 }
 
 /// A registered process.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeRecord {
     /// What it can run.
     #[serde(flatten)]

@@ -68,7 +68,7 @@ pub enum MissedFires {
 }
 
 /// A stored schedule.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Its id.
     pub id: ScheduleId,
@@ -77,6 +77,8 @@ pub struct Schedule {
     pub spec: ScheduleSpec,
     /// The next fire; none if it never fires again.
     pub next_run_at: Option<Timestamp>,
+    /// Whether it fires only when it is triggered.
+    pub paused: bool,
 }
 
 /// What is due of a schedule.
@@ -122,6 +124,20 @@ impl Trigger {
         match self {
             Self::Once { at } => Ok(Some(*at)),
             _ => self.after(now, now),
+        }
+    }
+
+    /// The next fire of a schedule that resumes at `now`. Fires that were due in the pause are left out; one that fires once keeps its
+    /// time.
+    pub fn resumed(
+        &self,
+        due: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, ScheduleError> {
+        match (self, due) {
+            (_, None) | (Self::Once { .. }, _) => Ok(due),
+            (_, Some(due)) if due > now => Ok(Some(due)),
+            _ => self.first(now),
         }
     }
 

@@ -60,6 +60,25 @@ pub struct Task {
     pub unplaceable: Option<String>,
 }
 
+/// A task of a tree with what it waits for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TreeTask {
+    /// The task.
+    #[serde(flatten)]
+    pub task: Task,
+    /// Tasks that must end first. Trees that are archived have lost these.
+    pub depends_on: Vec<TreeEdge>,
+}
+
+/// A task that another one of its tree waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeEdge {
+    /// The task that must end first.
+    pub task: TaskId,
+    /// Whether it must complete.
+    pub required: bool,
+}
+
 /// Which tasks a list has. Empty fields leave everything in.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
@@ -67,16 +86,18 @@ pub struct Filter {
     pub status: Option<Status>,
     /// Only this executor.
     pub executor: Option<String>,
-    /// Only this name.
+    /// Only names that begin like this.
     pub name: Option<String>,
     /// Only this tree.
     pub tree: Option<TaskId>,
+    /// Only first tasks of trees.
+    pub roots: bool,
     /// Only tasks that were submitted before this one: the last of the page before.
     pub before: Option<TaskId>,
 }
 
 /// Tasks per state, and the leases there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Waiting.
     pub pending: u64,

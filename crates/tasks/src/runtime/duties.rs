@@ -95,18 +95,7 @@ impl Duties {
     }
 
     async fn sweep(&self, dead: Vec<BootId>) -> Result<(), StoreError> {
-        let max_crashes = self.shared.settings.max_crashes;
-        let mut page = Sweep { max_crashes, dead, after: None, limit: SWEEP_PAGE };
-        loop {
-            let swept = self.shared.store.sweep(&self.leadership, &page).await?;
-            if !swept.tasks.is_empty() {
-                tracing::info!(tasks = swept.tasks.len(), "took leases that were over");
-            }
-            match swept.next {
-                Some(next) => page.after = Some(next),
-                None => return Ok(()),
-            }
-        }
+        sweep(&self.shared, &self.leadership, dead).await.map(drop)
     }
 
     /// Takes the leases of processes whose lock was free in two looks.
@@ -129,7 +118,7 @@ impl Duties {
             return Ok(());
         }
         let now = self.shared.store.now().await?;
-        for schedule in schedules {
+        for schedule in schedules.into_iter().filter(|schedule| !schedule.paused) {
             let Some(due) = schedule.next_run_at else { continue };
             if due > now {
                 self.next_schedules = self.next_schedules.min(Instant::now() + due.since(now));
@@ -155,7 +144,35 @@ impl Duties {
             let tree = self.shared.executors.prepare(spec);
             runs.push((time, tree.map_err(|error| StoreError::Corrupt(error.to_string()))?));
         }
+        let count = runs.len();
         let fire = Fire { schedule: schedule.id, due, runs, next: fires.next };
-        self.shared.store.fire(&self.leadership, fire).await.map(drop)
+        if self.shared.store.fire(&self.leadership, fire).await? {
+            self.shared.counters.fires.add(count);
+        }
+        Ok(())
+    }
+}
+
+/// Takes leases that are over, page by page, and those of processes that are dead. Returns how many.
+pub(super) async fn sweep(
+    shared: &Shared,
+    leadership: &Leadership,
+    dead: Vec<BootId>,
+) -> Result<usize, StoreError> {
+    let max_crashes = shared.settings.max_crashes;
+    let mut page = Sweep { max_crashes, dead, after: None, limit: SWEEP_PAGE };
+    let mut count = 0;
+    shared.counters.sweeps.add(1);
+    loop {
+        let swept = shared.store.sweep(leadership, &page).await?;
+        if !swept.tasks.is_empty() {
+            tracing::info!(tasks = swept.tasks.len(), "took leases that were over");
+        }
+        count += swept.tasks.len();
+        shared.counters.swept.add(swept.tasks.len());
+        match swept.next {
+            Some(next) => page.after = Some(next),
+            None => return Ok(count),
+        }
     }
 }

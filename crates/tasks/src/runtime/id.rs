@@ -24,8 +24,13 @@ fn unix_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn random() -> [u8; 10] {
-    let mut bytes = [0; 10];
+/// A new secret for signing lease tokens.
+pub fn new_secret() -> [u8; 32] {
+    random()
+}
+
+fn random<const BYTES: usize>() -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
     aws_lc_rs::rand::fill(&mut bytes).expect("the operating system has randomness");
     bytes
 }

@@ -5,6 +5,7 @@
 //! store does not check again.
 
 mod attempt;
+mod counters;
 mod duties;
 mod executor;
 pub mod executors;
@@ -14,17 +15,17 @@ mod registry;
 mod worker;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use self::counters::{Counter, Counters};
 pub use self::executor::{Context, Executor, Executors, Failure};
-pub use self::id::{new_boot_id, new_schedule_id, new_task_id};
+pub use self::id::{new_boot_id, new_schedule_id, new_secret, new_task_id};
 use crate::domain::{BootId, Epoch, NodeProfile, Role, Settings, SettingsError};
-use crate::store::{Store, StoreError};
+use crate::store::{Leadership, Store, StoreError};
 
 /// What a node is made of.
 pub struct NodeOptions {
@@ -74,12 +75,6 @@ struct Shared {
     settings: Settings,
     counters: Counters,
     leads: watch::Sender<Option<Epoch>>,
-}
-
-#[derive(Default)]
-struct Counters {
-    finished: AtomicU64,
-    lost: AtomicU64,
 }
 
 /// A handle on a running node.
@@ -153,11 +148,28 @@ impl NodeHandle {
 
     /// Attempts that ended with their report accepted.
     pub fn finished(&self) -> u64 {
-        self.shared.counters.finished.load(Ordering::Relaxed)
+        self.shared.counters.finished.get()
     }
 
     /// Attempts whose lease was lost; their results were dropped.
     pub fn lost(&self) -> u64 {
-        self.shared.counters.lost.load(Ordering::Relaxed)
+        self.shared.counters.leases_lost.get()
+    }
+
+    /// Everything it counts.
+    pub fn counters(&self) -> &Counters {
+        &self.shared.counters
+    }
+
+    /// Its role now.
+    pub fn role(&self) -> Role {
+        *self.role.borrow()
+    }
+
+    /// Takes leases that are over, now. Returns how many; nothing if it does not lead.
+    pub async fn recover(&self) -> Result<Option<usize>, StoreError> {
+        let Some(epoch) = *self.shared.leads.borrow() else { return Ok(None) };
+        let (node, boot) = (self.shared.profile.name.clone(), self.shared.boot);
+        duties::sweep(&self.shared, &Leadership { node, boot, epoch }, Vec::new()).await.map(Some)
     }
 }

@@ -139,6 +139,7 @@ impl Worker {
         let asked = Instant::now();
         let Some(claimed) = self.within(self.shared.store.claim(&claim)).await else { return };
         let count = claimed.len();
+        self.shared.counters.claims.add(count);
         self.begin(claimed, asked).await;
         if count == wanted {
             (self.poll, self.next_poll) = (POLL_FIRST, Instant::now());
@@ -248,7 +249,7 @@ impl Worker {
             Some(outcome) => {
                 self.reports.push(Report { task: running.held.task, fence: running.held.fence, outcome });
             }
-            None => drop(self.shared.counters.lost.fetch_add(1, Ordering::Relaxed)),
+            None => self.shared.counters.leases_lost.add(1),
         }
     }
 
@@ -262,8 +263,9 @@ impl Worker {
         };
         let sent = std::mem::take(&mut self.reports);
         let lost = sent.len() - accepted.len();
-        self.shared.counters.finished.fetch_add(accepted.len() as u64, Ordering::Relaxed);
-        self.shared.counters.lost.fetch_add(lost as u64, Ordering::Relaxed);
+        self.shared.counters.finished.add(accepted.len());
+        self.shared.counters.leases_lost.add(lost);
+        self.shared.counters.stale_reports.add(lost);
         if lost > 0 {
             tracing::warn!(lost, "leases were lost before their attempts ended; the results are dropped");
         }
@@ -284,6 +286,7 @@ impl Worker {
             self.next_renew = asked + self.shared.settings.renew() / 4;
             return;
         };
+        self.shared.counters.renewals.add(renewed.len());
         let renewed: HashMap<TaskId, bool> =
             renewed.iter().map(|renewed| (renewed.task, renewed.cancel)).collect();
         let end = self.lease_end(asked);

@@ -48,6 +48,9 @@ pub enum StoreError {
     /// The leadership is over. Duties must stop.
     #[error("another node leads: epoch {0} is over")]
     StaleEpoch(i64),
+    /// The store was opened for reading only.
+    #[error("the database was opened for reading only")]
+    ReadOnly,
     /// The trigger of a schedule cannot be used.
     #[error(transparent)]
     Schedule(#[from] crate::domain::ScheduleError),

@@ -25,7 +25,7 @@ pub use value::{
 
 use crate::domain::{
     BootId, Counts, Event, Filter, NewTree, NodeAges, NodeProfile, NodeRecord, Position, Report, Schedule,
-    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp,
+    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeTask,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -41,6 +41,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Leases due tasks that a node may run, most urgent first, and says what their dependencies left.
     async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>>;
+
+    /// Leases one task, if it is due and the node may run it.
+    async fn acquire(&self, claim: &Claim, task: TaskId) -> Result<Option<Claimed>>;
+
+    /// Tasks that are due and that a node may run, most urgent first. Only a look: another one may claim them.
+    async fn executable(&self, node: &NodeProfile, limit: usize) -> Result<Vec<Task>>;
 
     /// How long until a pending task without unmet dependencies is due that a node may run.
     async fn next_due(&self, node: &NodeProfile) -> Result<Option<Duration>>;
@@ -66,6 +72,9 @@ pub trait Store: Send + Sync + 'static {
     /// Cancels a pending task, or asks the holder of its lease to. `Ok(false)` if it was asked before.
     async fn cancel(&self, task: TaskId) -> Result<bool>;
 
+    /// Cancels what has not ended of the tree of a task, all of it or nothing. Returns how many tasks were cancelled or asked to stop.
+    async fn cancel_tree(&self, task: TaskId) -> Result<u64>;
+
     /// Makes a failed task pending with a new budget, and with it what failed only because of it.
     async fn retry(&self, task: TaskId) -> Result<()>;
 
@@ -75,8 +84,17 @@ pub trait Store: Send + Sync + 'static {
     /// Tasks, newest first; at most `limit`.
     async fn tasks(&self, filter: &Filter, limit: usize) -> Result<Vec<Task>>;
 
+    /// All tasks of the tree of a task, in the order of their ids, archived or not.
+    async fn tree(&self, task: TaskId) -> Result<Vec<TreeTask>>;
+
     /// Events after a position, oldest first; those of one task if there is one. Never passes over one that is still written.
     async fn events(&self, task: Option<TaskId>, after: Position, limit: usize) -> Result<Vec<Event>>;
+
+    /// Events of all tasks of a tree after a position, oldest first. Never passes over one that is still written.
+    async fn tree_events(&self, tree: TaskId, after: Position, limit: usize) -> Result<Vec<Event>>;
+
+    /// The position of the last event of a tree, once all its tasks have ended. The default position if no event is kept.
+    async fn tree_end(&self, tree: TaskId) -> Result<Option<Position>>;
 
     /// The position after all events that can be read now.
     async fn events_end(&self) -> Result<Position>;
@@ -117,6 +135,12 @@ pub trait Store: Send + Sync + 'static {
     /// Removes a schedule; its runs stay. `false` if there is none.
     async fn remove_schedule(&self, schedule: ScheduleId) -> Result<bool>;
 
+    /// Pauses or resumes a schedule. Fires that were due in the pause are left out.
+    async fn pause_schedule(&self, schedule: ScheduleId, paused: bool) -> Result<Schedule>;
+
+    /// Submits a run of a schedule now, whether it is paused or not; its next fire stays.
+    async fn trigger_schedule(&self, schedule: ScheduleId, tree: NewTree) -> Result<Submitted>;
+
     /// All schedules, by name.
     async fn schedules(&self) -> Result<Vec<Schedule>>;
 
@@ -135,6 +159,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Archives trees that ended long ago, deletes old events and effects; a bounded number at a time. Leader only.
     async fn retain(&self, leadership: &Leadership, retention: Retention) -> Result<Retained>;
+
+    /// The secret that lease tokens are signed with; `fresh` becomes it if there is none yet.
+    async fn token_secret(&self, fresh: [u8; 32]) -> Result<Vec<u8>>;
 
     /// Processes that hold leases or lead.
     async fn holders(&self) -> Result<Vec<BootId>>;

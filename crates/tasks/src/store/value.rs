@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::{BootId, Epoch, Fence, NewTree, NodeProfile, ScheduleId, Status, TaskId, Timestamp};
@@ -113,7 +113,7 @@ pub struct Leadership {
 }
 
 /// The leader's row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leader {
     /// Its name.
     pub node: String,
@@ -141,7 +141,7 @@ pub struct Fire {
 }
 
 /// One run of a schedule.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// When it was to fire.
     pub fire_time: Timestamp,

@@ -86,6 +86,20 @@ impl World {
         }
     }
 
+    /// A process that only reads.
+    pub(crate) async fn observer(&self) -> Arc<dyn Store> {
+        match &self.kind {
+            Kind::Sqlite { options, .. } => {
+                let options = SqliteOptions { read_only: true, ..options.clone() };
+                Arc::new(SqliteStore::open(options).await.unwrap())
+            }
+            Kind::Postgres(config) => {
+                let options = PostgresOptions { read_only: true, ..options(config) };
+                Arc::new(PostgresStore::open(options).await.unwrap())
+            }
+        }
+    }
+
     /// Lets time pass: SQLite's clock moves; PostgreSQL's cannot, so everything that is stored moves back.
     pub(crate) async fn advance(&self, by: Duration) {
         let ms = i64::try_from(by.as_millis()).unwrap();

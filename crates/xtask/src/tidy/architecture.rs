@@ -136,7 +136,7 @@ const ROOMS: &[Room] = &[
             "hyperscale-engine",
             "hyperscale-report",
             "hyperscale-target",
-            // For `serve` and its executor of load tests.
+            // For `serve`, which puts a task node behind the API; `tasks` and others ask it through the API, with its types.
             "hyperscale-tasks",
             // For `manager` and `worker` only, which put a node behind the API; commands ask a cluster through the API.
             "hyperscale-node",

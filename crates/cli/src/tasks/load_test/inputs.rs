@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 
 use hyperscale_api::Servers;
 use hyperscale_api::method::{Content, PlanFile, Submit};
@@ -11,6 +10,8 @@ use hyperscale_plan::Problem;
 use hyperscale_plan::read::Given;
 use hyperscale_tasks::runtime::executors::check_inputs;
 use serde_json::{Value, json};
+
+use crate::tasks::plans::is_path;
 
 /// Problems of a plan that an error tells.
 const PROBLEMS_MAX: usize = 3;
@@ -129,10 +130,4 @@ pub(super) fn describe(problems: &[Problem]) -> String {
 fn pairs(value: &Value) -> BTreeMap<String, String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     value.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), text(value))).collect()
-}
-
-/// Whether a text names a file and is not a plan itself: it is one line that ends as plan files do.
-fn is_path(text: &str) -> bool {
-    let extension = Path::new(text.trim()).extension().and_then(|extension| extension.to_str());
-    !text.trim().contains('\n') && matches!(extension, Some("yaml" | "yml" | "toml" | "json"))
 }

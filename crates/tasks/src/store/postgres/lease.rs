@@ -6,6 +6,7 @@ use std::time::Duration;
 use deadpool_postgres::{Client, Transaction};
 use serde_json::{Map, Value};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::super::placing::{Classes, Open, open_to};
@@ -43,14 +44,29 @@ const CLAIM: &str = "WITH due AS MATERIALIZED (
     SELECT c.id, l.fence, c.name, c.executor, c.attempt_id, c.inputs, c.timeout_seconds
     FROM claimed c JOIN leased l ON l.task_id = c.id ORDER BY c.place";
 
-pub(super) async fn claim(tx: &Transaction<'_>, classes: &Classes, claim: &Claim) -> Result<Vec<Claimed>> {
+/// Where the claim of one task differs from that of any.
+const ANY_TASK: &str = "AND run_at <= statement_timestamp()";
+const ONE_TASK: &str = "AND run_at <= statement_timestamp() AND id = $7";
+
+/// Leases due tasks; only the one that is named, if there is one.
+pub(super) async fn claim(
+    tx: &Transaction<'_>,
+    classes: &Classes,
+    claim: &Claim,
+    only: Option<TaskId>,
+) -> Result<Vec<Claimed>> {
     let open = open_to(classes, &claim.node);
     let rooms = rooms(tx, &open, claim).await?;
     let numbers: Vec<i32> = open.iter().map(|open| open.class).collect();
-    let statement = tx.prepare_cached(CLAIM).await?;
     let (limit, lease) = (rows_max(claim.limit), millis(claim.lease));
-    let rows =
-        tx.query(&statement, &[&numbers, &rooms, &limit, &claim.node.name, &claim.boot.0, &lease]).await?;
+    let values: [&(dyn ToSql + Sync); 6] =
+        [&numbers, &rooms, &limit, &claim.node.name, &claim.boot.0, &lease];
+    let rows = if let Some(TaskId(task)) = only {
+        let statement = tx.prepare_cached(&CLAIM.replace(ANY_TASK, ONE_TASK)).await?;
+        tx.query(&statement, &[&values[..], &[&task]].concat()).await?
+    } else {
+        tx.query(&tx.prepare_cached(CLAIM).await?, &values).await?
+    };
     let mut claimed: Vec<Claimed> = rows.iter().map(read_claimed).collect();
     add_dependency_results(tx, &mut claimed).await?;
     Ok(claimed)

@@ -21,7 +21,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Client, GenericClient, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime,
+};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -39,10 +41,13 @@ use crate::bugs::{Bug, Bugs};
 use crate::database::Database;
 use crate::domain::{
     BootId, Counts, Event, Filter, NewTree, NodeAges, NodeProfile, NodeRecord, Position, Report, Schedule,
-    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp,
+    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeTask,
 };
 
-const MIGRATIONS: [Migration; 1] = [Migration { version: 1, sql: include_str!("migrations/V1__tasks.sql") }];
+const MIGRATIONS: [Migration; 2] = [
+    Migration { version: 1, sql: include_str!("migrations/V1__tasks.sql") },
+    Migration { version: 2, sql: include_str!("migrations/V2__api.sql") },
+];
 
 /// How often a transaction that lost against others is repeated.
 const TRIES_MAX: u32 = 5;
@@ -58,6 +63,9 @@ const WAIT: Duration = Duration::from_secs(10);
 const LIMITS: &str =
     "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '5s'; SET statement_timeout = '10s'";
 
+/// What an observer sets beside the limits.
+const READ_ONLY: &str = "; SET default_transaction_read_only = on";
+
 /// What a store is opened with.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
@@ -68,6 +76,8 @@ pub struct PostgresOptions {
     /// Deliberate bugs.
     #[cfg(feature = "bugs")]
     pub bugs: Bugs,
+    /// Opens it for reading only: the schema must be of this version, and the server refuses every write.
+    pub read_only: bool,
 }
 
 impl PostgresOptions {
@@ -84,6 +94,7 @@ impl PostgresOptions {
             connections: 8,
             #[cfg(feature = "bugs")]
             bugs: Bugs::default(),
+            read_only: false,
         }
     }
 }
@@ -130,18 +141,26 @@ impl PostgresStore {
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let mut database = options.database;
         database.config.connect_timeout(WAIT);
+        let limits = if options.read_only { READ_ONLY } else { "" };
         let manager = Manager::from_config(database.config.clone(), database.tls.clone(), recycling);
         let pool = Pool::builder(manager)
             .max_size(options.connections)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(WAIT))
             .create_timeout(Some(WAIT))
-            .post_create(Hook::async_fn(|client, _| {
-                Box::pin(async move { client.batch_execute(LIMITS).await.map_err(HookError::Backend) })
+            .post_create(Hook::async_fn(move |client, _| {
+                Box::pin(async move {
+                    let limits = format!("{LIMITS}{limits}");
+                    client.batch_execute(&limits).await.map_err(HookError::Backend)
+                })
             }))
             .build()
             .map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        migrate(&pool).await?;
+        if options.read_only {
+            check_migrations(&pool).await?;
+        } else {
+            migrate(&pool).await?;
+        }
         let (changes, announce) = (watch::Sender::new(0), watch::Sender::new(0));
         let mut background = JoinSet::new();
         let session = Session::start(database, changes.clone(), &mut background);
@@ -205,9 +224,7 @@ async fn migrate(pool: &Pool) -> Result<()> {
     tx.execute(lock, &[&MIGRATION_LOCK]).await?;
     let table = "CREATE TABLE IF NOT EXISTS migrations (version integer PRIMARY KEY, checksum text NOT NULL)";
     tx.batch_execute(table).await?;
-    let rows = tx.query("SELECT version, checksum FROM migrations ORDER BY version", &[]).await?;
-    let applied: Vec<(i32, String)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-    for migration in pending(&MIGRATIONS, &applied)? {
+    for migration in pending(&MIGRATIONS, &applied_migrations(&tx).await?)? {
         tx.batch_execute(migration.sql).await?;
         let insert = "INSERT INTO migrations VALUES ($1, $2)";
         tx.execute(insert, &[&migration.version, &migration.checksum()]).await?;
@@ -216,12 +233,28 @@ async fn migrate(pool: &Pool) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a schema that only a process that writes could bring up to date.
+async fn check_migrations(pool: &Pool) -> Result<()> {
+    match pending(&MIGRATIONS, &applied_migrations(&pool.get().await?).await?)? {
+        [] => Ok(()),
+        _ => Err(StoreError::Unavailable(
+            "its schema is older than this version; start a node that is not an observer first".to_owned(),
+        )),
+    }
+}
+
+async fn applied_migrations(client: &impl GenericClient) -> Result<Vec<(i32, String)>> {
+    let rows = client.query("SELECT version, checksum FROM migrations ORDER BY version", &[]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
 impl From<tokio_postgres::Error> for StoreError {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.code() {
             Some(&(SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE)) => {
                 Self::Contended(error.to_string())
             }
+            Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => Self::ReadOnly,
             _ => match error.as_db_error() {
                 Some(db) => Self::Unavailable(format!("{}: {}", db.code().code(), db.message())),
                 None => Self::Unavailable(error.to_string()),
@@ -276,7 +309,17 @@ impl Store for PostgresStore {
 
     async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>> {
         let classes = self.classes().await?;
-        transact!(self, |tx| lease::claim(&tx, &classes, claim))
+        transact!(self, |tx| lease::claim(&tx, &classes, claim, None))
+    }
+
+    async fn acquire(&self, claim: &Claim, task: TaskId) -> Result<Option<Claimed>> {
+        let classes = self.classes().await?;
+        let claimed: Vec<Claimed> = transact!(self, |tx| lease::claim(&tx, &classes, claim, Some(task)))?;
+        Ok(claimed.into_iter().next())
+    }
+
+    async fn executable(&self, node: &NodeProfile, limit: usize) -> Result<Vec<Task>> {
+        read::executable(&self.client().await?, &*self.classes().await?, node, limit).await
     }
 
     async fn next_due(&self, node: &NodeProfile) -> Result<Option<Duration>> {
@@ -333,6 +376,12 @@ impl Store for PostgresStore {
         Ok(asked)
     }
 
+    async fn cancel_tree(&self, task: TaskId) -> Result<u64> {
+        let cancelled = transact!(self, |tx| submit::cancel_tree(&tx, task))?;
+        self.wake();
+        Ok(cancelled)
+    }
+
     async fn retry(&self, task: TaskId) -> Result<()> {
         transact!(self, |tx| submit::retry(&tx, task))?;
         self.wake();
@@ -347,8 +396,20 @@ impl Store for PostgresStore {
         read::tasks(&self.client().await?, &*self.classes().await?, filter, limit).await
     }
 
+    async fn tree(&self, task: TaskId) -> Result<Vec<TreeTask>> {
+        read::whole_tree(&self.client().await?, &*self.classes().await?, task).await
+    }
+
     async fn events(&self, task: Option<TaskId>, after: Position, limit: usize) -> Result<Vec<Event>> {
         read::events(&self.client().await?, task, after, limit).await
+    }
+
+    async fn tree_events(&self, tree: TaskId, after: Position, limit: usize) -> Result<Vec<Event>> {
+        read::tree_events(&self.client().await?, tree, after, limit).await
+    }
+
+    async fn tree_end(&self, tree: TaskId) -> Result<Option<Position>> {
+        read::tree_end(&self.client().await?, tree).await
     }
 
     async fn events_end(&self) -> Result<Position> {
@@ -416,6 +477,18 @@ impl Store for PostgresStore {
         schedule::remove(&self.client().await?, schedule).await
     }
 
+    async fn pause_schedule(&self, schedule: ScheduleId, paused: bool) -> Result<Schedule> {
+        let schedule = transact!(self, |tx| schedule::pause(&tx, schedule, paused))?;
+        self.wake();
+        Ok(schedule)
+    }
+
+    async fn trigger_schedule(&self, schedule: ScheduleId, tree: NewTree) -> Result<Submitted> {
+        let submitted = transact!(self, |tx| schedule::trigger(&tx, schedule, &tree))?;
+        self.wake();
+        Ok(submitted)
+    }
+
     async fn schedules(&self) -> Result<Vec<Schedule>> {
         schedule::all(&self.client().await?).await
     }
@@ -444,6 +517,13 @@ impl Store for PostgresStore {
 
     async fn retain(&self, leadership: &Leadership, retention: Retention) -> Result<Retained> {
         transact!(self, |tx| retention::retain(&tx, leadership, retention))
+    }
+
+    async fn token_secret(&self, fresh: [u8; 32]) -> Result<Vec<u8>> {
+        let client = self.client().await?;
+        let sql = "INSERT INTO cluster_secrets (token_key) VALUES ($1) ON CONFLICT DO NOTHING";
+        client.execute(sql, &[&fresh.as_slice()]).await?;
+        Ok(client.query_one("SELECT token_key FROM cluster_secrets", &[]).await?.get(0))
     }
 
     async fn holders(&self) -> Result<Vec<BootId>> {

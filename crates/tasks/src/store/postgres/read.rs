@@ -1,13 +1,17 @@
 //! Reading tasks, events and counts.
 
+use std::collections::BTreeMap;
+
 use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::super::placing::{Classes, mark_unplaceable};
+use super::super::placing::{Classes, mark_unplaceable, open_to};
 use super::super::{Result, StoreError};
 use super::{from_json, node, rows_max, unsigned};
 use crate::domain::{
-    Counts, Epoch, Event, EventKind, Fence, Filter, Position, Priority, Status, Task, TaskId, Timestamp,
+    Counts, Epoch, Event, EventKind, Fence, Filter, NodeProfile, Position, Priority, Status, Task, TaskId,
+    Timestamp, TreeEdge, TreeTask,
 };
 
 const COLUMNS: &str =
@@ -35,15 +39,16 @@ pub(super) async fn tasks(
     let sql = format!(
         "SELECT {COLUMNS} FROM tasks
          WHERE ($1::smallint IS NULL OR status = $1) AND ($2::text IS NULL OR executor = $2)
-             AND ($3::text IS NULL OR name = $3) AND ($4::uuid IS NULL OR tree_id = $4)
-             AND ($5::uuid IS NULL OR id < $5)
-         ORDER BY id DESC LIMIT $6"
+             AND ($3::text IS NULL OR starts_with(name, $3)) AND ($4::uuid IS NULL OR tree_id = $4)
+             AND ($5::uuid IS NULL OR id < $5) AND (NOT $6::boolean OR id = tree_id)
+         ORDER BY id DESC LIMIT $7"
     );
     let statement = client.prepare_cached(&sql).await?;
     let (tree, before) = (filter.tree.map(|task| task.0), filter.before.map(|task| task.0));
     let status = filter.status.map(Status::code);
+    let limit = rows_max(limit);
     let rows = client
-        .query(&statement, &[&status, &filter.executor, &filter.name, &tree, &before, &rows_max(limit)])
+        .query(&statement, &[&status, &filter.executor, &filter.name, &tree, &before, &filter.roots, &limit])
         .await?;
     placed(client, classes, rows.iter().map(record).collect::<Result<_>>()?).await
 }
@@ -52,6 +57,55 @@ pub(super) async fn tasks(
 pub(super) async fn tree(client: &impl GenericClient, tree: TaskId) -> Result<Vec<Task>> {
     let sql = format!("SELECT {COLUMNS} FROM tasks WHERE tree_id = $1 ORDER BY id");
     let rows = client.query(&sql, &[&tree.0]).await?;
+    rows.iter().map(|row| record(row).map(|(task, _)| task)).collect()
+}
+
+/// The tree that a task belongs to, archived or not.
+pub(super) async fn tree_of(client: &impl GenericClient, task: TaskId) -> Result<TaskId> {
+    let sql =
+        "SELECT tree_id FROM tasks WHERE id = $1 UNION ALL SELECT tree_id FROM task_archive WHERE id = $1";
+    let row = client.query_opt(sql, &[&task.0]).await?;
+    row.map(|row| TaskId(row.get(0))).ok_or(StoreError::UnknownTask(task))
+}
+
+/// All tasks of the tree of a task, with what they wait for.
+pub(super) async fn whole_tree(client: &Client, classes: &Classes, task: TaskId) -> Result<Vec<TreeTask>> {
+    let tree = tree_of(client, task).await?;
+    let sql = format!("SELECT {COLUMNS} FROM tasks WHERE tree_id = $1 ORDER BY id");
+    let rows = client.query(&sql, &[&tree.0]).await?;
+    let tasks = if rows.is_empty() {
+        let sql = "SELECT record FROM task_archive WHERE tree_id = $1 ORDER BY id";
+        let rows = client.query(sql, &[&tree.0]).await?;
+        rows.iter().map(|row| from_json(row.get(0))).collect::<Result<Vec<Task>>>()?
+    } else {
+        placed(client, classes, rows.iter().map(record).collect::<Result<_>>()?).await?
+    };
+    let sql =
+        "SELECT e.task_id, e.depends_on, e.required FROM tasks t JOIN task_dependencies e ON e.task_id = t.id
+               WHERE t.tree_id = $1 ORDER BY e.depends_on";
+    let mut edges: BTreeMap<TaskId, Vec<TreeEdge>> = BTreeMap::new();
+    for row in client.query(sql, &[&tree.0]).await? {
+        let edge = TreeEdge { task: TaskId(row.get(1)), required: row.get(2) };
+        edges.entry(TaskId(row.get(0))).or_default().push(edge);
+    }
+    let with_edges = |task: Task| TreeTask { depends_on: edges.remove(&task.id).unwrap_or_default(), task };
+    Ok(tasks.into_iter().map(with_edges).collect())
+}
+
+/// Due tasks that a node may run, most urgent first.
+pub(super) async fn executable(
+    client: &Client,
+    classes: &Classes,
+    node: &NodeProfile,
+    limit: usize,
+) -> Result<Vec<Task>> {
+    let open: Vec<i32> = open_to(classes, node).iter().map(|open| open.class).collect();
+    let sql = format!(
+        "SELECT {COLUMNS} FROM tasks
+         WHERE status = 0 AND unmet_deps = 0 AND run_at <= statement_timestamp() AND placement_id = ANY($1)
+         ORDER BY priority, run_at, id LIMIT $2"
+    );
+    let rows = client.query(&sql, &[&open, &rows_max(limit)]).await?;
     rows.iter().map(|row| record(row).map(|(task, _)| task)).collect()
 }
 
@@ -133,6 +187,39 @@ pub(super) async fn events(
         client.query(&sql, &[&after.transaction, &after.event, &limit]).await?
     };
     rows.iter().map(event).collect()
+}
+
+/// Tasks of the tree in the first parameter.
+const TREE: &str =
+    "SELECT id FROM tasks WHERE tree_id = $1 UNION ALL SELECT id FROM task_archive WHERE tree_id = $1";
+
+pub(super) async fn tree_events(
+    client: &Client,
+    tree: TaskId,
+    after: Position,
+    limit: usize,
+) -> Result<Vec<Event>> {
+    let sql = format!(
+        "SELECT {EVENT} FROM task_events
+         WHERE task_id IN ({TREE}) AND (xid, event_id) > ($2, $3)
+             AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+         ORDER BY xid, event_id LIMIT $4"
+    );
+    let values: [&(dyn ToSql + Sync); 4] = [&tree.0, &after.transaction, &after.event, &rows_max(limit)];
+    client.query(&sql, &values).await?.iter().map(event).collect()
+}
+
+pub(super) async fn tree_end(client: &Client, tree: TaskId) -> Result<Option<Position>> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM tasks WHERE tree_id = $1 AND status < 2)";
+    if client.query_one(sql, &[&tree.0]).await?.get(0) {
+        return Ok(None);
+    }
+    let sql = format!(
+        "SELECT xid, event_id FROM task_events WHERE task_id IN ({TREE}) ORDER BY xid DESC, event_id DESC LIMIT 1"
+    );
+    let row = client.query_opt(&sql, &[&tree.0]).await?;
+    let position = |row: Row| Position { transaction: row.get(0), event: row.get(1) };
+    Ok(Some(row.map(position).unwrap_or_default()))
 }
 
 fn event(row: &Row) -> Result<Event> {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::super::{Result, StoreError, Submitted};
 use super::settle::{settle, write_events};
-use super::to_json;
+use super::{read, to_json};
 use crate::domain::{Cause, EventKind, NewEvent, NewTree, Status, TaskId};
 
 pub(super) async fn submit(tx: &Transaction<'_>, tree: &NewTree) -> Result<Submitted> {
@@ -155,6 +155,28 @@ pub(super) async fn cancel(tx: &Transaction<'_>, task: TaskId) -> Result<bool> {
         // It was claimed or given back in between.
         _ => Err(StoreError::Contended(format!("task {task} changed while it was cancelled"))),
     }
+}
+
+/// Cancels what has not ended of a tree. Leases before tasks, in the order in which attempts end.
+pub(super) async fn cancel_tree(tx: &Transaction<'_>, task: TaskId) -> Result<u64> {
+    let tree = read::tree_of(tx, task).await?;
+    let sql = "UPDATE task_leases l SET cancel_requested = true FROM tasks t
+               WHERE t.id = l.task_id AND t.tree_id = $1 AND NOT l.cancel_requested RETURNING l.task_id";
+    let running: Vec<Uuid> = tx.query(sql, &[&tree.0]).await?.iter().map(|row| row.get(0)).collect();
+    let sql = "UPDATE tasks SET cancel_requested_at = clock_timestamp() WHERE id = ANY($1)";
+    tx.execute(sql, &[&running]).await?;
+    // Locked in the order of their ids, as completions lock them.
+    let sql = "SELECT id FROM tasks WHERE tree_id = $1 AND status = 0 ORDER BY id FOR NO KEY UPDATE";
+    tx.query(sql, &[&tree.0]).await?;
+    let sql = "UPDATE tasks SET status = 4, cancel_requested_at = clock_timestamp(), completed_at = clock_timestamp()
+               WHERE tree_id = $1 AND status = 0 RETURNING id";
+    let pending: Vec<Uuid> = tx.query(sql, &[&tree.0]).await?.iter().map(|row| row.get(0)).collect();
+    let event = |kind: EventKind| move |task: &Uuid| NewEvent::new(TaskId(*task), kind);
+    let mut events: Vec<NewEvent> = running.iter().map(event(EventKind::CancelRequested)).collect();
+    events.extend(pending.iter().map(event(EventKind::Cancelled)));
+    write_events(tx, &events).await?;
+    settle(tx, pending.iter().map(|task| (TaskId(*task), Status::Cancelled)).collect()).await?;
+    Ok(events.len() as u64)
 }
 
 pub(super) async fn retry(tx: &Transaction<'_>, task: TaskId) -> Result<()> {

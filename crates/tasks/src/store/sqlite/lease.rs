@@ -19,6 +19,18 @@ use crate::domain::{
 /// A task that is due, as it competes with others.
 type Due = (Timestamp, TaskId);
 
+/// Leases one task, if it is due and the node may run it.
+pub(super) fn acquire(tx: &Tx<'_>, claim: &Claim, task: TaskId) -> Result<Option<Claimed>> {
+    let sql =
+        "SELECT placement_id FROM tasks WHERE id = ?1 AND status = 0 AND unmet_deps = 0 AND run_at <= ?2";
+    let class: Option<i32> = tx.db.query_row(sql, (task, tx.now), |row| row.get(0)).optional()?;
+    let open = open_to(&read::classes(tx.db)?, &claim.node);
+    match open.into_iter().find(|open| Some(open.class) == class) {
+        Some(open) if room(tx, open, claim)? > 0 => lease(tx, task, claim).map(Some),
+        _ => Ok(None),
+    }
+}
+
 pub(super) fn claim(tx: &Tx<'_>, claim: &Claim) -> Result<Vec<Claimed>> {
     let mut rooms = Vec::new();
     for open in open_to(&read::classes(tx.db)?, &claim.node) {

@@ -37,10 +37,13 @@ use super::{
 use crate::bugs::Bugs;
 use crate::domain::{
     BootId, Counts, Event, Filter, NewTree, NodeAges, NodeProfile, NodeRecord, Position, Report, Schedule,
-    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp,
+    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeTask,
 };
 
-const MIGRATIONS: [Migration; 1] = [Migration { version: 1, sql: include_str!("migrations/V1__tasks.sql") }];
+const MIGRATIONS: [Migration; 2] = [
+    Migration { version: 1, sql: include_str!("migrations/V1__tasks.sql") },
+    Migration { version: 2, sql: include_str!("migrations/V2__api.sql") },
+];
 
 /// Where a store takes its time from.
 #[derive(Clone)]
@@ -78,6 +81,8 @@ pub struct SqliteOptions {
     pub path: PathBuf,
     /// Where its time comes from.
     pub clock: Clock,
+    /// Opens it for reading only: the file must exist with a schema of this version, and every write is refused.
+    pub read_only: bool,
     /// Deliberate bugs.
     #[cfg(feature = "bugs")]
     pub bugs: Bugs,
@@ -89,6 +94,7 @@ impl SqliteOptions {
         Self {
             path: path.into(),
             clock: Clock::system(),
+            read_only: false,
             #[cfg(feature = "bugs")]
             bugs: Bugs::default(),
         }
@@ -98,7 +104,8 @@ impl SqliteOptions {
 /// The embedded store.
 #[derive(Debug)]
 pub struct SqliteStore {
-    writer: ConnectionThread,
+    /// None if it was opened for reading only.
+    writer: Option<ConnectionThread>,
     reader: ConnectionThread,
     clock: Clock,
     locks: LockFiles,
@@ -119,16 +126,25 @@ impl SqliteStore {
     /// Opens a database and brings its schema up to date.
     pub async fn open(options: SqliteOptions) -> Result<Self> {
         let changes = watch::Sender::new(0);
-        let path = options.path.clone();
+        let (path, read_only) = (options.path.clone(), options.read_only);
         let opened = tokio::task::spawn_blocking(move || {
+            if read_only {
+                let reader = thread::open_to_read(&path)?;
+                check_migrations(&reader)?;
+                return Ok::<_, StoreError>((None, reader));
+            }
             let writer = thread::open(&path)?;
             migrate(&writer)?;
-            Ok::<_, StoreError>((writer, thread::open(&path)?))
+            Ok((Some(writer), thread::open(&path)?))
         });
         let (writer, reader) = opened.await.map_err(|error| StoreError::Unavailable(error.to_string()))??;
+        let reader = match writer {
+            Some(_) => ConnectionThread::reader(reader)?,
+            None => ConnectionThread::watching_reader(reader, changes.clone())?,
+        };
         Ok(Self {
-            writer: ConnectionThread::writer(writer, changes.clone())?,
-            reader: ConnectionThread::reader(reader)?,
+            writer: writer.map(|writer| ConnectionThread::writer(writer, changes.clone())).transpose()?,
+            reader,
             clock: options.clock,
             locks: LockFiles::beside(&options.path),
             changes,
@@ -152,7 +168,7 @@ impl SqliteStore {
                 bugs,
             })
         };
-        self.writer.run(run).await
+        self.writer.as_ref().ok_or(StoreError::ReadOnly)?.run(run).await
     }
 
     /// As `write`; tells who waits for work that there may be some.
@@ -181,14 +197,27 @@ fn migrate(db: &Connection) -> Result<()> {
     done
 }
 
+/// Refuses a schema that only a process that writes could bring up to date.
+fn check_migrations(db: &Connection) -> Result<()> {
+    match pending(&MIGRATIONS, &applied_migrations(db)?)? {
+        [] => Ok(()),
+        _ => Err(StoreError::Unavailable(
+            "its schema is older than this version; start a node that is not an observer first".to_owned(),
+        )),
+    }
+}
+
+fn applied_migrations(db: &Connection) -> Result<Vec<(i32, String)>> {
+    let mut statement = db.prepare("SELECT version, checksum FROM migrations ORDER BY version")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 fn apply_migrations(db: &Connection) -> Result<()> {
     db.execute_batch(
         "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, checksum TEXT NOT NULL) STRICT",
     )?;
-    let mut statement = db.prepare("SELECT version, checksum FROM migrations ORDER BY version")?;
-    let applied: Vec<(i32, String)> =
-        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
-    for migration in pending(&MIGRATIONS, &applied)? {
+    for migration in pending(&MIGRATIONS, &applied_migrations(db)?)? {
         db.execute_batch(migration.sql)?;
         db.execute("INSERT INTO migrations VALUES (?1, ?2)", (migration.version, migration.checksum()))?;
     }
@@ -208,6 +237,16 @@ impl Store for SqliteStore {
     async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>> {
         let claim = claim.clone();
         self.write(move |tx| lease::claim(tx, &claim)).await
+    }
+
+    async fn acquire(&self, claim: &Claim, task: TaskId) -> Result<Option<Claimed>> {
+        let claim = claim.clone();
+        self.write(move |tx| lease::acquire(tx, &claim, task)).await
+    }
+
+    async fn executable(&self, node: &NodeProfile, limit: usize) -> Result<Vec<Task>> {
+        let (node, now) = (node.clone(), self.clock.now());
+        self.read(move |db| read::executable(db, &node, now, limit)).await
     }
 
     async fn next_due(&self, node: &NodeProfile) -> Result<Option<Duration>> {
@@ -251,6 +290,10 @@ impl Store for SqliteStore {
         self.write_and_wake(move |tx| submit::cancel(tx, task)).await
     }
 
+    async fn cancel_tree(&self, task: TaskId) -> Result<u64> {
+        self.write_and_wake(move |tx| submit::cancel_tree(tx, task)).await
+    }
+
     async fn retry(&self, task: TaskId) -> Result<()> {
         self.write_and_wake(move |tx| submit::retry(tx, task)).await
     }
@@ -264,8 +307,20 @@ impl Store for SqliteStore {
         self.read(move |db| read::tasks(db, &filter, limit)).await
     }
 
+    async fn tree(&self, task: TaskId) -> Result<Vec<TreeTask>> {
+        self.read(move |db| read::whole_tree(db, task)).await
+    }
+
     async fn events(&self, task: Option<TaskId>, after: Position, limit: usize) -> Result<Vec<Event>> {
         self.read(move |db| read::events(db, task, after, limit)).await
+    }
+
+    async fn tree_events(&self, tree: TaskId, after: Position, limit: usize) -> Result<Vec<Event>> {
+        self.read(move |db| read::tree_events(db, tree, after, limit)).await
+    }
+
+    async fn tree_end(&self, tree: TaskId) -> Result<Option<Position>> {
+        self.read(move |db| read::tree_end(db, tree)).await
     }
 
     async fn events_end(&self) -> Result<Position> {
@@ -331,6 +386,14 @@ impl Store for SqliteStore {
         self.write(move |tx| schedule::remove(tx, schedule)).await
     }
 
+    async fn pause_schedule(&self, schedule: ScheduleId, paused: bool) -> Result<Schedule> {
+        self.write_and_wake(move |tx| schedule::pause(tx, schedule, paused)).await
+    }
+
+    async fn trigger_schedule(&self, schedule: ScheduleId, tree: NewTree) -> Result<Submitted> {
+        self.write_and_wake(move |tx| schedule::trigger(tx, schedule, &tree)).await
+    }
+
     async fn schedules(&self) -> Result<Vec<Schedule>> {
         self.read(schedule::all).await
     }
@@ -357,6 +420,16 @@ impl Store for SqliteStore {
     async fn retain(&self, leadership: &Leadership, retention: Retention) -> Result<Retained> {
         let leadership = leadership.clone();
         self.write(move |tx| retention::retain(tx, &leadership, retention)).await
+    }
+
+    async fn token_secret(&self, fresh: [u8; 32]) -> Result<Vec<u8>> {
+        self.write(move |tx| {
+            let sql =
+                "INSERT INTO cluster_secrets (singleton, token_key) VALUES (1, ?1) ON CONFLICT DO NOTHING";
+            tx.db.execute(sql, [fresh.as_slice()])?;
+            Ok(tx.db.query_row("SELECT token_key FROM cluster_secrets", [], |row| row.get(0))?)
+        })
+        .await
     }
 
     async fn holders(&self) -> Result<Vec<BootId>> {

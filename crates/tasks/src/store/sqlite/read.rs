@@ -1,12 +1,17 @@
 //! Reading tasks, events and counts.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
-use super::super::placing::{Classes, mark_unplaceable};
+use super::super::placing::{Classes, mark_unplaceable, open_to};
 use super::super::{Result, StoreError};
 use super::node;
 use super::value::Json;
-use crate::domain::{Counts, Event, EventKind, Filter, Position, Status, Task, TaskId};
+use crate::domain::{
+    Counts, Event, EventKind, Filter, NodeProfile, Position, Status, Task, TaskId, Timestamp, TreeEdge,
+    TreeTask,
+};
 
 const COLUMNS: &str = "id, tree_id, parent_id, name, executor, status, priority, run_at, unmet_deps, attempt_id, failures,
     crashes, max_attempts, timeout_seconds, idempotency_key, inputs, result, error, progress, cancel_requested_at,
@@ -25,12 +30,13 @@ pub(super) fn task(db: &Connection, task: TaskId) -> Result<Task> {
 pub(super) fn tasks(db: &Connection, filter: &Filter, limit: usize) -> Result<Vec<Task>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM tasks
-         WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR executor = ?2) AND (?3 IS NULL OR name = ?3)
-             AND (?4 IS NULL OR tree_id = ?4) AND (?5 IS NULL OR id < ?5)
-         ORDER BY id DESC LIMIT ?6"
+         WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR executor = ?2) AND (?3 IS NULL OR substr(name, 1, length(?3)) = ?3)
+             AND (?4 IS NULL OR tree_id = ?4) AND (?5 IS NULL OR id < ?5) AND (NOT ?6 OR id = tree_id)
+         ORDER BY id DESC LIMIT ?7"
     );
     let mut statement = db.prepare_cached(&sql)?;
-    let values = (filter.status, &filter.executor, &filter.name, filter.tree, filter.before, limit);
+    let values =
+        (filter.status, &filter.executor, &filter.name, filter.tree, filter.before, filter.roots, limit);
     let found = statement.query_map(values, record)?.collect::<rusqlite::Result<_>>()?;
     placed(db, found)
 }
@@ -41,6 +47,67 @@ pub(super) fn tree(db: &Connection, tree: TaskId) -> Result<Vec<Task>> {
     let found: Vec<(Task, i32)> =
         db.prepare_cached(&sql)?.query_map([tree], record)?.collect::<rusqlite::Result<_>>()?;
     Ok(found.into_iter().map(|(task, _)| task).collect())
+}
+
+/// The tree that a task belongs to, archived or not.
+pub(super) fn tree_of(db: &Connection, task: TaskId) -> Result<TaskId> {
+    let sql =
+        "SELECT tree_id FROM tasks WHERE id = ?1 UNION ALL SELECT tree_id FROM task_archive WHERE id = ?1";
+    let tree = db.query_row(sql, [task], |row| row.get(0)).optional()?;
+    tree.ok_or(StoreError::UnknownTask(task))
+}
+
+/// All tasks of the tree of a task, with what they wait for.
+pub(super) fn whole_tree(db: &Connection, task: TaskId) -> Result<Vec<TreeTask>> {
+    let tree = tree_of(db, task)?;
+    let sql = format!("SELECT {COLUMNS} FROM tasks WHERE tree_id = ?1 ORDER BY id");
+    let found: Vec<(Task, i32)> =
+        db.prepare_cached(&sql)?.query_map([tree], record)?.collect::<rusqlite::Result<_>>()?;
+    let tasks = if found.is_empty() { archived_tree(db, tree)? } else { placed(db, found)? };
+    let mut edges = edges(db, tree)?;
+    let with_edges = |task: Task| TreeTask { depends_on: edges.remove(&task.id).unwrap_or_default(), task };
+    Ok(tasks.into_iter().map(with_edges).collect())
+}
+
+fn archived_tree(db: &Connection, tree: TaskId) -> Result<Vec<Task>> {
+    let mut statement =
+        db.prepare_cached("SELECT record FROM task_archive WHERE tree_id = ?1 ORDER BY id")?;
+    let rows = statement.query_map([tree], |row| row.get(0).map(|Json(task)| task))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn edges(db: &Connection, tree: TaskId) -> Result<BTreeMap<TaskId, Vec<TreeEdge>>> {
+    let mut statement = db.prepare_cached(
+        "SELECT e.task_id, e.depends_on, e.required FROM tasks t JOIN task_dependencies e ON e.task_id = t.id
+         WHERE t.tree_id = ?1 ORDER BY e.depends_on",
+    )?;
+    let rows = statement
+        .query_map([tree], |row| Ok((row.get(0)?, TreeEdge { task: row.get(1)?, required: row.get(2)? })))?;
+    let mut edges: BTreeMap<TaskId, Vec<TreeEdge>> = BTreeMap::new();
+    for row in rows {
+        let (task, edge) = row?;
+        edges.entry(task).or_default().push(edge);
+    }
+    Ok(edges)
+}
+
+/// Due tasks of some classes, most urgent first.
+pub(super) fn executable(
+    db: &Connection,
+    node: &NodeProfile,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<Task>> {
+    let open: Vec<i32> = open_to(&classes(db)?, node).iter().map(|open| open.class).collect();
+    let sql = format!(
+        "SELECT {COLUMNS} FROM tasks
+         WHERE status = 0 AND unmet_deps = 0 AND run_at <= ?1
+             AND placement_id IN (SELECT value FROM json_each(?2))
+         ORDER BY priority, run_at, id LIMIT ?3"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map((now, Json(open), limit), record)?;
+    rows.map(|row| Ok(row?.0)).collect()
 }
 
 fn placed(db: &Connection, mut tasks: Vec<(Task, i32)>) -> Result<Vec<Task>> {
@@ -100,26 +167,61 @@ pub(super) fn events(
     after: Position,
     limit: usize,
 ) -> Result<Vec<Event>> {
-    let mut statement = db.prepare_cached(
-        "SELECT event_id, task_id, event_type, node_id, attempt_id, fence, epoch, details, timestamp FROM task_events
-         WHERE event_id > ?1 AND (?2 IS NULL OR task_id = ?2) ORDER BY event_id LIMIT ?3",
-    )?;
-    let rows = statement.query_map((after.event, task, limit), |row| {
-        let kind: String = row.get(2)?;
-        let details: Option<Json<_>> = row.get(7)?;
-        Ok(Event {
-            position: Position { transaction: 0, event: row.get(0)? },
-            task: row.get(1)?,
-            kind: EventKind::parse(&kind).ok_or(rusqlite::Error::InvalidQuery)?,
-            node: row.get(3)?,
-            attempt: row.get(4)?,
-            fence: row.get(5)?,
-            epoch: row.get(6)?,
-            details: details.map(|Json(value)| value),
-            at: row.get(8)?,
-        })
-    })?;
+    let sql = format!(
+        "SELECT {EVENT} FROM task_events
+         WHERE event_id > ?1 AND (?2 IS NULL OR task_id = ?2) ORDER BY event_id LIMIT ?3"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map((after.event, task, limit), event)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn tree_events(
+    db: &Connection,
+    tree: TaskId,
+    after: Position,
+    limit: usize,
+) -> Result<Vec<Event>> {
+    let sql = format!(
+        "SELECT {EVENT} FROM task_events WHERE event_id > ?1 AND task_id IN ({TREE})
+         ORDER BY event_id LIMIT ?3"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map((after.event, tree, limit), event)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn tree_end(db: &Connection, tree: TaskId) -> Result<Option<Position>> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM tasks WHERE tree_id = ?1 AND status < 2)";
+    if db.prepare_cached(sql)?.query_row([tree], |row| row.get(0))? {
+        return Ok(None);
+    }
+    // The first parameter has the place it has in all queries over a tree.
+    let sql = format!("SELECT coalesce(max(event_id), ?1) FROM task_events WHERE task_id IN ({TREE})");
+    let event = db.prepare_cached(&sql)?.query_row((0, tree), |row| row.get(0))?;
+    Ok(Some(Position { transaction: 0, event }))
+}
+
+const EVENT: &str = "event_id, task_id, event_type, node_id, attempt_id, fence, epoch, details, timestamp";
+
+/// Tasks of the tree in the second parameter.
+const TREE: &str =
+    "SELECT id FROM tasks WHERE tree_id = ?2 UNION ALL SELECT id FROM task_archive WHERE tree_id = ?2";
+
+fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+    let kind: String = row.get(2)?;
+    let details: Option<Json<_>> = row.get(7)?;
+    Ok(Event {
+        position: Position { transaction: 0, event: row.get(0)? },
+        task: row.get(1)?,
+        kind: EventKind::parse(&kind).ok_or(rusqlite::Error::InvalidQuery)?,
+        node: row.get(3)?,
+        attempt: row.get(4)?,
+        fence: row.get(5)?,
+        epoch: row.get(6)?,
+        details: details.map(|Json(value)| value),
+        at: row.get(8)?,
+    })
 }
 
 pub(super) fn events_end(db: &Connection) -> Result<Position> {

@@ -3,9 +3,9 @@
 use rusqlite::OptionalExtension as _;
 
 use super::super::{Result, StoreError, Submitted};
-use super::Tx;
 use super::settle::{settle, write_event};
 use super::value::Json;
+use super::{Tx, read};
 use crate::domain::{Cause, EventKind, NewEvent, NewTask, NewTree, Placement, Status, TaskId};
 
 pub(super) fn submit(tx: &Tx<'_>, tree: &NewTree) -> Result<Submitted> {
@@ -107,6 +107,35 @@ pub(super) fn cancel(tx: &Tx<'_>, task: TaskId) -> Result<bool> {
         Status::Cancelled => Ok(false),
         ended => Ok(ended.become_by(Cause::Cancel, Status::Cancelled).map(|_| true)?),
     }
+}
+
+/// Cancels what has not ended of a tree. Pending tasks are all cancelled before their dependants are told, so that none of them fails.
+pub(super) fn cancel_tree(tx: &Tx<'_>, task: TaskId) -> Result<u64> {
+    let tree = read::tree_of(tx.db, task)?;
+    let mut statement = tx.db.prepare_cached(
+        "UPDATE tasks SET status = 4, cancel_requested_at = ?2, completed_at = ?2 WHERE tree_id = ?1 AND status = 0
+         RETURNING id",
+    )?;
+    let pending: Vec<TaskId> =
+        statement.query_map((tree, tx.now), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for task in &pending {
+        write_event(tx, &NewEvent::new(*task, EventKind::Cancelled))?;
+    }
+    for task in &pending {
+        settle(tx, *task, Status::Cancelled)?;
+    }
+    let mut statement = tx.db.prepare_cached(
+        "UPDATE task_leases SET cancel_requested = 1
+         WHERE NOT cancel_requested AND task_id IN (SELECT id FROM tasks WHERE tree_id = ?1)
+         RETURNING task_id",
+    )?;
+    let running: Vec<TaskId> =
+        statement.query_map([tree], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for task in &running {
+        tx.db.execute("UPDATE tasks SET cancel_requested_at = ?2 WHERE id = ?1", (task, tx.now))?;
+        write_event(tx, &NewEvent::new(*task, EventKind::CancelRequested))?;
+    }
+    Ok((pending.len() + running.len()) as u64)
 }
 
 pub(super) fn retry(tx: &Tx<'_>, task: TaskId) -> Result<()> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{oneshot, watch};
 
 use super::super::StoreError;
@@ -43,6 +43,15 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Opens a connection that cannot write. The file must exist.
+pub(super) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(connection)
+}
+
 impl ConnectionThread {
     /// Starts the writer. `changes` is raised when another process has written.
     pub(super) fn writer(connection: Connection, changes: watch::Sender<u64>) -> Result<Self, StoreError> {
@@ -56,6 +65,22 @@ impl ConnectionThread {
                 let (_, reply) = operation(Ok(&connection));
                 reply(None);
             }
+        })
+    }
+
+    /// Starts a reader without a writer beside it. `changes` is raised when another process has written.
+    pub(super) fn watching_reader(
+        connection: Connection,
+        changes: watch::Sender<u64>,
+    ) -> Result<Self, StoreError> {
+        start("tasks-sqlite-read", move |operations| {
+            let read = |first: Operation, rest: &mut dyn Iterator<Item = Operation>| {
+                for operation in std::iter::once(first).chain(rest) {
+                    let (_, reply) = operation(Ok(&connection));
+                    reply(None);
+                }
+            };
+            watch(&connection, &operations, &changes, read);
         })
     }
 
@@ -93,13 +118,22 @@ fn start(
 }
 
 fn write_groups(connection: &Connection, operations: &Receiver<Operation>, changes: &watch::Sender<u64>) {
+    watch(connection, operations, changes, |first, rest| {
+        write_group(connection, std::iter::once(first).chain(rest));
+    });
+}
+
+/// Hands operations on in groups, and looks between them whether another process has written.
+fn watch(
+    connection: &Connection,
+    operations: &Receiver<Operation>,
+    changes: &watch::Sender<u64>,
+    run: impl Fn(Operation, &mut dyn Iterator<Item = Operation>),
+) {
     let mut seen = data_version(connection);
     loop {
         match operations.recv_timeout(LOOK_EVERY) {
-            Ok(first) => {
-                let rest = operations.try_iter().take(GROUP_MAX - 1);
-                write_group(connection, std::iter::once(first).chain(rest));
-            }
+            Ok(first) => run(first, &mut operations.try_iter().take(GROUP_MAX - 1)),
             Err(RecvTimeoutError::Timeout) => {
                 let now = data_version(connection);
                 if now != seen {

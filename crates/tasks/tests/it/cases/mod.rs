@@ -4,6 +4,7 @@ pub(crate) mod effects;
 pub(crate) mod leaders;
 pub(crate) mod leases;
 mod nodes;
+mod requests;
 pub(crate) mod schedules;
 pub(crate) mod sweeps;
 pub(crate) mod trees;
@@ -39,4 +40,5 @@ async fn postgres_holds_every_rule() {
     schedules::all_on(&server).await;
     effects::all_on(&server).await;
     nodes::all_on(&server).await;
+    requests::all_on(&server).await;
 }

@@ -14,6 +14,9 @@ cases!(
     leaders_at_once_fire_once,
     run_is_kept_with_its_result,
     schedule_of_the_same_name_is_replaced,
+    paused_schedule_fires_only_when_it_is_triggered,
+    resumed_schedule_leaves_out_what_was_due,
+    triggered_runs_are_kept_and_the_next_fire_stays,
 );
 
 fn every_minute(name: &str) -> ScheduleSpec {
@@ -95,4 +98,45 @@ pub(crate) async fn schedule_of_the_same_name_is_replaced(world: World) {
     assert_eq!(world.store.schedules().await.unwrap(), [second]);
     assert!(world.store.remove_schedule(first.id).await.unwrap());
     assert!(!world.store.remove_schedule(first.id).await.unwrap());
+}
+
+pub(crate) async fn paused_schedule_fires_only_when_it_is_triggered(world: World) {
+    let schedule = due_schedule(&world).await;
+    let now = world.store.now().await.unwrap();
+    let leadership = world.lead().await;
+    assert!(world.store.pause_schedule(schedule.id, true).await.unwrap().paused);
+    // The leader has read the schedule before it was paused.
+    assert!(!world.store.fire(&leadership, fire(&schedule, now)).await.unwrap());
+    assert_eq!(world.store.counts().await.unwrap().pending, 0);
+    let run = world.store.trigger_schedule(schedule.id, tree(schedule.spec.tree.clone())).await.unwrap();
+    assert!(run.is_new);
+    assert_eq!(world.store.counts().await.unwrap().pending, 1);
+    assert!(matches!(
+        world.store.pause_schedule(schedule_id(), true).await,
+        Err(StoreError::UnknownSchedule(_))
+    ));
+}
+
+pub(crate) async fn resumed_schedule_leaves_out_what_was_due(world: World) {
+    let schedule = world.store.put_schedule(schedule_id(), &every_minute("beat")).await.unwrap();
+    let paused = world.store.pause_schedule(schedule.id, true).await.unwrap();
+    assert_eq!(paused.next_run_at, schedule.next_run_at);
+    world.advance(LONGER * 5).await;
+    let before = world.store.now().await.unwrap();
+    let resumed = world.store.pause_schedule(schedule.id, false).await.unwrap();
+    assert!(!resumed.paused && resumed.next_run_at.unwrap() > before);
+    assert_eq!(world.store.schedules().await.unwrap(), [resumed]);
+}
+
+pub(crate) async fn triggered_runs_are_kept_and_the_next_fire_stays(world: World) {
+    let schedule = world.store.put_schedule(schedule_id(), &every_minute("beat")).await.unwrap();
+    let mut trees = Vec::new();
+    for _ in 0..3 {
+        let tree = tree(schedule.spec.tree.clone());
+        trees.push(world.store.trigger_schedule(schedule.id, tree).await.unwrap().tree);
+    }
+    let runs = world.store.runs(schedule.id, 9).await.unwrap();
+    trees.reverse();
+    assert_eq!(runs.iter().map(|run| run.tree).collect::<Vec<_>>(), trees);
+    assert_eq!(world.store.schedules().await.unwrap()[0].next_run_at, schedule.next_run_at);
 }
