@@ -76,11 +76,14 @@ const say = ({ state, at, error }, stream) => {
   connection.replaceChildren(...parts);
 };
 
+/** Events of all tasks may be many: after a longer pause the list is read again instead. */
+const RESUME_MS_MAX = 60_000;
 /** Follows a stream as long as its page is open. Every event may have changed the counts. */
 const live = (path, { onEvent, onState = () => {}, ...handlers }, signal) => {
   let stream;
   stream = follow(path, {
     ...handlers,
+    resume_ms_max: path === "/events/tasks" ? RESUME_MS_MAX : undefined,
     onOpen: () => { bar.changed(); handlers.onOpen?.(); },
     onEvent: (event, kind) => { bar.changed(); onEvent?.(event, kind); },
     onState: (state) => { if (!signal.aborted) { say(state, () => stream); onState(state); } },

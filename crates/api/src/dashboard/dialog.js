@@ -23,27 +23,27 @@ export const confirm = async (title, text, { verb, danger = false, signal }) => 
 };
 
 let pending = null;
-/** Asks for the token, once for all requests that wait for it. */
-export const askToken = (error, signal) => {
+/** Asks for the token, once for all requests that wait for it, and stores it before any of them is sent again. */
+export const askToken = (error, store, signal) => {
   pending ??= (async () => {
     for (;;) {
-      const input = el("input", { type: "password", id: "token", autocomplete: "off", required: true, spellcheck: "false", autofocus: true });
+      const input = el("input", { type: "password", id: "token", autocomplete: "off", required: true, pattern: "\\s*[!-~]+\\s*", title: "letters, digits and signs without spaces", spellcheck: "false", autofocus: true });
+      const hint = /token is/.test(error.message) ? "Enter the value of `HYPERSCALE_API_TOKEN` that the server was started with." : `${error.fix}.`;
       const content = [
-        el("p", {}, prose(`The server says: ${error.message}.`)),
-        error.fix && el("p", { class: "sub" }, prose(`${error.fix}.`)),
+        el("p", {}, prose(`The server says: ${error.message}.`)), el("p", { class: "sub" }, prose(hint)),
         el("label", { for: "token" }, "Token"), input,
         el("p", { class: "sub" }, "It is kept until this tab is closed."),
       ];
       await ask("Token required", content, [el("button", { value: "yes", class: "primary" }, "Continue")]);
-      if (input.value.trim()) return input.value.trim();
+      const token = input.value.trim();
+      pending = token ? null : pending;
+      if (token) return store(token);
     }
-  })().finally(() => { pending = null; });
+  })();
   return Promise.race([pending, aborted(signal)]);
 };
 
-const aborted = (signal) => new Promise((_, reject) => signal?.addEventListener("abort", () => {
-  if (signal.reason?.name !== "TimeoutError") reject(signal.reason);
-}, { once: true }));
+const aborted = (signal) => new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason), { once: true }));
 
 /** A sentence from an error: what was tried, what happened, what to do. */
 export const sentence = (what, error) => `${what}: ${error.message}${error.fix ? ` – ${error.fix}` : ""}`;

@@ -60,18 +60,17 @@ export const table = (caption, head, rows, { named = 0 } = {}) => {
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell))))));
 };
 
-/** Values as indented JSON, cut where it would be too long to be read. */
-export const json = (value, label) => {
-  const text = JSON.stringify(value, null, 2) ?? "";
-  const isCut = text.length > JSON_SHOWN_MAX;
-  return [
-    el("pre", { tabindex: "0", "aria-label": label }, el("code", {}, isCut ? text.slice(0, JSON_SHOWN_MAX) : text)),
-    isCut && el("p", { class: "sub" }, `The first ${JSON_SHOWN_MAX} of ${text.length} characters are shown; download has all of them.`),
-  ];
-};
+/** Characters of a text that are shown: about 500 lines. */
+const SHOWN_MAX = 20_000;
 
-/** Characters of JSON that are shown: about 500 lines. */
-const JSON_SHOWN_MAX = 20_000;
+/** A text of many lines, cut where it would be too long to be read. */
+export const longText = (text, label) => [
+  el("pre", { tabindex: "0", role: "region", "aria-label": label }, el("code", {}, text.slice(0, SHOWN_MAX))),
+  text.length > SHOWN_MAX && el("p", { class: "sub" }, `The first ${SHOWN_MAX} of ${text.length} characters are shown.`),
+];
+
+/** Values as indented JSON. */
+export const json = (value, label) => longText(JSON.stringify(value, null, 2) ?? "", label);
 
 /** A button that saves a value as a file. */
 export const download = (value, name) => {

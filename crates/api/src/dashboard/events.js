@@ -1,5 +1,5 @@
 // What happened to the tasks of a tree, in the order of time.
-import { breakable, el } from "./dom.js";
+import { breakable, el, prose } from "./dom.js";
 import { count, shortTime, words, zone } from "./format.js";
 
 /** Events that are shown at first, and added by each press of the button. */
@@ -16,7 +16,7 @@ export const eventList = (place, tree) => {
     el("thead", {}, el("tr", {}, heads.map((title, at) => el("th", { scope: "col", class: `c${at}` }, at === 0 ? `When (${zone()})` : title)))), body));
   place.append(el("h2", {}, "Events"), note, earlier, box);
 
-  let kept = [], shown = SHOWN, forgotten = 0, isAsked = false;
+  let kept = [], shown = SHOWN, forgotten = 0, isAsked = false, last = "", isOver = false;
   const nameOf = (id) => tree()?.tasks.find((task) => task.id === id)?.name;
 
   const row = (event) => {
@@ -37,18 +37,20 @@ export const eventList = (place, tree) => {
     isAsked = false;
     const from = Math.max(0, kept.length - shown);
     while (body.firstElementChild && (body.firstElementChild.at < from + forgotten)) body.firstElementChild.remove();
-    const last = body.lastElementChild?.at ?? -1;
+    const latest = body.lastElementChild?.at ?? -1;
     const first = body.firstElementChild?.at ?? Infinity;
     const made = (index) => Object.assign(row(kept[index]), { at: index + forgotten });
     const older = [];
     for (let index = from; index < kept.length && index + forgotten < first && first !== Infinity; index += 1) older.push(made(index));
     body.prepend(...older);
     const newer = [];
-    for (let index = Math.max(from, last + 1 - forgotten); index < kept.length; index += 1) newer.push(made(index));
+    for (let index = Math.max(from, latest + 1 - forgotten); index < kept.length; index += 1) newer.push(made(index));
     body.append(...newer);
     box.hidden = kept.length === 0;
     const hidden = from + forgotten;
-    note.textContent = forgotten > 0 && from === 0 ? `${count(forgotten)} earlier events are not kept by this page; \`hyperscale tasks events\` has them.` : "";
+    const said = kept.length === 0 && isOver ? "No events are kept any more: they are removed after the retention time."
+      : forgotten > 0 && from === 0 ? `${count(forgotten)} earlier events are not kept by this page; \`hyperscale tasks events\` has them.` : "";
+    note.replaceChildren(...prose(said));
     earlier.replaceChildren(...(from > 0 ? [el("button", { type: "button", onclick: () => { shown += SHOWN; ask(); } }, `Show earlier events (${count(hidden)})`)] : []));
   };
   const ask = () => {
@@ -59,12 +61,15 @@ export const eventList = (place, tree) => {
 
   return {
     add: (event) => {
-      if (!event.kind || !event.task) return;
+      // The last event of a tree may be told twice; one without a position stands for events that are not kept any more.
+      const place = `${event.position?.transaction}.${event.position?.event}`;
+      if (!event.kind || !event.task || place === last || !event.position?.event) return;
+      last = place;
       kept.push(event);
       if (kept.length > KEPT_MAX) { kept = kept.slice(1_000); forgotten += 1_000; }
       ask();
     },
-    clear: () => { kept = []; forgotten = 0; body.replaceChildren(); ask(); },
+    clear: () => { kept = []; forgotten = 0; last = ""; body.replaceChildren(); ask(); },
     /** Names of tasks may be known only after their events. */
     names: () => {
       for (const link of body.querySelectorAll("[data-task]")) {
@@ -72,6 +77,6 @@ export const eventList = (place, tree) => {
         if (name && link.textContent !== name) link.replaceChildren(...breakable(name));
       }
     },
-    state: (state) => { if (kept.length === 0 && state === "ended") note.textContent = "No events are kept any more: they are removed after the retention time."; },
+    state: (state) => { isOver = state === "ended"; ask(); },
   };
 };

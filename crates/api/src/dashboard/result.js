@@ -8,7 +8,7 @@ const ROWS_MAX = 100;
 
 /** Whether a value is the result of a run. */
 export const isRun = (value) => Boolean(value) && typeof value === "object" && value.version >= 1 && typeof value.totals?.requests === "number"
-  && Array.isArray(value.workflows) && Array.isArray(value.series);
+  && Array.isArray(value.workflows);
 
 /** The verdict in a few words, and whether it is good. */
 export const verdict = (run) => {
@@ -31,7 +31,7 @@ export const runView = (run, save) => [
     el("p", {}, el("span", { class: `verdict ${verdict(run)[0]}` }, verdict(run)[1])),
     el("p", { class: "sub" }, [run.name, `${words(run.status)} after ${seconds(run.elapsed_s)}`, run.job && `job ${run.job}`].filter(Boolean).map((part, at) => [at > 0 && " · ", breakable(part)])),
     tiles(run.totals), warnings(run),
-    run.series.length > 0 ? charts(run) : el("p", { class: "sub" }, "The run was too short for charts."),
+    run.series?.length > 0 ? charts(run) : el("p", { class: "sub" }, run.left_out?.includes("series") ? "The result was too large to be stored with its values over time: there are no charts." : "The run was too short for charts."),
     thresholds(run), steps(run), checks(run), errors(run),
     el("p", { class: "actions" }, save)),
 ];
@@ -59,6 +59,7 @@ const warnings = (run) => {
     .map(({ name, iterations: i }) => `${name}: ${count(i.dropped)} of ${count(i.scheduled)} starts were dropped: the target got less load than planned`);
   const all = [
     run.generator_saturated && "the load generator itself was the bottleneck: latencies are partly its own; use more cores or less load",
+    run.left_out?.includes("errors") && "the result was too large to be stored with its errors",
     run.final === false && "the run had not ended: these are partial results",
     ...lost, ...gaps, ...dropped, ...notes, ...(run.warnings ?? []).map(String),
     ...run.workflows.flatMap(({ name, notes: told = [] }) => told.map((note) => `${name}: ${note}`)),

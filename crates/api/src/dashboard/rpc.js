@@ -26,37 +26,36 @@ export const errorOf = (response, body) => {
   return new ApiError(error?.message ?? `the server responded with status ${response.status}`, details);
 };
 
-/** A request that asks for the token, as often as the server wants one, and is then sent again. */
-export const request = async (path, { headers: more, ...init } = {}) => {
+/** A request that asks for the token, as often as the server wants one, and is then sent again. The time for it does not count. */
+export const request = async (path, { headers: more, signal, timeout_ms, ...init } = {}) => {
   for (;;) {
     const sent = sessionStorage.getItem(TOKEN);
+    const timeout = timeout_ms ? AbortSignal.timeout(timeout_ms) : undefined;
     let response;
     try {
-      response = await fetch(path, { ...init, headers: headers(more), cache: "no-store", credentials: "omit" });
+      response = await fetch(path, { ...init, headers: headers(more), cache: "no-store", credentials: "omit", signal: AbortSignal.any([signal, timeout].filter(Boolean)) });
     } catch (error) {
-      if (init.signal?.aborted && init.signal.reason?.name !== "TimeoutError") throw error;
-      const why = init.signal?.aborted ? `no response within ${TIMEOUT_MS / 1_000} s` : "the server cannot be reached";
+      if (signal?.aborted) throw error;
+      const why = timeout?.aborted ? `no response within ${timeout_ms / 1_000} s` : "the server cannot be reached";
       throw new ApiError(why, { reason: "unreachable", fix: "check that `hyperscale serve` is running" });
     }
     learnClock(response.headers.get("date"));
     if (response.status !== 401) return response;
-    // Another call may have got a token meanwhile.
-    if (sessionStorage.getItem(TOKEN) !== sent) continue;
     const error = errorOf(response, await response.json().catch(() => null));
-    sessionStorage.setItem(TOKEN, await askToken(error, init.signal));
+    // Another call may have got a token meanwhile.
+    if (sessionStorage.getItem(TOKEN) === sent) await askToken(error, (token) => sessionStorage.setItem(TOKEN, token), signal);
   }
 };
 
 let id = 0;
 /** Calls a method. Rejects with an [`ApiError`], or with an `AbortError` if `signal` was aborted. */
 export const call = async (method, params = {}, signal) => {
-  const timeout = AbortSignal.timeout(TIMEOUT_MS);
   id += 1;
   const response = await request("/rpc", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
-    signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    signal, timeout_ms: TIMEOUT_MS,
   });
   const body = await response.json().catch((error) => { if (signal?.aborted) throw error; return null; });
   if (!response.ok || !body || body.error) throw errorOf(response, body);

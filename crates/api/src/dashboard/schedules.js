@@ -55,10 +55,12 @@ const cards = (schedules) => el("ul", { class: "cards" }, schedules.map((schedul
   el("p", { class: "sub" }, schedule.paused ? "does not fire until it is resumed" : ["next: ", nextText(schedule)]))));
 
 const EXAMPLE = `name: nightly
-trigger: { cron: { expression: "0 2 * * *", time_zone: Europe/Berlin } }
-tree:
-  tasks:
-    load: { executor: load_test, inputs: { plan: plan.yaml } }
+trigger:
+  cron: { expression: 0 2 * * *, time_zone: Europe/Berlin }
+tasks:
+  load:
+    executor: load_test
+    inputs: { plan: plan.yaml }
 `;
 
 const empty = () => el("div", { class: "empty" }, el("h2", {}, "No schedules yet"),

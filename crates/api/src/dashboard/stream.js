@@ -38,10 +38,11 @@ export const reader = (onEvent) => {
 /**
  * Follows a stream until it is closed or says that it is over. `onState` hears `connecting`, `live`, `lost` (with the
  * time of the next attempt), `paused` while the tab is hidden, `ended` and `refused` (with the error).
- * `onOpen` is called at every connection: what was read before may be out of date.
+ * `onOpen` is called at every connection: what was read before may be out of date. Events that were missed in a pause of
+ * more than `resume_ms_max` are not asked for.
  */
-export const follow = (path, { onEvent, onOpen = () => {}, onState }) => {
-  let last, failures = 0, controller, timer, isClosed = false, isOver = false;
+export const follow = (path, { onEvent, onOpen = () => {}, onState, resume_ms_max = Infinity }) => {
+  let last, heard = 0, failures = 0, controller, timer, isClosed = false, isOver = false;
 
   const connect = async () => {
     clearTimeout(timer);
@@ -72,17 +73,20 @@ export const follow = (path, { onEvent, onOpen = () => {}, onState }) => {
   };
 
   const read = async (mine) => {
+    // After a long pause it is cheaper to read the page again than to hear of everything that has happened since.
+    if (Date.now() - heard > resume_ms_max) last = undefined;
     const response = await request(path, {
       headers: { accept: "text/event-stream", ...(last ? { "last-event-id": last } : {}) }, signal: mine.signal,
     });
     if (!response.ok) throw errorOf(response, await response.json().catch(() => null));
+    heard = Date.now();
     onState({ state: "live" });
     onOpen();
     const push = reader(({ id, event, data }) => {
       if (id) last = id;
       failures = 0;
       const value = JSON.parse(data);
-      if (value.is_final) isOver = true;
+      if (value.final || value.is_final) isOver = true;
       onEvent(value, event);
     });
     const source = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -90,6 +94,7 @@ export const follow = (path, { onEvent, onOpen = () => {}, onState }) => {
       const silence = setTimeout(() => mine.abort(), SILENCE_MS_MAX);
       const { done, value } = await source.read().finally(() => clearTimeout(silence));
       if (done) return;
+      heard = Date.now();
       push(value);
     }
   };

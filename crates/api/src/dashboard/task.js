@@ -1,6 +1,6 @@
 // One task: what it is, what it left, its tree and what happened, live.
 import { confirm, notice, sentence } from "./dialog.js";
-import { breakable, download, el, facts, json, message, show } from "./dom.js";
+import { breakable, download, el, facts, json, longText, message, show } from "./dom.js";
 import { eventList } from "./events.js";
 import { percent, pill, plural, time, took, words } from "./format.js";
 import { every, paced } from "./pace.js";
@@ -142,8 +142,14 @@ export const openTask = ({ place, id: first, signal, live, setTitle, changed }) 
   };
   const given = (task) => {
     const isEmpty = task.inputs === null || task.inputs === undefined || Object.keys(task.inputs).length === 0;
+    // Plans and scripts are texts of many lines: they are shown as such, and not as one string with escaped line ends.
+    const isText = ([, value]) => typeof value === "string" && value.includes("\n");
+    const entries = isEmpty || typeof task.inputs !== "object" ? [] : Object.entries(task.inputs);
+    const texts = entries.filter(isText), others = entries.filter((entry) => !isText(entry));
+    const rest = texts.length > 0 ? Object.fromEntries(others) : task.inputs;
     const note = task.depends_on?.length > 0 ? el("p", { class: "sub" }, "Results of its dependencies are added under their names when it runs.") : null;
-    return [el("h2", {}, "Inputs"), isEmpty ? el("p", { class: "sub" }, "none") : json(task.inputs, "Inputs"), note];
+    return [el("h2", {}, "Inputs"), isEmpty ? el("p", { class: "sub" }, "none") : (texts.length === 0 || others.length > 0) && json(rest, "Inputs"),
+      texts.map(([name, text]) => [el("h3", {}, words(name)), longText(text, name)]), note];
   };
 
   // --- live

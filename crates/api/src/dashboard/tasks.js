@@ -194,12 +194,16 @@ export const openTasks = ({ place, query, signal, live, setTitle }) => {
 };
 
 const EXAMPLE = `tasks:
-  pause: { executor: wait, inputs: { duration: 2s } }
+  pause:
+    executor: wait
+    inputs: { duration: 2s }
   load:
     executor: load_test
     depends: [pause]
     inputs: { plan: plan.yaml }
-  report: { executor: aggregate, depends: [load] }
+  report:
+    executor: aggregate
+    depends: [load]
 `;
 
 /** What to do where there is nothing. */
