@@ -1,6 +1,6 @@
 // The result of a load test (result JSON, version 1): verdict, totals, charts, thresholds, steps, errors, warnings.
 import { charts } from "./chart.js";
-import { breakable, el, table } from "./dom.js";
+import { breakable, el, prose, table } from "./dom.js";
 import { bytes, count, micros, number, percent, plural, rate, seconds, words } from "./format.js";
 
 /** Rows of a table; the download has all of them. */
@@ -46,8 +46,20 @@ const tiles = (totals) => {
     totals.bytes && tile("received", bytes(totals.bytes.received), `sent ${bytes(totals.bytes.sent)}`));
 };
 
-/** What limits the trust in the numbers. */
+/** What limits the trust in the numbers: in the words of the result, or by its numbers where it has no words. */
 const warnings = (run) => {
+  const told = run.warnings?.length > 0 ? run.warnings.map(String) : doubts(run);
+  const all = [
+    ...told, run.left_out?.includes("errors") && "the result was too large to be stored with its errors",
+    run.final === false && "the run had not ended: these are partial results",
+  ].filter(Boolean);
+  if (all.length === 0) return null;
+  const more = all.length - ROWS_MAX;
+  return el("aside", { class: "warnings", "aria-label": "Warnings" },
+    el("ul", {}, all.slice(0, ROWS_MAX).map((text) => el("li", {}, prose(text))), more > 0 && el("li", {}, `and ${count(more)} more`)));
+};
+
+const doubts = (run) => {
   const loss = run.loss ?? {};
   const lost = [["windows_lost", "statistics window was lost: its samples are missing", "statistics windows were lost: their samples are missing"],
     ["windows_late", "statistics window came too late and does not count", "statistics windows came too late and do not count"],
@@ -57,16 +69,10 @@ const warnings = (run) => {
   const notes = (run.thresholds ?? []).filter((threshold) => threshold.note).map((threshold) => `\`${threshold.rule}\` holds, but ${threshold.note}`);
   const dropped = run.workflows.filter(({ iterations: i }) => i?.scheduled && i.dropped / i.scheduled > 0.01)
     .map(({ name, iterations: i }) => `${name}: ${count(i.dropped)} of ${count(i.scheduled)} starts were dropped: the target got less load than planned`);
-  const all = [
-    run.generator_saturated && "the load generator itself was the bottleneck: latencies are partly its own; use more cores or less load",
-    run.left_out?.includes("errors") && "the result was too large to be stored with its errors",
-    run.final === false && "the run had not ended: these are partial results",
-    ...lost, ...gaps, ...dropped, ...notes, ...(run.warnings ?? []).map(String),
-    ...run.workflows.flatMap(({ name, notes: told = [] }) => told.map((note) => `${name}: ${note}`)),
-  ].filter(Boolean);
-  if (all.length === 0) return null;
-  const more = all.length - ROWS_MAX;
-  return el("aside", { class: "warnings", "aria-label": "Warnings" }, el("ul", {}, [...new Set(all)].slice(0, ROWS_MAX).map((text) => el("li", {}, text)), more > 0 && el("li", {}, `and ${count(more)} more`)));
+  return [
+    ...(run.generator_saturated ? ["the load generator itself was the bottleneck: latencies are partly its own; use more cores or less load"] : []),
+    ...lost, ...gaps, ...dropped, ...notes, ...run.workflows.flatMap(({ name, notes: told = [] }) => told.map((note) => `${name}: ${note}`)),
+  ];
 };
 
 /** What a threshold was compared with, in the unit of its metric. */

@@ -18,9 +18,9 @@ const ENDED = new Set(["completed", "failed", "cancelled"]);
 
 export const openTask = ({ place, id: first, signal, live, setTitle, changed }) => {
   let id = first, tree = null, stream = null, hasEnded = false;
-  const head = el("div"), problem = el("div", { role: "alert" }), jumps = el("nav", { class: "jumps", "aria-label": "Parts of this page", hidden: true });
+  const head = el("div"), progress = el("div"), actions = el("div"), problem = el("div", { role: "alert" }), jumps = el("nav", { class: "jumps", "aria-label": "Parts of this page", hidden: true });
   const about = el("section"), outcome = el("div"), tasks = el("section", { hidden: true }), happened = el("section", { hidden: true }), inputs = el("section");
-  place.append(el("p", { class: "trail" }, el("a", { href: "#/tasks" }, "Tasks")), head, problem, jumps, about, outcome, tasks, happened, inputs);
+  place.append(el("p", { class: "trail" }, el("a", { href: "#/tasks" }, "Tasks")), head, progress, actions, problem, jumps, about, outcome, tasks, happened, inputs);
   show(head, "loading", () => el("p", { class: "loading" }, "Loading …"));
   const showTree = treeView(tasks);
   const events = eventList(happened, () => tree);
@@ -37,6 +37,7 @@ export const openTask = ({ place, id: first, signal, live, setTitle, changed }) 
   };
   const missing = (error) => {
     setTitle("Task");
+    for (const part of [progress, actions]) show(part, null, () => []);
     show(head, error.message, () => [
       el("h1", {}, "Task"), message("bad", sentence("the task could not be read", error)),
       el("p", {}, error.reason === "unreachable" ? "" : "Ended tasks are removed after the retention time. ", el("a", { href: "#/tasks" }, "All tasks")),
@@ -80,7 +81,10 @@ export const openTask = ({ place, id: first, signal, live, setTitle, changed }) 
     if (!task) return missing({ message: "it is not in its tree" });
     setTitle(task.name);
     const isOpen = tree.tasks.some((one) => !ENDED.has(one.status));
-    show(head, [task.id, task.status, task.progress, task.cancel_requested_at, isOpen, tree.tasks.length], () => header(task, isOpen));
+    // Buttons are not made again while progress changes: they keep their focus.
+    show(head, [task.id, task.status], () => el("div", { class: "title" }, el("h1", {}, breakable(task.name)), pill(task.status)));
+    show(progress, [task.id, task.status, task.progress, task.cancel_requested_at], () => howFar(task));
+    show(actions, [task.id, task.status, task.cancel_requested_at, isOpen, tree.tasks.length], () => choices(task, isOpen));
     show(about, { ...task, inputs: null, result: null }, () => overview(task));
     show(outcome, [task.id, task.result], () => results(task));
     show(inputs, [task.id, task.inputs], () => given(task));
@@ -97,16 +101,15 @@ export const openTask = ({ place, id: first, signal, live, setTitle, changed }) 
     heading.focus({ preventScroll: true });
     heading.scrollIntoView();
   };
-  const header = (task, isOpen) => [
-    el("div", { class: "title" }, el("h1", {}, breakable(task.name)), pill(task.status)),
+  const howFar = (task) => [
     task.status === "in_progress" && typeof task.progress === "number" && el("p", { class: "progress" },
       el("progress", { max: "1", value: task.progress, "aria-label": `progress of ${task.name}` }), ` ${percent(task.progress)}`),
-    task.cancel_requested_at && !ENDED.has(task.status) && el("p", { class: "notice warn" }, el("span", {}, "Cancellation was requested; its executor is being stopped.")),
-    el("p", { class: "actions" },
-      !ENDED.has(task.status) && !task.cancel_requested_at && el("button", { type: "button", class: "danger", onclick: () => cancel(task) }, "Cancel task …"),
-      task.status === "failed" && el("button", { type: "button", class: "primary", onclick: () => retry(task) }, "Retry task …"),
-      isOpen && tree.tasks.length > 1 && el("button", { type: "button", class: "danger", onclick: cancelTree }, "Cancel tree …")),
+    task.cancel_requested_at && !ENDED.has(task.status) && message("warn", "Cancellation was requested; its executor is being stopped."),
   ];
+  const choices = (task, isOpen) => el("p", { class: "actions" },
+    !ENDED.has(task.status) && !task.cancel_requested_at && el("button", { type: "button", class: "danger", onclick: () => cancel(task) }, "Cancel task …"),
+    task.status === "failed" && el("button", { type: "button", class: "primary", onclick: () => retry(task) }, "Retry task …"),
+    isOpen && tree.tasks.length > 1 && el("button", { type: "button", class: "danger", onclick: cancelTree }, "Cancel tree …"));
   const overview = (task) => [
     el("h2", { class: "unseen" }, "About this task"),
     task.error && el("div", { class: `notice ${task.status === "failed" ? "bad" : "warn"}` },

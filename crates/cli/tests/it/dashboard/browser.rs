@@ -48,7 +48,8 @@ impl Browser {
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut browser = Self { child, input, output, last_id: 0, session: None, problems: Vec::new(), _profile: profile };
+        let mut browser =
+            Self { child, input, output, last_id: 0, session: None, problems: Vec::new(), _profile: profile };
         browser.attach();
         let scheme = if scheme == Scheme::Dark { "dark" } else { "light" };
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
@@ -82,7 +83,9 @@ impl Browser {
     pub(crate) fn reload(&mut self) {
         self.ask("globalThis.isOld = true");
         self.send("Page.reload", &json!({}));
-        self.ask("await page.until('the page', () => !globalThis.isOld && document.readyState === 'complete')");
+        self.ask(
+            "await page.until('the page', () => !globalThis.isOld && document.readyState === 'complete')",
+        );
     }
 
     /// Evaluates an expression in the page, which may await, and returns its value.
@@ -93,12 +96,19 @@ impl Browser {
             let response = self.exchange("Runtime.evaluate", &params);
             // A page that is just being replaced takes its promises with it.
             let is_gone = response["error"]["message"].as_str().is_some_and(|text| {
-                text.contains("context was destroyed") || text.contains("Promise was collected") || text.contains("Cannot find")
+                text.contains("context was destroyed")
+                    || text.contains("Promise was collected")
+                    || text.contains("Cannot find")
             });
-            let has_helpers = !response["result"]["exceptionDetails"].to_string().contains("page is not defined");
+            let has_helpers =
+                !response["result"]["exceptionDetails"].to_string().contains("page is not defined");
             if !is_gone && has_helpers {
                 let outcome = &response["result"];
-                assert!(outcome.get("exceptionDetails").is_none(), "{expression}\n{:#}", outcome["exceptionDetails"]["exception"]["description"]);
+                assert!(
+                    outcome.get("exceptionDetails").is_none(),
+                    "{expression}\n{:#}",
+                    outcome["exceptionDetails"]["exception"]["description"]
+                );
                 return outcome["result"]["value"].clone();
             }
         }
@@ -108,7 +118,8 @@ impl Browser {
     pub(crate) fn key(&mut self, key: &str, code: u32) {
         for kind in ["keyDown", "keyUp"] {
             let text = if key == "Enter" { "\r" } else { "" };
-            let params = json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text });
+            let params =
+                json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text });
             self.send("Input.dispatchKeyEvent", &params);
         }
     }

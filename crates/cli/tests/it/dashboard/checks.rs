@@ -23,7 +23,8 @@ pub(crate) fn list_is_paged_and_filtered_by_the_server(browser: &mut Browser, ba
     browser.ask("await page.until('completed ones', () => page.rows().length > 0 && page.rows().every((row) => row.state.endsWith('completed')))");
     browser.reload();
     browser.ask("await page.until('the same after a reload', () => page.rows().length > 0)");
-    let kept = browser.ask("[document.querySelector('#f-status').value, document.querySelector('#f-name').value]");
+    let kept =
+        browser.ask("[document.querySelector('#f-status').value, document.querySelector('#f-name').value]");
     assert_eq!(kept, json!(["completed", "paged-"]));
     browser.ask("page.fill('#f-name', 'no such task')");
     browser.ask("await page.until('what to do', () => page.text(document.querySelector('.empty')).includes('No task matches'))");
@@ -34,10 +35,16 @@ pub(crate) fn list_is_paged_and_filtered_by_the_server(browser: &mut Browser, ba
 pub(crate) fn new_tasks_are_announced_and_rows_stay(browser: &mut Browser, base: &str) {
     browser.go(&format!("{base}/#/tasks"));
     let prefix = format!("announced-{}", browser.ask("Date.now()"));
-    let create = |name: &str| format!("await page.create({{ name: '{prefix}-{name}', executor: 'wait', inputs: {{ duration: '0s' }} }})");
+    let create = |name: &str| {
+        format!(
+            "await page.create({{ name: '{prefix}-{name}', executor: 'wait', inputs: {{ duration: '0s' }} }})"
+        )
+    };
     browser.ask(&create("first"));
     browser.go(&format!("{base}/#/tasks?name={prefix}"));
-    browser.ask("await page.until('the first task', () => page.rows().length === 1 && page.connection() === 'live')");
+    browser.ask(
+        "await page.until('the first task', () => page.rows().length === 1 && page.connection() === 'live')",
+    );
     let before = browser.ask("page.rows().map((row) => row.id)");
     browser.ask(&create("second"));
     browser.ask("await page.until('the button', () => page.pressable('1 new task'))");
@@ -52,7 +59,9 @@ pub(crate) fn new_tasks_are_announced_and_rows_stay(browser: &mut Browser, base:
 pub(crate) fn keyboard_opens_and_leaves_things(browser: &mut Browser, base: &str) {
     const TAB: (&str, u32) = ("Tab", 9);
     browser.go(&format!("{base}/#/tasks"));
-    let id = browser.ask("(await page.create({ name: 'by-keyboard', executor: 'wait', inputs: { duration: '1h' } }))[0].id");
+    let id = browser.ask(
+        "(await page.create({ name: 'by-keyboard', executor: 'wait', inputs: { duration: '1h' } }))[0].id",
+    );
     browser.go(&format!("{base}/#/tasks?name=by-keyboard"));
     browser.ask("await page.until('the task', () => page.rows().length > 0)");
     let is_there = format!("document.activeElement.hash === '#/tasks/' + {id}");
@@ -96,7 +105,8 @@ pub(crate) fn tree_is_followed_to_its_end(browser: &mut Browser, base: &str) {
 /// Nothing is cancelled without a confirmation; what is refused says why.
 pub(crate) fn cancelling_asks_first_and_errors_are_shown(browser: &mut Browser, base: &str) {
     browser.go(&format!("{base}/#/tasks"));
-    let id = browser.ask("(await page.create({ name: 'endless', executor: 'wait', inputs: { duration: '1h' } }))[0].id");
+    let id = browser
+        .ask("(await page.create({ name: 'endless', executor: 'wait', inputs: { duration: '1h' } }))[0].id");
     let state = format!("(await page.rpc('tasks.get', {{ task: {id} }})).status");
     browser.ask(&format!("location.hash = '#/tasks/' + {id}"));
     browser.ask("await page.press('Cancel task')");
@@ -132,11 +142,13 @@ pub(crate) fn load_test_is_shown_with_its_charts(browser: &mut Browser, base: &s
 
 /// The token is asked for, wrong ones are refused, and it is kept for this tab only.
 pub(crate) fn token_is_asked_for(browser: &mut Browser, base: &str, token: &str) {
-    let enter = |text: &str| format!("(document.querySelector('#token').value = '{text}', await page.press('Continue'))");
+    let enter = |text: &str| {
+        format!("(document.querySelector('#token').value = '{text}', await page.press('Continue'))")
+    };
     browser.go(base);
     browser.ask("await page.until('the question', () => document.querySelector('dialog[open] #token'))");
     fits(browser);
-    browser.ask(&enter("not the token"));
+    browser.ask(&enter("wrong-token"));
     browser.ask("await page.until('the refusal', () => page.text(document.querySelector('dialog[open]'))?.includes('wrong'))");
     browser.ask(&enter(token));
     browser.ask("await page.until('live events', () => page.connection() === 'live')");
@@ -146,7 +158,12 @@ pub(crate) fn token_is_asked_for(browser: &mut Browser, base: &str, token: &str)
 }
 
 /// The loss of the connection is seen, and what happened meanwhile is shown after it.
-pub(crate) fn lost_connection_is_seen_and_comes_back(browser: &mut Browser, base: &str, stop: impl FnOnce(), start: impl FnOnce()) {
+pub(crate) fn lost_connection_is_seen_and_comes_back(
+    browser: &mut Browser,
+    base: &str,
+    stop: impl FnOnce(),
+    start: impl FnOnce(),
+) {
     browser.go(&format!("{base}/#/tasks"));
     browser.ask("await page.until('live events', () => page.connection() === 'live')");
     stop();
@@ -154,7 +171,8 @@ pub(crate) fn lost_connection_is_seen_and_comes_back(browser: &mut Browser, base
     fits(browser);
     start();
     browser.ask("await page.until('live events again', () => page.connection() === 'live')");
-    browser.ask("await page.create({ name: 'after the loss', executor: 'wait', inputs: { duration: '0s' } })");
+    browser
+        .ask("await page.create({ name: 'after the loss', executor: 'wait', inputs: { duration: '0s' } })");
     browser.ask("await page.until('news', () => page.rows().some((row) => row.name === 'after the loss') || page.pressable('1 new task'))");
 }
 
@@ -188,7 +206,8 @@ pub(crate) fn schedule_is_paused_resumed_triggered_and_deleted(browser: &mut Bro
 pub(crate) fn nodes_and_leader_are_shown(browser: &mut Browser, base: &str) {
     browser.go(&format!("{base}/#/nodes"));
     browser.ask("await page.until('nodes', () => document.querySelector('.cards .pill'))");
-    let leader = browser.ask("await page.until('a leader', async () => (await page.rpc('nodes.list')).leader?.node)");
+    let leader =
+        browser.ask("await page.until('a leader', async () => (await page.rpc('nodes.list')).leader?.node)");
     browser.ask(&format!("await page.until('the leader', () => page.text(document.querySelector('.leader'))?.includes({leader}))"));
     fits(browser);
 }
@@ -200,17 +219,22 @@ pub(crate) fn hostile_texts_are_not_run(browser: &mut Browser, base: &str) {
     let id = browser.ask(&format!("(await page.create({{ name: '{name}', executor: 'wait', inputs: {{ duration: '0s', note: '{name}' }} }}).catch(() => page.create({{ name: '{name}', executor: 'wait', inputs: {{ duration: '0s' }} }})))[0].id"));
     browser.ask(&format!("await page.until('the name as text', () => page.rows().some((row) => row.name === '{name}') || page.pressable('1 new task'))"));
     browser.ask(&format!("location.hash = '#/tasks/' + {id}"));
-    browser.ask(&format!("await page.until('the name as text', () => page.text(document.querySelector('h1')) === '{name}')"));
+    browser.ask(&format!(
+        "await page.until('the name as text', () => page.text(document.querySelector('h1')) === '{name}')"
+    ));
     assert_eq!(browser.ask("[page.alerts(), page.all('main img').length]"), json!([0, 0]));
     fits(browser);
 }
 
 /// The page is not wider than the screen, breaks no words, names everything that can be pressed, and has not complained.
 pub(crate) fn fits(browser: &mut Browser) {
-    let seen = browser.ask("({ wide: page.wide(), broken: page.broken(), unnamed: page.unnamed(), alerts: page.alerts() })");
+    let seen = browser.ask(
+        "({ wide: page.wide(), broken: page.broken(), unnamed: page.unnamed(), alerts: page.alerts() })",
+    );
     assert_eq!(seen, json!({ "wide": [], "broken": [], "unnamed": [], "alerts": 0 }));
     // A server that is stopped, and a token that is missing, are told by the browser too.
     let problems = browser.problems();
-    let unexpected: Vec<&String> = problems.iter().filter(|text| !text.contains("net::ERR_") && !text.contains("401")).collect();
+    let unexpected: Vec<&String> =
+        problems.iter().filter(|text| !text.contains("net::ERR_") && !text.contains("401")).collect();
     assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
