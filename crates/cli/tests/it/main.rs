@@ -8,6 +8,7 @@ mod commands;
 mod compare;
 mod control;
 mod convert;
+mod dashboard;
 mod data;
 mod doctor;
 mod examples;

@@ -1,7 +1,7 @@
 //! Task nodes as people use them: the binary, its commands, and bad input at every door.
 
 mod doors;
-mod node;
+pub(crate) mod node;
 mod output;
 mod workers;
 

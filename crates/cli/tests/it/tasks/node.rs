@@ -10,75 +10,88 @@ use tempfile::TempDir;
 
 use crate::support::{Outcome, PATIENCE, Process, first_line, hyperscale, wait_until};
 
+/// A port that is free.
+const ANYWHERE: &str = "127.0.0.1:0";
+
 /// A task node that dies with its owner.
-pub(super) struct TaskNode {
+pub(crate) struct TaskNode {
     child: Child,
-    pub(super) http: String,
+    pub(crate) http: String,
     /// Kept for the next start.
-    pub(super) folder: TempDir,
+    pub(crate) folder: TempDir,
     args: Vec<String>,
 }
 
 impl TaskNode {
     /// A node with a data directory of its own.
-    pub(super) fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
         Self::in_folder(tempfile::tempdir().unwrap(), args, &[])
     }
 
     /// The same with variables of the environment.
-    pub(super) fn with_variables(args: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn with_variables(args: &[&str], variables: &[(&str, &str)]) -> Self {
         Self::in_folder(tempfile::tempdir().unwrap(), args, variables)
     }
 
     /// A node whose data directory is the default one, below this folder.
-    pub(super) fn in_folder(folder: TempDir, args: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn in_folder(folder: TempDir, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let (child, http) = spawn(folder.path(), &args, variables);
+        let (child, http) = spawn(ANYWHERE, folder.path(), &args, variables);
         Self { child, http, folder, args }
     }
 
     /// Ends it like a crash, and starts it again on the same data.
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
+        self.kill();
+        (self.child, self.http) = spawn(ANYWHERE, self.folder.path(), &self.args, &[]);
+    }
+
+    /// Ends it like a crash.
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        (self.child, self.http) = spawn(self.folder.path(), &self.args, &[]);
+    }
+
+    /// Starts it again where it was, after it was killed.
+    pub(crate) fn return_to_its_address(&mut self) {
+        (self.child, self.http) = spawn(&self.http, self.folder.path(), &self.args, &[]);
     }
 
     /// Asks it to end, and waits until it has.
-    pub(super) fn stop(&mut self) -> bool {
+    pub(crate) fn stop(&mut self) -> bool {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", "TERM", &pid]).status().unwrap().success());
         wait_until("the end of the node", || self.child.try_wait().unwrap()).success()
     }
 
-    pub(super) fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.folder.path().join("hyperscale/tasks.db")
     }
 
-    pub(super) fn server(&self) -> String {
+    pub(crate) fn server(&self) -> String {
         format!("http://{}", self.http)
     }
 
     /// Runs a command against it.
-    pub(super) fn run(&self, args: &[&str]) -> Outcome {
+    pub(crate) fn run(&self, args: &[&str]) -> Outcome {
         self.begin(args).wait()
     }
 
     /// Starts a command against it.
-    pub(super) fn begin(&self, args: &[&str]) -> Process {
+    pub(crate) fn begin(&self, args: &[&str]) -> Process {
         Process::spawn(hyperscale().args(args).args(["--server", &self.server()]))
     }
 
     /// What a command prints as JSON.
     #[track_caller]
-    pub(super) fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let outcome = self.run(&[args, &["--json"]].concat());
         assert_eq!(outcome.code, 0, "{outcome}");
         serde_json::from_str(&outcome.stdout).unwrap()
     }
 
     /// The whole response to a request.
-    pub(super) fn request(&self, head: &str, headers: &str, body: &str) -> String {
+    pub(crate) fn request(&self, head: &str, headers: &str, body: &str) -> String {
         let mut socket = TcpStream::connect(&self.http).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         write!(
@@ -94,7 +107,7 @@ impl TaskNode {
     }
 
     /// The response to one call.
-    pub(super) fn call(&self, method: &str, params: &Value) -> Value {
+    pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
         let response = self.request("POST /", "content-type: application/json\r\n", &body);
         let (_, body) = response.split_once("\r\n\r\n").unwrap();
@@ -103,7 +116,7 @@ impl TaskNode {
 
     /// The result of a call that must have one.
     #[track_caller]
-    pub(super) fn result(&self, method: &str, params: &Value) -> Value {
+    pub(crate) fn result(&self, method: &str, params: &Value) -> Value {
         let response = self.call(method, params);
         assert!(response["error"].is_null(), "{method} {params}: {response}");
         response["result"].clone()
@@ -111,14 +124,14 @@ impl TaskNode {
 
     /// The error of a call that must be refused: its number and its reason.
     #[track_caller]
-    pub(super) fn refusal(&self, method: &str, params: &Value) -> (i64, String) {
+    pub(crate) fn refusal(&self, method: &str, params: &Value) -> (i64, String) {
         let response = self.call(method, params);
         let code = response["error"]["code"].as_i64().unwrap_or_else(|| panic!("{method}: {response}"));
         (code, response["error"]["data"]["reason"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Submits one task that waits this long.
-    pub(super) fn waiting(&self, seconds: f64) -> String {
+    pub(crate) fn waiting(&self, seconds: f64) -> String {
         let task = json!({ "name": "one", "executor": "wait", "inputs": { "duration": seconds } });
         let created = self.result("tasks.create", &json!({ "task": task }));
         created["tree"].as_str().unwrap().to_owned()
@@ -126,7 +139,7 @@ impl TaskNode {
 
     /// Waits until a task is in this state.
     #[track_caller]
-    pub(super) fn wait_for(&self, task: &str, status: &str) -> Value {
+    pub(crate) fn wait_for(&self, task: &str, status: &str) -> Value {
         wait_until(status, || {
             Some(self.result("tasks.get", &json!({ "task": task }))).filter(|task| task["status"] == status)
         })
@@ -141,9 +154,9 @@ impl Drop for TaskNode {
     }
 }
 
-fn spawn(folder: &Path, args: &[String], variables: &[(&str, &str)]) -> (Child, String) {
+fn spawn(listen: &str, folder: &Path, args: &[String], variables: &[(&str, &str)]) -> (Child, String) {
     let mut command = hyperscale();
-    command.args(["serve", "--listen", "127.0.0.1:0"]).args(args).env("XDG_DATA_HOME", folder);
+    command.args(["serve", "--listen", listen]).args(args).env("XDG_DATA_HOME", folder);
     command.envs(variables.iter().copied());
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
