@@ -14,7 +14,7 @@ Without flags: tasks are stored in a file of this user, and the API and the dash
 Several nodes share a PostgreSQL database:
   hyperscale serve --database postgres://tasks@db.example/tasks --listen 10.0.0.1:7200
 
-Times and limits: HYPERSCALE_LEASE_DURATION_SECONDS, _POLL_INTERVAL_SECONDS, _MAX_PARALLEL_TASKS_PER_NODE, …; see docs/tasks.md")]
+Times and limits: HYPERSCALE_LEASE_DURATION_SECONDS, _POLL_INTERVAL_SECONDS, _MAX_PARALLEL_TASKS_PER_NODE, …; see docs/guide/tasks.md")]
 pub(crate) struct ServeArgs {
     /// Where the API and the dashboard listen; port 0 picks a free one
     #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_LISTEN)]
@@ -49,6 +49,10 @@ pub(crate) struct ServeArgs {
     /// Its key, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
+    /// Begin with an example: a request, a load test against a target in this process, a report. Without --data and --database
+    /// nothing of it is kept
+    #[arg(long, conflicts_with = "tls_cert")]
+    pub(crate) demo: bool,
     /// How the log on stderr is written
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log: LogFormat,

@@ -9,7 +9,8 @@ use hyperscale_plan::document::Format;
 use serde_json::Value;
 
 use crate::author::shortened;
-use crate::support::{Target, assert_books, run};
+use crate::support::{PlanFile, Target, assert_books, run};
+use crate::tasks::node::TaskNode;
 
 const USERS: &str = "name,password\nada,analytical\nalan,enigma\n";
 const PEOPLE: &str = "name;age\nada;36\nalan;41\n";
@@ -124,6 +125,31 @@ fn point_at(value: &mut Value, base: &str) {
 }
 
 #[test]
+fn trees_and_schedules_of_the_guide_are_taken() {
+    let (target, node) = (Target::start(&[]), TaskNode::start(&[]));
+    let mut kinds = Vec::new();
+    for block in blocks() {
+        let command = match block.kind.as_str() {
+            "yaml tasks" => "tasks",
+            "yaml schedule" => "schedules",
+            _ => continue,
+        };
+        let text = block.text.replace("http://127.0.0.1:8080", &target.base);
+        let plan = format!(
+            "workflows: {{ Guide: {{ vus: 1, iterations: 1, steps: {{ get: {{ http: '{}/' }} }} }} }}",
+            target.base
+        );
+        let file = PlanFile::named("file.yaml", &text).with("checkout.yaml", &plan);
+        let wait: &[&str] = if command == "tasks" { &["--wait"] } else { &[] };
+        let ended = node.run(&[&[command, "create", &file.path()], wait].concat());
+        assert_eq!(ended.code, 0, "{}: {ended}", block.place);
+        kinds.push(command);
+    }
+    assert_eq!(kinds, ["tasks", "schedules"]);
+    assert!(target.seen().requests >= 2, "the request and the load test");
+}
+
+#[test]
 fn commands_of_the_guide_exist() {
     let mut count = 0;
     for block in blocks().into_iter().filter(|block| block.kind == "console") {
@@ -136,6 +162,7 @@ fn commands_of_the_guide_exist() {
                 assert_eq!(help.code, 0, "{}: {line}", block.place);
                 let pages = match words[0] {
                     "ping" => run(&["ping", "http", "--help"]).stdout,
+                    "tasks" | "schedules" => run(&[&words[..2], &["--help"]].concat()).stdout,
                     "config" => run(&[&words[..], &["--help"]].concat()).stdout,
                     _ => help.stdout,
                 };

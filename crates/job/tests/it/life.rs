@@ -27,9 +27,9 @@ fn a_workflow_is_decided_step_by_step() {
 fn the_load_begins_on_all_segments_at_one_moment_once_every_one_is_prepared() {
     let mut model = Model::on(&workflows(&[("A", "")]), &[2, 2]);
     let [one, two] = model.open(0)[..] else { panic!("two segments: {:?}", model.words()) };
-    model.report(one, hyperscale_job::Report::Prepared);
+    model.report(one, Report::Prepared);
     assert!(model.told.is_empty(), "the other one is not prepared");
-    model.report(two, hyperscale_job::Report::Prepared);
+    model.report(two, Report::Prepared);
     let go = [one, two].map(|attempt| model.told[&attempt].go.expect("it begins"));
     assert_eq!(go[0], go[1]);
     assert!(go[0] > model.now);
@@ -175,7 +175,7 @@ fn a_segment_that_fails_stops_the_others_of_its_workflow_only() {
         panic!("{:?}", model.words())
     };
     let (one, two, other) = (*one, *two, *other);
-    model.report(one, hyperscale_job::Report::Ended(Box::new(failed(FailureKind::Engine))));
+    model.report(one, Report::Ended(Box::new(failed(FailureKind::Engine))));
     assert_eq!(model.phase(two), hyperscale_job::StopPhase::Cancelling);
     assert_eq!(model.phase(other), hyperscale_job::StopPhase::Running);
     model.end(0, &SegmentResult::default());

@@ -19,7 +19,7 @@ use crate::report_file::Reports;
 use crate::settings::Settings;
 
 /// The sample plan, the same file that is shown in the documentation.
-const PLAN: &str = include_str!("../../../../../examples/shop.yaml");
+pub(super) const PLAN: &str = include_str!("../../../../../examples/shop.yaml");
 const PLAN_NAME: &str = "examples/shop.yaml";
 
 /// The target answers like a server that has something to do: half of the answers take longer than this.
@@ -48,7 +48,7 @@ pub(crate) async fn demo(
 }
 
 /// A target that answers like a server.
-fn target() -> Result<Running, CommandError> {
+pub(super) fn target() -> Result<Running, CommandError> {
     let mut options = Options::new((Ipv4Addr::LOCALHOST, 0).into());
     options.latency = Latency::LogNormal { median: LATENCY_MEDIAN, sigma: LATENCY_SIGMA };
     Target::bind(options)?.spawn().map_err(CommandError::System)

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 
 /// How long something that must happen may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A node with a store and a target of its own.
 struct Scene {

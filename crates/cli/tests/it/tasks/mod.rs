@@ -221,3 +221,17 @@ fn metrics_count_what_the_node_did() {
         assert!(metrics.contains(&format!("hyperscale_tasks_{name}_total ")), "no {name}: {metrics}");
     }
 }
+
+#[test]
+fn demo_runs_its_example_to_the_end_and_keeps_nothing() {
+    let node = TaskNode::start(&["--demo"]);
+    let report = wait_until("the example", || {
+        let listed = node.call("tasks.list", &json!({ "name": "report" }));
+        Some(listed["result"]["tasks"][0]["id"].as_str()?.to_owned())
+    });
+    let ended = node.wait_for(&report, "completed");
+    let load = &ended["result"]["load"];
+    assert_eq!(load["verdict"], "passed", "{load}");
+    assert!(load["totals"]["requests"].as_u64().unwrap() > 0 && load["totals"]["failed"] == 0, "{load}");
+    assert!(!node.database().exists());
+}
