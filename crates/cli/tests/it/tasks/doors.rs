@@ -66,7 +66,10 @@ fn files_are_refused_at_the_place_that_is_wrong() {
     let unknown = "tasks:\n  a:\n    executor: magic\n";
     create(unknown).assert_told(5, &["tree.yaml:2:3: error: task `a` wants executor `magic`", "known: "]);
     let inputs = "tasks: { a: { executor: wait, inputs: { duraton: 1 } } }";
-    create(inputs).assert_told(5, &["tree.yaml:1:10: error: task `a`: bad inputs: unknown field `duraton`"]);
+    create(inputs).assert_told(
+        5,
+        &["tree.yaml:1:10: error: task `a`: bad inputs: `duraton` is not known; known: duration"],
+    );
     let plan = "tasks: { a: { executor: load_test, inputs: { plan: missing.yaml } } }";
     create(plan).assert_told(3, &["missing.yaml cannot be read"]);
     assert_eq!(node.result("tasks.counts", &json!({}))["pending"], 0);

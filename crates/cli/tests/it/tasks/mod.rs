@@ -110,7 +110,7 @@ fn node_waits_for_its_database_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("later");
     let url = format!("sqlite:{}", place.join("tasks.db").display());
-    let node = TaskNode::start(&["--database", &url]);
+    let node = TaskNode::bound(&["--database", &url]);
     let away = wait_until("that the database is away", || {
         Some(node.request("GET /readyz", "", "")).filter(|it| it.contains("the database is not available"))
     });

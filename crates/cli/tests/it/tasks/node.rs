@@ -23,14 +23,31 @@ pub(crate) struct TaskNode {
 }
 
 impl TaskNode {
-    /// A node with a data directory of its own.
+    /// A node with a data directory of its own that can do its work.
     pub(crate) fn start(args: &[&str]) -> Self {
-        Self::in_folder(tempfile::tempdir().unwrap(), args, &[])
+        Self::with_variables(args, &[])
     }
 
     /// The same with variables of the environment.
     pub(crate) fn with_variables(args: &[&str], variables: &[(&str, &str)]) -> Self {
-        Self::in_folder(tempfile::tempdir().unwrap(), args, variables)
+        Self::in_folder(tempfile::tempdir().unwrap(), args, variables).ready()
+    }
+
+    /// A node that may have no database yet.
+    pub(crate) fn bound(args: &[&str]) -> Self {
+        Self::in_folder(tempfile::tempdir().unwrap(), args, &[])
+    }
+
+    /// Waits until it can do its work.
+    fn ready(self) -> Self {
+        self.wait_until_ready();
+        self
+    }
+
+    fn wait_until_ready(&self) {
+        wait_until("a node that is ready", || {
+            self.request("GET /readyz", "", "").starts_with("HTTP/1.1 200").then_some(())
+        });
     }
 
     /// A node whose data directory is the default one, below this folder.
@@ -44,6 +61,7 @@ impl TaskNode {
     pub(crate) fn restart(&mut self) {
         self.kill();
         (self.child, self.http) = spawn(ANYWHERE, self.folder.path(), &self.args, &[]);
+        self.wait_until_ready();
     }
 
     /// Ends it like a crash.

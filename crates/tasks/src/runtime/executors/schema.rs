@@ -69,10 +69,6 @@ fn any_of(schemas: &[Value], value: &Value, path: &str) -> Result<(), String> {
 }
 
 fn check_object(schema: &Value, fields: &Map<String, Value>, path: &str) -> Result<(), String> {
-    let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if let Some(missing) = required.iter().filter_map(Value::as_str).find(|key| !fields.contains_key(*key)) {
-        return Err(format!("{} is missing", name(&below(path, missing))));
-    }
     for (key, value) in fields {
         match (&schema["properties"][key], &schema["additionalProperties"]) {
             (Value::Null, Value::Bool(false)) => {
@@ -85,6 +81,11 @@ fn check_object(schema: &Value, fields: &Map<String, Value>, path: &str) -> Resu
             (Value::Null, _) => {}
             (known, _) => check(known, value, &below(path, key))?,
         }
+    }
+    // After the fields that are there: one that is misspelled is named rather than the one that it should have been.
+    let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if let Some(missing) = required.iter().filter_map(Value::as_str).find(|key| !fields.contains_key(*key)) {
+        return Err(format!("{} is missing", name(&below(path, missing))));
     }
     Ok(())
 }
