@@ -300,11 +300,8 @@ async fn two_leaders_by_name_are_caught_by_the_ledger() {
     let verdict =
         broken_by(Some(Bug::RenewLeaderByName), &[Fault::KillLeader, Fault::KillLeader, Fault::KillLeader])
             .await;
-    assert!(
-        verdict.broken.iter().any(|line| line.contains("was led by 2 processes")),
-        "{}",
-        verdict.report()
-    );
+    // As many as were killed and started again meanwhile; one alone is never told.
+    assert!(verdict.broken.iter().any(|line| line.contains("was led by")), "{}", verdict.report());
 }
 
 #[tokio::test]
