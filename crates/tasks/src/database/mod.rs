@@ -37,7 +37,7 @@ pub enum DatabaseUrlError {
     Roots(String),
 }
 
-/// A connection whose bytes somebody has to move.
+/// The driver of a connection: nothing is sent or received unless it is polled.
 pub type DatabaseConnection = Connection<Socket, TlsSession>;
 
 impl Database {

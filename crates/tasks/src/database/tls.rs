@@ -30,7 +30,7 @@ pub enum TlsMode {
     Disable,
     /// Encryption if the server can. Protects against nobody who can change packets.
     Prefer,
-    /// Encryption, with whoever responds.
+    /// Encryption without verification of the peer.
     Require,
     /// A certificate of a trusted authority, for any name.
     VerifyCa,

@@ -148,7 +148,7 @@ async fn job_that_reached_nobody_fails_the_task() {
     assert!(task.error.unwrap().contains("(unreachable)"));
 }
 
-/// A cluster with one job: it ends when it is cancelled, or as soon as somebody follows it for the second time.
+/// A cluster with one job: it ends when it is cancelled, or when it is followed for the second time.
 #[derive(Default)]
 struct Cluster {
     result: Mutex<Option<RunResult>>,

@@ -24,7 +24,7 @@ impl Scene {
         println!("{:>7} ms: {fault:?}, {} completed", self.begun.elapsed().as_millis(), self.completed);
         match fault {
             Fault::KillWorker => {
-                let victim = self.somebody().await;
+                let victim = self.live_process().await;
                 self.processes[victim].replace(None);
             }
             Fault::KillLeader => {
@@ -33,11 +33,11 @@ impl Scene {
                 }
             }
             Fault::Stop => {
-                // Never all of them: somebody has to take the leases.
+                // Never all of them: a live process has to take the leases.
                 if self.processes.iter().filter(|process| process.is_stopped).count() + 2
                     < self.processes.len()
                 {
-                    let victim = self.somebody().await;
+                    let victim = self.live_process().await;
                     self.processes[victim].signal(Signal::STOP);
                     self.pending.push(Pending::Wake(victim, Instant::now() + PAST_LEASE));
                 }
@@ -58,7 +58,7 @@ impl Scene {
                 self.pending.push(Pending::Release(at, Instant::now() + PAST_LEASE));
             }
             Fault::Clock => {
-                let victim = self.somebody().await;
+                let victim = self.live_process().await;
                 let clock = ["+1h", "-1h"][self.rng.usize(..2)];
                 self.processes[victim].replace(Some(clock));
             }
@@ -89,7 +89,7 @@ impl Scene {
     }
 
     /// A process that runs and does not lead, if there is one.
-    async fn somebody(&mut self) -> usize {
+    async fn live_process(&mut self) -> usize {
         let leader = self.leader().await;
         let free = |at: &usize| Some(*at) != leader && !self.processes[*at].is_stopped;
         let free: Vec<usize> = (0..self.processes.len()).filter(free).collect();

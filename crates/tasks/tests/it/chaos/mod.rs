@@ -37,7 +37,7 @@ use crate::server::Server;
 /// How long work may stand still before the run is given up.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Tasks that run when a fault strikes, unless they are all done before so many are seen.
+/// Tasks that run when a fault strikes, unless all tasks are done before that number runs.
 const BUSY: u64 = 8;
 const BUSY_WITHIN: Duration = Duration::from_millis(500);
 

@@ -18,7 +18,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// From an address of the loopback that was not used before: whoever looks often would be held up otherwise.
+    /// From a loopback address that was not used before, as the API limits requests per source.
     pub(super) fn connect(to: SocketAddrV4) -> Result<Self> {
         static CONNECTIONS: AtomicU32 = AtomicU32::new(0);
         let [_, high, middle, low] = CONNECTIONS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
