@@ -24,7 +24,7 @@ pub trait LogGroup {
     /// Lets time pass. To be called at [`LogGroup::next_tick`].
     fn tick(&mut self, now: Now);
 
-    /// When to call `tick` again.
+    /// When to call `tick` again; another call may move it in either direction.
     fn next_tick(&self) -> Now;
 
     /// Everything up to this batch is durable.
@@ -59,7 +59,8 @@ impl<M: Machine> LogGroup for RaftGroup<M> {
     }
 
     fn next_tick(&self) -> Now {
-        self.state.ticked.plus(self.config.tick)
+        let next = self.state.ticked.plus(self.config.tick * self.ticks_ahead());
+        next.min(self.state.called.plus(self.config.heartbeat))
     }
 
     fn persisted(&mut self, ticket: Ticket) {

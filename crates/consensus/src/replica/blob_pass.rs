@@ -54,7 +54,7 @@ impl Pass {
         self.number
     }
 
-    #[cfg(test)]
+    /// Whether it is under way, and needs ticks.
     pub(super) fn has_begun(&self) -> bool {
         !matches!(self.stage, PassStage::Waiting)
     }
