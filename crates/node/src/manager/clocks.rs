@@ -44,12 +44,20 @@ pub(super) struct ClockFile {
     path: PathBuf,
     machine_boot: String,
     written: Now,
+    /// What was written last names no job.
+    is_empty: bool,
     writes: JoinSet<()>,
 }
 
 impl ClockFile {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, machine_boot: machine_boot(), written: Now::ZERO, writes: JoinSet::new() }
+        Self {
+            path,
+            machine_boot: machine_boot(),
+            written: Now::ZERO,
+            is_empty: false,
+            writes: JoinSet::new(),
+        }
     }
 
     /// What the clocks of a former life show; nothing if that is not known.
@@ -70,6 +78,11 @@ impl ClockFile {
         }
         self.written = now;
         let (path, content) = (self.path.clone(), self.content(now, clocks));
+        // Without jobs there is nothing to count on from.
+        let was_empty = std::mem::replace(&mut self.is_empty, content.jobs.is_empty());
+        if was_empty && self.is_empty {
+            return;
+        }
         self.writes.spawn_blocking(move || {
             if let Err(error) = write(&path, &content) {
                 tracing::debug!(%error, "the clocks of jobs cannot be kept");
