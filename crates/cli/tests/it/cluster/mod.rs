@@ -12,7 +12,7 @@ mod tls;
 use serde_json::Value;
 
 use crate::support::{Outcome, PlanFile, Target, hyperscale, run, start, wait_until};
-use nodes::Cluster;
+use nodes::{Cluster, lasting};
 
 fn browse(target: &Target, vus: u32, duration: &str) -> PlanFile {
     PlanFile::new(&format!(
@@ -120,7 +120,8 @@ fn job_leader_that_is_killed_is_replaced_while_a_client_follows() {
 fn worker_that_is_killed_leaves_a_named_gap_and_its_segment_is_resumed() {
     let target = Target::start(&[]);
     let mut cluster = Cluster::start(3);
-    let plan = browse(&target, 2, "12s");
+    let duration = lasting(12);
+    let plan = browse(&target, 2, &duration);
     let job = submit(&cluster, &plan, &[]);
     target.wait_for_requests(1);
     let busy = cluster.busy_worker();
@@ -130,8 +131,9 @@ fn worker_that_is_killed_leaves_a_named_gap_and_its_segment_is_resumed() {
     let (reported, seen) = (ended["totals"]["requests"].as_u64().unwrap(), target.seen().requests);
     assert!(reported <= seen, "{reported} of {seen}");
     assert_eq!(ended["loss"]["workers_lost"], 1, "{}", ended["loss"]);
+    let planned: f64 = duration.trim_end_matches('s').parse().unwrap();
     assert!(
-        ended["elapsed_s"].as_f64().unwrap() >= 12.0,
+        ended["elapsed_s"].as_f64().unwrap() >= planned,
         "what was resumed ends with the load curve: {ended}"
     );
     assert_eq!(ended["loss"]["unreported"].as_array().unwrap().len(), 1, "{}", ended["loss"]);
