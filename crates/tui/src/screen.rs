@@ -6,7 +6,8 @@
 //! thread `keys` ─────┘               └─► wishes
 //! ```
 //! A frozen screen, and one that shows a recording, stays after the last event until a key is pressed. It never keeps
-//! a program from ending: signals that end programs end it too, and so does the loss of the terminal.
+//! a program from ending: signals that end programs end it too, and so does the loss of the terminal, also when its
+//! reader hangs.
 
 use std::io;
 use std::sync::Arc;
@@ -23,13 +24,16 @@ use signal_hook::{SigId, flag, low_level};
 use crate::input::{Key, Wish};
 use crate::render::render;
 use crate::state::{Mode, State};
-use crate::terminal::Taken;
+use crate::terminal::{self, Taken};
 use crate::theme::Theme;
 
 /// Events and keys waiting to be drawn. Who sends more waits; keys wait in the terminal.
 const INPUTS_MAX: usize = 64;
 /// How soon the thread of keys notices that the screen is gone.
 const KEY_POLL: Duration = Duration::from_millis(50);
+/// How long the end of that thread is waited for. It needs more than [`KEY_POLL`] only if the terminal is closed in the very
+/// moment it is read: crossterm 0.29 then reads for ever.
+const KEYS_END_WITHIN: Duration = Duration::from_secs(1);
 
 /// How the screen looks and what it can do.
 #[derive(Clone, Copy, Debug)]
@@ -78,15 +82,17 @@ impl Screen {
         let ended = Arc::clone(&over);
         let signals = Signals::listen()?;
         let mut taken = Taken::take()?;
-        let keys = thread::Builder::new()
-            .name("keys".to_owned())
-            .spawn(move || read_keys(&key_inputs, &ended, &signals))?;
+        let (reading, stopped) = mpsc::channel::<()>();
+        thread::Builder::new().name("keys".to_owned()).spawn(move || {
+            read_keys(&key_inputs, &ended, &signals);
+            drop(reading);
+        })?;
         let shown = thread::Builder::new().name("screen".to_owned()).spawn(move || {
             let outcome = show(&mut taken, options, &received, wish);
             // Keys typed from now on belong to the shell: nobody may read them before the terminal is given back.
             over.store(true, Ordering::SeqCst);
             drop(received);
-            drop(keys.join());
+            let _ = stopped.recv_timeout(KEYS_END_WITHIN);
             outcome
         })?;
         Ok(Self { inputs, shown })
@@ -166,7 +172,9 @@ fn read_keys(inputs: &SyncSender<Input>, over: &AtomicBool, signals: &Signals) {
 
 /// What the terminal says within [`KEY_POLL`], if that means something here.
 fn next_input() -> io::Result<Option<Input>> {
-    if !terminal_event::poll(KEY_POLL)? {
+    terminal::wait_for_keys(KEY_POLL)?;
+    // Looked at without a key too: changes of the size come by a signal.
+    if !terminal_event::poll(Duration::ZERO)? {
         return Ok(None);
     }
     Ok(match terminal_event::read()? {

@@ -1,14 +1,14 @@
 //! The live screen of the real binary in a real terminal (tmux): it appears, keys work, the terminal comes back.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::{PATIENCE, Target};
+use crate::support::{PATIENCE, Target, wait_until};
 
 /// A terminal of 100 × 30, gone with its owner.
 struct Terminal {
@@ -114,6 +114,24 @@ fn screen_shows_the_run_obeys_keys_and_leaves_after_a_yes() {
     terminal.wait_for("Cancel the run?");
     terminal.keys(&["y"]);
     terminal.assert_given_back(97);
+}
+
+#[test]
+fn closed_window_ends_the_run_gracefully_with_report_and_recording() {
+    let target = Target::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let (report, recording) = (file("a.html"), file("a.jsonl"));
+    let files = format!("--report {} --record {}", report.display(), recording.display());
+    let terminal = Terminal::run(&format!("run {} -c 5 -d 60s {files}", target.base));
+    terminal.wait_for_any(&["busiest", "bottleneck"]);
+    let pid = fs::read_to_string(terminal.pid_file()).unwrap();
+    terminal.tmux(&["kill-server"]);
+    wait_until("the end of the run", || (!Path::new("/proc").join(pid.trim()).exists()).then_some(()));
+    assert!(fs::read_to_string(report).unwrap().contains("</html>"));
+    let recording = fs::read_to_string(recording).unwrap();
+    assert!(recording.lines().last().unwrap().contains("\"type\":\"finished\""));
+    assert!(recording.contains("interrupted"), "a graceful stop is one that was asked for");
 }
 
 #[test]
