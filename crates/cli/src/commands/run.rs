@@ -6,7 +6,6 @@ use std::io::Read;
 
 use hyperscale_plan::{Loaded, Overrides, UrlLoad, UrlOptions, UrlTls, from_url, override_load, render};
 use hyperscale_types::ExitCode;
-use hyperscale_types::secret::masked;
 
 use super::said;
 use super::session::{self, Session};
@@ -54,9 +53,6 @@ fn load(args: RunArgs) -> Result<(Loaded, BTreeMap<String, String>), CommandErro
     }
     let said = said::about_plan(&args.plan, &args.vars, args.load);
     let mut loaded = plan_file::read(&args.plan, args.vars)?;
-    if let Some(source) = &mut loaded.plan.source {
-        source.text = masked(&source.text);
-    }
     let LoadArgs { vus, duration, rate, iterations } = args.load;
     let overrides =
         Overrides { vus: vus.map(Into::into), duration, rate, iterations: iterations.map(Into::into) };

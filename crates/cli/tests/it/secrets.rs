@@ -69,3 +69,33 @@ fn urls_in_the_text_of_a_plan_are_shown_without_their_secrets() {
         "{outcome}"
     );
 }
+
+#[test]
+fn headers_in_the_text_of_a_plan_are_sent_and_shown_without_their_secrets() {
+    let (listen, seen) = witness();
+    let plan = "
+vars: { password: SECRET }
+workflows:
+  A:
+    vus: 1
+    iterations: 1
+    steps:
+      a:
+        http:
+          url: http://LISTEN/
+          method: POST
+          headers: { Authorization: Bearer SECRET, accept: text/html }
+          body: '{{ password }}'
+";
+    let file = PlanFile::new(&plan.replace("SECRET", SECRET).replace("LISTEN", &listen));
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["out.html", "run.jsonl"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let outcome = run(&["run", &file.path(), "--json", "--report", &paths[0], "--record", &paths[1]]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(seen.join().unwrap().contains(&format!("Bearer {SECRET}")));
+    let files = paths.map(|path| fs::read_to_string(path).unwrap());
+    for text in files.iter().chain([&outcome.stdout, &outcome.stderr]) {
+        assert!(!text.contains(SECRET), "{text}");
+    }
+    assert!(outcome.stdout.contains("Authorization: \\\"***\\\", accept: text/html"), "{outcome}");
+}

@@ -47,12 +47,12 @@ pub struct Plan {
     pub source: Option<SourceText>,
 }
 
-/// The text of a plan, as it was written.
+/// The text of a plan as it may be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceText {
     /// What problems call it: the file.
     pub name: String,
-    /// Its content.
+    /// Its content, with the secrets that are written in it masked.
     pub text: String,
 }
 

@@ -20,6 +20,7 @@ mod overrides;
 mod plan;
 mod protocol;
 mod scalar;
+mod shown;
 mod steps;
 mod thresholds;
 mod value;

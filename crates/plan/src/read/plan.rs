@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Reader;
 use super::names::PlanNames;
 use super::protocol::Protocol;
+use super::shown;
 use crate::document::{Kind, Node};
 use crate::model::{Plan, SourceText};
 
@@ -55,7 +56,8 @@ impl Reader<'_> {
         }
         let (workflows, mix) = self.workflows(&entries, names, defaults, load.as_ref());
         let thresholds = self.thresholds(thresholds, &workflows);
-        let source = SourceText { name: self.name.to_owned(), text: self.text.as_str().to_owned() };
+        let text = shown::without_secrets(self.text.as_str(), root);
+        let source = SourceText { name: self.name.to_owned(), text };
         Some(Plan { name, vars, data, workflows, mix, thresholds, source: Some(source) })
     }
 

@@ -8,7 +8,6 @@ use hyperscale_engine::{Command, Event, Run, RunOptions};
 use hyperscale_node::worker::load_bundle;
 use hyperscale_plan::Loaded;
 use hyperscale_tasks::runtime::{Context, Failure};
-use hyperscale_types::secret::masked;
 use serde_json::Value;
 
 use super::LoadTestOptions;
@@ -52,11 +51,7 @@ fn load(folder: &Path, inputs: &Inputs) -> Result<Loaded, Failure> {
     let loaded = load_bundle(folder, &inputs.bundle());
     let loaded = loaded
         .map_err(|error| Failure::Retry(format!("the files of the plan cannot be written: {error}")))?;
-    let mut loaded = loaded.map_err(|problems| Failure::ForGood(describe(&problems)))?;
-    if let Some(source) = &mut loaded.plan.source {
-        source.text = masked(&source.text);
-    }
-    Ok(loaded)
+    loaded.map_err(|problems| Failure::ForGood(describe(&problems)))
 }
 
 fn run_options(options: &LoadTestOptions, context: &Context) -> RunOptions {
