@@ -236,6 +236,14 @@ pub enum RuleError {
         /// What the metric compares with.
         wanted: &'static str,
     },
+    /// A share that may be a percentage or a fraction.
+    #[error("`{value}` has no unit: write `{value}%`, or `{percent}%` if a fraction was meant")]
+    NoUnit {
+        /// What was written.
+        value: String,
+        /// The same as a percentage, if it is a fraction.
+        percent: String,
+    },
 }
 
 impl FromStr for Rule {
@@ -337,6 +345,11 @@ fn decimal(text: &str) -> Option<f64> {
     if digits(whole) && digits(fraction) { text.parse().ok().filter(|n: &f64| n.is_finite()) } else { None }
 }
 
+/// A fraction as a percentage, without the noise of binary fractions.
+fn in_percent(fraction: f64) -> f64 {
+    (fraction * 100.0 * 1e9).round() / 1e9
+}
+
 fn parse_value(metric: &Metric, text: &str) -> Result<f64, RuleError> {
     let bad = |wanted| RuleError::BadValue { value: text.to_owned(), wanted };
     // What is counted is never below zero; a rule that says so would hold always or never.
@@ -355,7 +368,13 @@ fn parse_value(metric: &Metric, text: &str) -> Result<f64, RuleError> {
         }
         Metric::FailedRate | Metric::CheckRate(_) => match text.strip_suffix('%') {
             Some(percent) => decimal(percent.trim()).map(|p| p / 100.0).ok_or_else(|| bad("a percentage")),
-            None => number("a percentage, for example 1%, or a fraction"),
+            None => match number("a percentage, for example 1%")? {
+                0.0 => Ok(0.0),
+                fraction => {
+                    let percent = in_percent(fraction).to_string();
+                    Err(RuleError::NoUnit { value: text.to_owned(), percent })
+                }
+            },
         },
         Metric::Completed | Metric::FailedCount | Metric::Dropped | Metric::Late | Metric::Missed => {
             number("a number")
@@ -389,7 +408,7 @@ mod tests {
             ("W.completed != 0", Metric::Completed, 0.0),
             ("W.failed.count == 0", Metric::FailedCount, 0.0),
             ("W.failed.rate < 1%", Metric::FailedRate, 0.01),
-            ("W.s.check.status.rate > 0.99", Metric::CheckRate("status".parse().unwrap()), 0.99),
+            ("W.s.check.status.rate > 99%", Metric::CheckRate("status".parse().unwrap()), 0.99),
             ("W.metric.basket.p99 < 10", Metric::Custom("basket".parse().unwrap(), p99), 10.0),
             ("W.dropped == 0", Metric::Dropped, 0.0),
             ("W.late < 5", Metric::Late, 5.0),
@@ -399,6 +418,19 @@ mod tests {
             assert_eq!(rule.metric, metric, "{text}");
             assert!((rule.value - value).abs() < 1e-12, "{text}: {}", rule.value);
         }
+    }
+
+    #[test]
+    fn share_without_a_unit_is_refused_with_what_may_be_meant() {
+        for (text, meant) in [
+            ("failed.rate < 1", "`1%`, or `100%`"),
+            ("W.s.check.status.rate > 0.99", "`0.99%`, or `99%`"),
+            ("failed.rate < 0.007", "`0.007%`, or `0.7%`"),
+        ] {
+            let error = text.parse::<Rule>().unwrap_err().to_string();
+            assert!(error.contains(meant), "{error}");
+        }
+        assert!(rule("failed.rate > 0").value.abs() < f64::EPSILON, "nothing is nothing in any unit");
     }
 
     #[test]
