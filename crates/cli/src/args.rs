@@ -208,6 +208,9 @@ pub(crate) struct RunArgs {
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) export: ExportArgs,
+    /// Fail the run unless this holds, besides the thresholds of the plan: 'latency.p99 < 300ms', 'failed.rate < 1%' (may be repeated)
+    #[arg(long = "threshold", value_name = "RULE")]
+    pub(crate) thresholds: Vec<String>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]

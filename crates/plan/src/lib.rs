@@ -22,5 +22,5 @@ pub mod template;
 pub use problem::{Problem, Severity, render};
 pub use read::{
     Environment, Given, Loaded, Overrides, RESERVED_WORDS, Source, URL_STEP, URL_WORKFLOW, UrlLoad,
-    UrlOptions, UrlTls, from_url, load, override_load, url_document, with_scheme,
+    UrlOptions, UrlTls, add_thresholds, from_url, load, override_load, url_document, with_scheme,
 };

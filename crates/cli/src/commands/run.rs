@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
-use hyperscale_plan::{Loaded, Overrides, UrlLoad, UrlOptions, UrlTls, from_url, override_load, render};
+use hyperscale_plan::{
+    Loaded, Overrides, UrlLoad, UrlOptions, UrlTls, add_thresholds, from_url, override_load, render,
+};
 use hyperscale_types::ExitCode;
 
 use super::said;
@@ -24,7 +26,9 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, CommandError> {
     let reports = Reports::open(&args.reports)?;
     let (record, exports) = (args.record.clone(), args.export.urls.clone());
-    let (loaded, options) = load(args)?;
+    let thresholds = args.thresholds.clone();
+    let (mut loaded, options) = load(args)?;
+    loaded.warnings.extend(add_thresholds(&mut loaded.plan, &thresholds).map_err(CommandError::CommandLine)?);
     if !loaded.warnings.is_empty() {
         printer.verbatim(&render(&loaded.warnings));
     }

@@ -2,7 +2,7 @@
 
 use hyperscale_stats::result::Status;
 
-use crate::support::{PlanFile, Target, assert_witnessed, errors, run_plan, start_file, step, workflow};
+use crate::support::{PlanFile, Target, assert_witnessed, errors, run, run_plan, start_file, step, workflow};
 
 fn plan(thresholds: &str) -> String {
     format!(
@@ -176,4 +176,30 @@ thresholds:
     let counts =
         [step.times.latency_us, step.times.latency_failed_us, step.times.latency_all_us].map(|t| t.count);
     assert_eq!(counts, [10, 10, 20]);
+}
+
+#[test]
+fn rules_of_the_command_line_join_those_of_the_plan() {
+    let target = Target::start(&[]);
+    let rules = ["--threshold", "W.get.latency.p99 < 30s", "--threshold", "failed.count > 0"];
+    let result = run_plan(&target, &plan("  - W.completed == 20\n"), &rules).result(99);
+    let passed: Vec<(&str, bool)> =
+        result.thresholds.iter().map(|threshold| (threshold.rule.as_str(), threshold.passed)).collect();
+    let wanted =
+        [("W.completed == 20", true), ("W.get.latency.p99 < 30s", true), ("failed.count > 0", false)];
+    assert_eq!(passed, wanted);
+    let url = run(&["run", &target.base, "-n", "1", "--json", "--threshold", "latency.p99 < 30s"]).result(0);
+    assert_eq!(url.thresholds.len(), 1);
+}
+
+#[test]
+fn rule_of_the_command_line_that_is_wrong_is_named_and_nothing_runs() {
+    let target = Target::start(&[]);
+    let outcome =
+        run_plan(&target, &plan(""), &["--threshold", "V.latency.p99 < 1s", "--threshold", "nonsense"]);
+    outcome.assert_told(
+        2,
+        &["--threshold `V.latency.p99 < 1s`: there is no workflow `V`", "--threshold `nonsense`"],
+    );
+    assert_eq!(target.seen().requests, 0);
 }

@@ -11,7 +11,7 @@ use crate::model::Plan;
 use crate::problem::Problem;
 
 /// What problems call the command line.
-const COMMAND_LINE: &str = "command line";
+pub(super) const COMMAND_LINE: &str = "command line";
 /// The workflow of a URL.
 pub const URL_WORKFLOW: &str = "main";
 /// The step of a URL.

@@ -37,6 +37,7 @@ pub use command_line::{
 pub use environment::{Environment, Given};
 pub use names::RESERVED_WORDS;
 pub use overrides::{Overrides, override_load};
+pub use thresholds::add_thresholds;
 
 use crate::document::{self, Format, Text};
 use crate::model::Plan;
@@ -84,18 +85,8 @@ pub fn load(source: &Source<'_>, env: &dyn Environment) -> Result<Loaded, Vec<Pr
     let text = Text::new(source.bytes).map_err(|e| vec![Problem::general(source.name, e.to_string())])?;
     let format = source.format.unwrap_or_else(|| Format::of_text(text.as_str()));
     let problems = Problems::new(source.name, &text);
-    let plan = document::parse(&text, format, &problems).and_then(|root| {
-        let reader = Reader {
-            problems: &problems,
-            text: &text,
-            env,
-            folder: source.folder,
-            name: source.name,
-            regexes_left: Cell::new(REGEXES_MAX),
-            steps_left: Cell::new(STEPS_MAX),
-        };
-        reader.plan(&root)
-    });
+    let plan = document::parse(&text, format, &problems)
+        .and_then(|root| Reader::new(&problems, &text, env, source.folder, source.name).plan(&root));
     let failed = problems.any_error();
     let problems = problems.into_sorted();
     match plan {
@@ -130,6 +121,19 @@ struct Reader<'r> {
     name: &'r str,
     regexes_left: Cell<usize>,
     steps_left: Cell<usize>,
+}
+
+impl<'r> Reader<'r> {
+    fn new(
+        problems: &'r Problems<'r>,
+        text: &'r Text,
+        env: &'r dyn Environment,
+        folder: &'r Path,
+        name: &'r str,
+    ) -> Self {
+        let (regexes_left, steps_left) = (Cell::new(REGEXES_MAX), Cell::new(STEPS_MAX));
+        Self { problems, text, env, folder, name, regexes_left, steps_left }
+    }
 }
 
 impl Reader<'_> {

@@ -4,6 +4,7 @@
 use hyperscale_types::limits::VUS_MAX;
 use hyperscale_types::{Rate, Span};
 
+use super::command_line::COMMAND_LINE;
 use super::load::{default_ramp, too_few};
 use crate::load::Curve;
 use crate::model::Plan;
@@ -34,7 +35,7 @@ pub fn override_load(plan: &mut Plan, overrides: &Overrides) -> Result<(), Vec<P
         let members = mix.members.len() as u64;
         if let Some((what, number)) = too_few(&mix.load, members) {
             let message = format!("{members} workflows share the plan's `load`; {number} {what} are too few");
-            problems.push(Problem::general("command line", message));
+            problems.push(Problem::general(COMMAND_LINE, message));
         }
         for (member, load) in mix.members.iter().zip(mix.loads()) {
             parts[member.workflow] = Some(load);
@@ -62,7 +63,7 @@ pub fn override_load(plan: &mut Plan, overrides: &Overrides) -> Result<(), Vec<P
 
 fn apply(what: &str, load: &mut Load, overrides: &Overrides, problems: &mut Vec<Problem>) {
     let mut refuse = |flag: &str, why: &str| {
-        problems.push(Problem::general("command line", format!("{flag} does not fit {what}: {why}")));
+        problems.push(Problem::general(COMMAND_LINE, format!("{flag} does not fit {what}: {why}")));
     };
     if let Some(vus) = overrides.vus {
         match load {

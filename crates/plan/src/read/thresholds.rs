@@ -1,15 +1,59 @@
 //! Thresholds: rules over the job's statistics. What they name must exist.
 
+use std::path::Path;
+
 use hyperscale_types::rule::{Metric, Rule, Stat};
 use hyperscale_types::{Name, Span};
 
-use super::Reader;
-use crate::document::{Kind, Node, Place};
+use super::command_line::COMMAND_LINE;
+use super::{Given, Reader};
+use crate::document::{Kind, Node, Place, Text};
 use crate::model::step::MetricKind;
-use crate::model::{Load, Step, StepKind, Threshold, Workflow};
+use crate::model::{Load, Plan, Step, StepKind, Threshold, Workflow};
+use crate::problem::{Problem, Problems, Severity};
 
 /// Thresholds of one plan.
 const THRESHOLDS_MAX: usize = 1_000;
+
+/// Adds rules that were given beside a plan to its thresholds; hands warnings back. If one of them is wrong, all problems come
+/// back and the plan is as it was.
+pub fn add_thresholds(plan: &mut Plan, rules: &[String]) -> Result<Vec<Problem>, Vec<Problem>> {
+    let (mut added, mut all) = (Vec::new(), Vec::new());
+    for rule in rules {
+        let (threshold, problems) = given_rule(rule, &plan.workflows);
+        added.extend(threshold);
+        all.extend(problems);
+    }
+    if plan.thresholds.len() + rules.len() > THRESHOLDS_MAX {
+        let message = format!("a run has at most {THRESHOLDS_MAX} thresholds, those of the plan included");
+        all.push(Problem::general(COMMAND_LINE, message));
+    }
+    if all.iter().any(|problem| problem.severity == Severity::Error) {
+        return Err(all);
+    }
+    plan.thresholds.extend(added);
+    Ok(all)
+}
+
+/// A rule, and what is wrong with it.
+fn given_rule(rule: &str, workflows: &[Workflow]) -> (Option<Threshold>, Vec<Problem>) {
+    let about = |problem: Problem| Problem {
+        message: format!("--threshold `{rule}`: {}", problem.message),
+        line: 0,
+        column: 0,
+        snippet: None,
+        ..problem
+    };
+    let text = match Text::new(rule.as_bytes()) {
+        Ok(text) => text,
+        Err(error) => return (None, vec![about(Problem::general(COMMAND_LINE, error.to_string()))]),
+    };
+    let (problems, environment) = (Problems::new(COMMAND_LINE, &text), Given::default());
+    let reader = Reader::new(&problems, &text, &environment, Path::new(""), COMMAND_LINE);
+    let node = Node { place: Place::START, kind: Kind::Str(rule.into()) };
+    let threshold = reader.threshold(&node, workflows);
+    (threshold, problems.into_sorted().into_iter().map(about).collect())
+}
 
 impl Reader<'_> {
     /// All thresholds.
