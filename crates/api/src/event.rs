@@ -188,6 +188,12 @@ impl EventFrame {
         let bytes = format!("id: {id}\nevent: {kind}\ndata: {data}\n\n").into();
         Self { id, is_final, bytes }
     }
+
+    /// One of the responses to a request that is answered by a stream.
+    pub fn response(response: &Value, is_final: bool) -> Self {
+        let bytes = format!("data: {response}\n\n").into();
+        Self { id: EventId::default(), is_final, bytes }
+    }
 }
 
 /// An event of the task plane as a client reads it: its data is what the node wrote.

@@ -29,7 +29,7 @@ pub use client::{CallError, Client, ClientOptions, EventStream, Servers};
 pub use error::{ErrorCode, RpcError};
 pub use event::{EventFrame, EventId, JobEvent, TaskEvent};
 pub use folder::{Folder, FolderError};
-pub use method::{Method, Steer};
+pub use method::{A2aCall, A2aVersion, Method, Operation, Steer};
 pub use server::{Access, Backend, Caller, Limits, Listener, Readiness, Server};
 pub use tls::{ClientTls, ServerTls};
 pub use token::ApiToken;

@@ -8,6 +8,7 @@ mod bench;
 mod e2e;
 mod instructions;
 mod packages;
+mod python;
 mod sim;
 mod steps;
 mod test;
@@ -28,7 +29,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Check and test everything; installs the Debian packages the tests need.
+    /// Check and test everything; installs the Debian and Python packages the tests need.
     Test {
         /// Only formatting, tidy and tests: for the inner loop.
         #[arg(long)]

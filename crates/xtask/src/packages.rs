@@ -36,16 +36,20 @@ pub(crate) const FOR_TESTS: &[Needed] = &[
 
 /// Installs what is missing; as somebody other than root it can only say what that is.
 pub(crate) fn install_missing(root: &Path, needed: &[Needed]) -> Result<()> {
-    let missing = missing(needed, is_installed);
-    if missing.is_empty() {
-        return Ok(());
+    match missing(needed, is_installed).as_slice() {
+        [] => Ok(()),
+        missing => install(root, missing),
     }
+}
+
+/// Installs packages; as somebody other than root it can only say which.
+pub(crate) fn install(root: &Path, missing: &[&str]) -> Result<()> {
     if output(root, "id", &["-u"])?.trim() != "0" {
         bail!("missing packages: {0}; run once as root: apt-get install {0}", missing.join(" "));
     }
     run(root, "apt-get", &["update", "-qq"])?;
     let install = ["install", "-y", "-qq", "--no-install-recommends"];
-    run(root, "apt-get", &[&install[..], &missing[..]].concat())
+    run(root, "apt-get", &[&install[..], missing].concat())
 }
 
 /// Whether a program can be started.

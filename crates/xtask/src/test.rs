@@ -4,9 +4,11 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::bench::lab::target_folder;
 use crate::e2e;
 use crate::instructions;
 use crate::packages;
+use crate::python;
 use crate::sim;
 use crate::steps::{self, Steps, cargo, output};
 use crate::tidy;
@@ -23,7 +25,8 @@ fn do_steps(root: &Path, quick: bool, steps: &mut Steps) -> Result<()> {
     let cargo = cargo();
     if !quick {
         steps.step("packages", "install them and start again", || {
-            packages::install_missing(root, packages::FOR_TESTS)
+            packages::install_missing(root, packages::FOR_TESTS)?;
+            python::install_missing(root, &target_folder(root)?)
         })?;
     }
     steps.step("format", "run 'cargo fmt' and commit the result", || {

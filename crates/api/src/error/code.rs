@@ -1,7 +1,7 @@
 //! The table of error codes.
 //!
-//! JSON-RPC reserves -32700 and -32603 to -32600; tasks have codes from -32040 on, jobs and clusters those from -32050
-//! on. A code is never given to another error, so that old clients and new servers understand each other.
+//! JSON-RPC reserves -32700 and -32603 to -32600, A2A has -32009 to -32001; tasks have codes from -32040 on, jobs and clusters
+//! those from -32050 on. A code is never given to another error, so that old clients and new servers understand each other.
 
 use hyperscale_types::ExitCode;
 
@@ -18,6 +18,20 @@ pub enum ErrorCode {
     InvalidParams,
     /// A bug in the server.
     InternalError,
+    /// A2A: no such task.
+    TaskNotFound,
+    /// A2A: the task has ended.
+    TaskNotCancelable,
+    /// A2A: nothing is pushed to anybody.
+    PushNotificationNotSupported,
+    /// A2A: the agent does not do that, or not with this task.
+    UnsupportedOperation,
+    /// A2A: a part of the message is neither text nor data.
+    ContentTypeNotSupported,
+    /// A2A 0.3: there is no other card than the public one.
+    ExtendedCardNotConfigured,
+    /// A2A: the version that the request names is not spoken: `data.supported_versions`.
+    VersionNotSupported,
     /// The lease was taken away, consumed or never held. The result is dropped.
     LeaseLost,
     /// The leadership under which it was to be done is over. Nothing was done.
@@ -106,12 +120,19 @@ const fn row(number: i64, reason: &'static str, http: u16, exit: ExitCode, retry
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 40] = [
         Self::ParseError,
         Self::InvalidRequest,
         Self::MethodNotFound,
         Self::InvalidParams,
         Self::InternalError,
+        Self::TaskNotFound,
+        Self::TaskNotCancelable,
+        Self::PushNotificationNotSupported,
+        Self::UnsupportedOperation,
+        Self::ContentTypeNotSupported,
+        Self::ExtendedCardNotConfigured,
+        Self::VersionNotSupported,
         Self::LeaseLost,
         Self::StaleEpoch,
         Self::NotLeader,
@@ -152,6 +173,17 @@ impl ErrorCode {
             Self::MethodNotFound => row(-32601, "method_not_found", 404, Error, Never),
             Self::InvalidParams => row(-32602, "invalid_params", 400, Refused, Never),
             Self::InternalError => row(-32603, "internal_error", 500, Error, Never),
+            Self::TaskNotFound => row(-32001, "task_not_found", 404, Refused, Never),
+            Self::TaskNotCancelable => row(-32002, "task_not_cancelable", 400, Refused, Never),
+            Self::PushNotificationNotSupported => {
+                row(-32003, "push_notification_not_supported", 400, Refused, Never)
+            }
+            Self::UnsupportedOperation => row(-32004, "unsupported_operation", 400, Refused, Never),
+            Self::ContentTypeNotSupported => row(-32005, "content_type_not_supported", 400, Refused, Never),
+            Self::ExtendedCardNotConfigured => {
+                row(-32007, "extended_agent_card_not_configured", 400, Refused, Never)
+            }
+            Self::VersionNotSupported => row(-32009, "version_not_supported", 400, Refused, Never),
             Self::LeaseLost => row(-32040, "lease_lost", 409, Refused, Never),
             Self::StaleEpoch => row(-32041, "stale_epoch", 409, Refused, Never),
             Self::NotLeader => row(-32042, "not_leader", 421, Refused, Elsewhere),

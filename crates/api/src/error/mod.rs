@@ -11,6 +11,9 @@ use serde_json::{Map, Value, json};
 
 pub use code::{ErrorCode, Retry};
 
+/// What the details of an error are in A2A 1.0.
+const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+
 /// Why a request got no result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
@@ -141,6 +144,29 @@ impl RpcError {
         self
     }
 
+    /// The same with its data as A2A 1.0 has it: a list of typed objects (specification, section 9.5).
+    #[must_use]
+    pub fn in_a2a(mut self) -> Self {
+        let mut metadata = match self.data.take().map(|data| *data) {
+            Some(Value::Object(members)) => members,
+            _ => Map::new(),
+        };
+        let reason = metadata.remove("reason");
+        let reason = reason.as_ref().and_then(Value::as_str).unwrap_or("unknown").to_ascii_uppercase();
+        // The values of `ErrorInfo` are texts.
+        for value in metadata.values_mut().filter(|value| !value.is_string()) {
+            *value = value.to_string().into();
+        }
+        let domain = if self.is_of_a2a() { "a2a-protocol.org" } else { "hyperscale" };
+        let info = json!({ "@type": ERROR_INFO, "reason": reason, "domain": domain, "metadata": metadata });
+        self.data = Some(Box::new(json!([info])));
+        self
+    }
+
+    fn is_of_a2a(&self) -> bool {
+        matches!(self.code, -32_039..=-32_001 | -32_700..=-32_600)
+    }
+
     /// Which error it is; `None` if this version does not know the number.
     pub fn kind(&self) -> Option<ErrorCode> {
         ErrorCode::from_number(self.code)
@@ -192,6 +218,20 @@ mod tests {
         assert_eq!((details.reason.as_deref(), details.leader), (Some("moved"), Some(leader)));
         assert_eq!((details.reachable, details.needed), (Some(1), Some(2)));
         assert_eq!((details.retry_after_ms, details.fix.as_deref()), (Some(500), Some("ask there")));
+    }
+
+    #[test]
+    fn details_are_typed_texts_in_a2a() {
+        let error = RpcError::new(ErrorCode::TaskNotFound, "no").fix("look").with("count", 3).in_a2a();
+        let info = json!({
+            "@type": ERROR_INFO, "reason": "TASK_NOT_FOUND", "domain": "a2a-protocol.org",
+            "metadata": { "fix": "look", "count": "3" },
+        });
+        assert_eq!(error.data.as_deref(), Some(&json!([info])));
+        let ours = RpcError::new(ErrorCode::Overloaded, "no").in_a2a();
+        assert_eq!(ours.data.unwrap()[0]["domain"], "hyperscale");
+        let of_json_rpc = RpcError::new(ErrorCode::InvalidParams, "no").in_a2a();
+        assert_eq!(of_json_rpc.data.unwrap()[0]["domain"], "a2a-protocol.org");
     }
 
     #[test]

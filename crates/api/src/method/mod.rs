@@ -13,6 +13,7 @@
 //! | `cluster.add`, `cluster.remove` | no | `node` (an id, or for `add` an address) |
 //! | those of the task plane | [`TaskCall`] | read by the node |
 
+mod a2a;
 mod cancel;
 mod content;
 mod control;
@@ -25,10 +26,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+pub use a2a::{A2aCall, A2aVersion, Operation};
 pub use cancel::{CancelJob, CancelWorkflow};
 pub use content::{BlobHash, BlobHashError, Content, PlanFile, PlanText};
 pub use control::{Control, Steer};
 pub use page::Page;
+pub(crate) use request_id::hex;
 pub use request_id::{RequestId, RequestIdError};
 pub use submit::{FILES_MAX, Submit};
 pub use tasks::TaskCall;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -10,8 +11,9 @@ use tokio::sync::mpsc;
 
 use crate::error::{ErrorCode, RpcError};
 use crate::event::{EventFrame, EventId};
-use crate::method::Method;
+use crate::method::{A2aCall, Method};
 use crate::response::StoredBlob;
+use crate::rpc::Id;
 
 /// Carries out what clients request. Every method has a default for backends that do not have it: a worker has no jobs, a
 /// local run takes no blobs.
@@ -57,6 +59,40 @@ pub trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<StoredBlob, RpcError>> + Send {
         let _ = (caller, bytes);
         async { Err(RpcError::new(ErrorCode::NotFound, "this node stores no blobs")) }
+    }
+
+    /// Whether it speaks A2A: it has a card and carries out [`A2aCall`]s.
+    fn is_agent(&self) -> bool {
+        false
+    }
+
+    /// The card of an agent that is reached at this address, with or without a token.
+    fn agent_card(&self, url: &str, needs_token: bool) -> Value {
+        let _ = (url, needs_token);
+        Value::Null
+    }
+
+    /// Carries out an operation of A2A that does not stream. A message that is to be waited for is responded to within `hold_max`,
+    /// with the task as it is then.
+    fn a2a(
+        &self,
+        caller: &Caller,
+        call: A2aCall,
+        hold_max: Duration,
+    ) -> impl Future<Output = Result<Value, RpcError>> + Send {
+        let _ = (caller, call, hold_max);
+        async { Err(RpcError::new(ErrorCode::NotFound, "this node is no agent")) }
+    }
+
+    /// Carries out an operation of A2A that streams: every frame is a response to the request with this id.
+    fn a2a_stream(
+        &self,
+        caller: &Caller,
+        call: A2aCall,
+        id: Id,
+    ) -> impl Future<Output = Result<mpsc::Receiver<EventFrame>, RpcError>> + Send {
+        let _ = (caller, call, id);
+        async { Err(RpcError::new(ErrorCode::NotFound, "this node is no agent")) }
     }
 
     /// Whether the dashboard is served beside the API.

@@ -35,6 +35,9 @@ pub struct Limits {
     pub call_timeout: Duration,
     /// The same for methods that wait for workers to stop.
     pub wait_timeout: Duration,
+    /// Time that a response may be held back until a task has ended, for messages of A2A that want to wait. It costs a connection, as a
+    /// stream does.
+    pub hold_timeout: Duration,
     /// Silence on an event stream after which a comment shows that it is alive.
     pub keep_alive: Duration,
 }
@@ -59,6 +62,7 @@ impl Limits {
         write_timeout: Duration::from_secs(30),
         call_timeout: Duration::from_secs(10),
         wait_timeout: Duration::from_mins(1),
+        hold_timeout: Duration::from_mins(10),
         keep_alive: Duration::from_secs(15),
     };
 

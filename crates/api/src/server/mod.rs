@@ -2,9 +2,10 @@
 //!
 //! | route | does | needs the token |
 //! | --- | --- | --- |
-//! | `POST /rpc`, `POST /` | JSON-RPC 2.0, single and batch | yes |
+//! | `POST /rpc`, `POST /` | JSON-RPC 2.0, single and batch; A2A where the node is an agent | yes |
 //! | `GET /events/{job}` | server-sent events after `Last-Event-ID` | yes |
 //! | `PUT /blobs` | keeps a file of a plan | yes |
+//! | `GET /.well-known/agent-card.json` | the card of an agent, where the node is one | no |
 //! | `GET /`, `GET /ui/…` | the dashboard, where the node has it | no |
 //! | `GET /healthz` | 200 as long as the server runs | no |
 //! | `GET /readyz` | 200 or 503 with a reason | no |
@@ -14,6 +15,7 @@
 //! valid requests of authorized callers to its [`Backend`].
 
 mod access;
+mod agent;
 mod backend;
 mod body;
 mod connection;
@@ -65,6 +67,7 @@ struct Shared<B> {
     backend: Arc<B>,
     limits: Limits,
     gate: Gate,
+    is_tls: bool,
     sources: Arc<Sources>,
     blobs: Semaphore,
     stop: watch::Receiver<bool>,
@@ -77,6 +80,7 @@ impl<B: Backend> Server<B> {
             backend: self.backend,
             limits: self.limits,
             gate: Gate::of(&self.listener.0),
+            is_tls: matches!(self.listener.0, Bound::Tcp { tls: Some(_), .. }),
             sources: Arc::new(Sources::new(self.limits)),
             blobs: Semaphore::new(BLOBS_AT_A_TIME_MAX),
             stop: stop.clone(),

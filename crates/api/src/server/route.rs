@@ -4,14 +4,16 @@ use hyper::body::Incoming;
 use hyper::header::HeaderName;
 use hyper::{Method as HttpMethod, Request, StatusCode};
 use serde_json::json;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::limits::{BLOB_MAX, BLOB_RETRY_AFTER, BODY_MAX};
 use super::reply::{self, Reply};
+use super::rpc::{self as dispatch, Asking, Response};
 use super::stream::EventBody;
-use super::{Backend, Caller, Readiness, Shared, Source, body, dashboard, rpc as dispatch, to_result};
+use super::{Backend, Caller, Readiness, Shared, Source, agent, body, dashboard, to_result};
 use crate::error::{ErrorCode, RpcError};
-use crate::event::EventId;
+use crate::event::{EventFrame, EventId};
 use crate::rpc::{self, Calls};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -29,6 +31,7 @@ enum Route<'p> {
     Health,
     Ready,
     Metrics,
+    AgentCard,
 }
 
 impl<'p> Route<'p> {
@@ -40,6 +43,7 @@ impl<'p> Route<'p> {
             "/healthz" => Some(Self::Health),
             "/readyz" => Some(Self::Ready),
             "/metrics" => Some(Self::Metrics),
+            agent::CARD_PATH => Some(Self::AgentCard),
             _ if path.starts_with("/ui/") => Some(Self::Dashboard(path)),
             _ => path.strip_prefix("/events/").filter(|job| is_job(job)).map(Self::Events),
         }
@@ -88,7 +92,7 @@ async fn handle<B: Backend>(
         return Err(RpcError::new(ErrorCode::NotFound, format!("there is nothing at {}", shown(&path))));
     };
     match route {
-        Route::Health | Route::Ready | Route::Metrics | Route::Dashboard(_)
+        Route::Health | Route::Ready | Route::Metrics | Route::AgentCard | Route::Dashboard(_)
             if request.method() != route.method() =>
         {
             Ok(reply::wrong_method(route.allowed()))
@@ -96,6 +100,7 @@ async fn handle<B: Backend>(
         Route::Health => Ok(reply::json(StatusCode::OK, &json!({ "healthy": true }))),
         Route::Ready => Ok(ready(shared).await),
         Route::Metrics => Ok(metrics(shared).await),
+        Route::AgentCard => agent::card(request.headers(), shared),
         Route::Dashboard(path) => {
             let page = dashboard::file(path).filter(|_| shared.backend.has_dashboard());
             page.ok_or_else(|| {
@@ -110,7 +115,7 @@ async fn handle<B: Backend>(
             match route {
                 Route::Events(job) => events(job, &request, &caller, shared).await,
                 Route::Blobs => blob(request, &caller, shared).await,
-                _ => rpc(request, &caller, shared).await,
+                _ => rpc(request, caller, shared).await,
             }
         }
     }
@@ -141,18 +146,20 @@ async fn metrics<B: Backend>(shared: &Shared<B>) -> Reply {
 
 async fn rpc<B: Backend>(
     request: Request<Incoming>,
-    caller: &Caller,
+    caller: Caller,
     shared: &Shared<B>,
 ) -> Result<Reply, RpcError> {
+    let asking = Asking { caller, version: agent::version(request.headers(), request.uri()) };
     let body = body::read(request.into_body(), BODY_MAX, shared.limits.read_timeout).await?;
     let calls = rpc::read(&body);
     // Every call of a batch counts; the first one has been counted with the request.
     if let Calls::Batch(all) = &calls {
         shared.take(caller.source, u32::try_from(all.len() - 1).unwrap_or(u32::MAX))?;
     }
-    Ok(match dispatch::respond(calls, caller, shared).await {
-        None => reply::nothing(StatusCode::NO_CONTENT),
-        Some(response) => reply::json(StatusCode::OK, &response),
+    Ok(match dispatch::respond(calls, &asking, shared).await {
+        Response::Nothing => reply::nothing(StatusCode::NO_CONTENT),
+        Response::Whole(response) => reply::json(StatusCode::OK, &response),
+        Response::Stream(frames) => stream(frames, shared),
     })
 }
 
@@ -174,7 +181,11 @@ async fn events<B: Backend>(
         timeout(shared.limits.call_timeout, shared.backend.events(caller, job.to_owned(), after)).await;
     let late = |_| Err(RpcError::new(ErrorCode::Overloaded, "the stream could not be opened in time"));
     let frames = opened.unwrap_or_else(late)?;
-    Ok(reply::events(EventBody::new(frames, shared.limits.keep_alive, shared.stop.clone())))
+    Ok(stream(frames, shared))
+}
+
+fn stream<B>(frames: mpsc::Receiver<EventFrame>, shared: &Shared<B>) -> Reply {
+    reply::events(EventBody::new(frames, shared.limits.keep_alive, shared.stop.clone()))
 }
 
 async fn blob<B: Backend>(

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 mod access;
+mod agent;
 mod calls;
 mod requests;
 mod streams;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use hyperscale_api::client::Timing;
 use hyperscale_api::event::EventKind;
 use hyperscale_api::method::BlobHash;
 use hyperscale_api::response::StoredBlob;
+use hyperscale_api::rpc::{Id, write_response};
 use hyperscale_api::server::RateLimit;
 use hyperscale_api::{
-    Access, ApiToken, Backend, Caller, Client, ClientOptions, ErrorCode, EventFrame, EventId, JobEvent,
-    Limits, Listener, Method, Readiness, RpcError, Server, ServerTls,
+    A2aCall, Access, ApiToken, Backend, Caller, Client, ClientOptions, ErrorCode, EventFrame, EventId,
+    JobEvent, Limits, Listener, Method, Readiness, RpcError, Server, ServerTls,
 };
 use hyperscale_stats::result::Status;
 use hyperscale_types::Token;
@@ -51,6 +53,9 @@ pub(crate) struct Scripted {
     pub(crate) opened: Mutex<Vec<(String, Option<EventId>)>>,
     pub(crate) blobs: Mutex<Vec<Bytes>>,
     pub(crate) not_ready: Mutex<Option<String>>,
+    /// Whether it is an agent; the calls of A2A that it was asked for.
+    pub(crate) is_agent: AtomicBool,
+    pub(crate) asked: Mutex<Vec<A2aCall>>,
     kept: Mutex<Vec<mpsc::Sender<EventFrame>>>,
 }
 
@@ -103,6 +108,36 @@ impl Backend for Scripted {
         }
         if stays {
             self.kept.lock().unwrap().push(sender);
+        }
+        Ok(receiver)
+    }
+
+    fn is_agent(&self) -> bool {
+        self.is_agent.load(Ordering::SeqCst)
+    }
+
+    fn agent_card(&self, url: &str, needs_token: bool) -> Value {
+        json!({ "url": url, "needs_token": needs_token })
+    }
+
+    async fn a2a(&self, _: &Caller, call: A2aCall, hold_max: Duration) -> Result<Value, RpcError> {
+        self.asked.lock().unwrap().push(call);
+        let echo = || Ok(json!({ "hold_max": hold_max.as_secs() }));
+        self.responses.lock().unwrap().pop_front().unwrap_or_else(echo)
+    }
+
+    async fn a2a_stream(
+        &self,
+        _: &Caller,
+        call: A2aCall,
+        id: Id,
+    ) -> Result<mpsc::Receiver<EventFrame>, RpcError> {
+        self.asked.lock().unwrap().push(call);
+        let (sender, receiver) = mpsc::channel(EVENTS_MAX);
+        let mut responses = self.responses.lock().unwrap();
+        while let Some(response) = responses.pop_front() {
+            let response = write_response(&id, Ok(response?));
+            sender.try_send(EventFrame::response(&response, responses.is_empty())).unwrap();
         }
         Ok(receiver)
     }

@@ -3,8 +3,10 @@
 //! Nothing is decided here that the store does not check again. While the database is away every method is refused with that reason.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
-use hyperscale_api::{Backend, Caller, EventFrame, EventId, Method, Readiness, RpcError};
+use hyperscale_api::rpc::Id;
+use hyperscale_api::{A2aCall, Backend, Caller, EventFrame, EventId, Method, Readiness, RpcError};
 use hyperscale_tasks::domain::{Role, Settings, TokenKey};
 use hyperscale_tasks::runtime::{Executors, NodeHandle};
 use hyperscale_tasks::store::Store;
@@ -13,14 +15,14 @@ use tokio::sync::mpsc;
 
 use super::refusals;
 use super::streams::Streams;
-use super::{leases, metrics, nodes, schedules, schema, trees};
+use super::{a2a, leases, metrics, nodes, schedules, schema, trees};
 
 /// A node behind the API.
 pub(crate) struct TaskBackend {
     pub(super) executors: Executors,
     pub(super) settings: Settings,
     plane: RwLock<Result<Arc<Plane>, String>>,
-    streams: Streams,
+    pub(super) streams: Streams,
 }
 
 /// The task plane as a node reaches it.
@@ -132,6 +134,27 @@ impl Backend for TaskBackend {
         after: Option<EventId>,
     ) -> Result<mpsc::Receiver<EventFrame>, RpcError> {
         self.streams.open(&self.plane()?.store, &job, after).await
+    }
+
+    fn is_agent(&self) -> bool {
+        true
+    }
+
+    fn agent_card(&self, url: &str, needs_token: bool) -> Value {
+        a2a::card(&self.executors, url, needs_token)
+    }
+
+    async fn a2a(&self, _caller: &Caller, call: A2aCall, hold_max: Duration) -> Result<Value, RpcError> {
+        a2a::call(self, call, hold_max).await
+    }
+
+    async fn a2a_stream(
+        &self,
+        _caller: &Caller,
+        call: A2aCall,
+        id: Id,
+    ) -> Result<mpsc::Receiver<EventFrame>, RpcError> {
+        a2a::stream(self, call, id).await
     }
 
     fn has_dashboard(&self) -> bool {

@@ -49,7 +49,8 @@ pub(crate) struct TreeFile {
     text: Text,
     root: Node,
     places: BTreeMap<String, Place>,
-    folder: PathBuf,
+    /// Where paths of plans begin; none if they are not followed.
+    folder: Option<PathBuf>,
 }
 
 impl TreeFile {
@@ -63,9 +64,23 @@ impl TreeFile {
             (path, limited(std::fs::File::open(path).map_err(unreadable)?, path)?)
         };
         let folder = Path::new(path).parent().map(Path::to_owned).unwrap_or_default();
-        let text = Text::new(&bytes)
+        Self::parse(name, &bytes, Format::of_path(Path::new(path)), Some(folder))
+    }
+
+    /// Reads a text that somebody sent. It has no folder: paths in it are not followed.
+    pub(super) fn of_message(text: &str) -> Result<Self, CommandError> {
+        Self::parse("message", text.as_bytes(), None, None)
+    }
+
+    fn parse(
+        name: &str,
+        bytes: &[u8],
+        format: Option<Format>,
+        folder: Option<PathBuf>,
+    ) -> Result<Self, CommandError> {
+        let text = Text::new(bytes)
             .map_err(|error| CommandError::Plan(vec![Problem::general(name, error.to_string())]))?;
-        let format = Format::of_path(Path::new(path)).unwrap_or_else(|| Format::of_text(text.as_str()));
+        let format = format.unwrap_or_else(|| Format::of_text(text.as_str()));
         let problems = Problems::new(name, &text);
         let root = parse(&text, format, &problems);
         let (is_broken, problems) = (problems.any_error(), problems.into_sorted());
@@ -73,6 +88,11 @@ impl TreeFile {
             Some(root) => Ok(Self { name: name.to_owned(), text, root, places: BTreeMap::new(), folder }),
             None => Err(CommandError::Plan(problems)),
         }
+    }
+
+    /// Everything in it, as JSON.
+    pub(super) fn value(&self) -> Value {
+        to_json(&self.root)
     }
 
     /// The tree in it.
@@ -111,7 +131,8 @@ impl TreeFile {
         read: impl FnOnce(&mut Reader<'_, '_>, &Node) -> Option<T>,
     ) -> Result<(BTreeMap<String, Place>, T), CommandError> {
         let problems = Problems::new(&self.name, &self.text);
-        let mut reader = Reader { problems: &problems, places: BTreeMap::new(), folder: &self.folder };
+        let mut reader =
+            Reader { problems: &problems, places: BTreeMap::new(), folder: self.folder.as_deref() };
         let found = read(&mut reader, &self.root);
         let (places, is_broken) = (reader.places, problems.any_error());
         match found.filter(|_| !is_broken) {
@@ -141,8 +162,8 @@ struct Reader<'p, 't> {
     problems: &'p Problems<'t>,
     /// Where each task stands.
     places: BTreeMap<String, Place>,
-    /// Where paths begin.
-    folder: &'p Path,
+    /// Where paths begin; none if they are not followed.
+    folder: Option<&'p Path>,
 }
 
 impl Reader<'_, '_> {
@@ -257,8 +278,8 @@ impl Reader<'_, '_> {
         let Some(node) = task.get("inputs") else { return Some(Value::Object(Map::new())) };
         let mut inputs = to_json(node);
         if executor == plans::EXECUTOR
-            && let Some(plan) = node.get("plan")
-            && let Err(why) = plans::embed(&mut inputs, self.folder)
+            && let (Some(plan), Some(folder)) = (node.get("plan"), self.folder)
+            && let Err(why) = plans::embed(&mut inputs, folder)
         {
             self.problems.error(plan.place, why);
             return None;

@@ -7,6 +7,7 @@
 //! | `executors` | what a node can run                                                       |
 //! | `served`    | a node with its API, started, waited for and stopped as one               |
 //! | `backend`   | a node behind the API: one `match` over its methods                       |
+//! | `a2a`       | the node as an agent: A2A 1.0 and 0.3                                     |
 //! | `trees`, `schedules`, `nodes`, `leases` | the methods of each family                    |
 //! | `streams`   | events for those that follow them                                         |
 //! | `refusals`  | what the store did not do, as errors of the API                           |
@@ -17,6 +18,7 @@
 //! | `plans`     | plans that load tests name, embedded in their inputs                      |
 //! | `load_test` | the executor of load tests, which needs plans, the engine and the client of the API |
 
+mod a2a;
 mod backend;
 pub(crate) mod database;
 pub(crate) mod executors;

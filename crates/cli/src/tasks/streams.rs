@@ -11,10 +11,11 @@ use hyperscale_tasks::domain::{Event, EventKind, Position, Status, Task, TaskId}
 use hyperscale_tasks::store::{Store, StoreError};
 use hyperscale_types::Token;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::a2a::Updates;
 use super::refusals;
 
 /// What stands for all tasks in the place of one.
@@ -55,16 +56,45 @@ impl Streams {
             (None, Scope::Tree(_)) => Position::default(),
             (None, Scope::All) => store.events_end().await.map_err(refusals::store)?,
         };
+        self.spawn(Arc::clone(store), scope, after, (None, Writer::Events))
+    }
+
+    /// Opens a stream of a tree after an event, which begins with a frame.
+    pub(super) fn follow(
+        &self,
+        store: Arc<dyn Store>,
+        tree: TaskId,
+        after: Position,
+        (first, writer): (EventFrame, Writer),
+    ) -> Result<mpsc::Receiver<EventFrame>, RpcError> {
+        self.spawn(store, Scope::Tree(tree), after, (Some(first), writer))
+    }
+
+    fn spawn(
+        &self,
+        store: Arc<dyn Store>,
+        scope: Scope,
+        after: Position,
+        (first, writer): (Option<EventFrame>, Writer),
+    ) -> Result<mpsc::Receiver<EventFrame>, RpcError> {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
-        let follower = Follower { store: store.clone(), scope, after, sender };
+        let follower = Follower { store, scope, after, sender, writer };
         let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while streams.try_join_next().is_some() {}
         if streams.len() >= STREAMS_MAX {
             let message = format!("this node serves {STREAMS_MAX} streams already");
             return Err(RpcError::new(ErrorCode::Overloaded, message).retry_after(Duration::from_secs(5)));
         }
-        streams.spawn(follower.run());
+        streams.spawn(follower.run(first));
         Ok(receiver)
+    }
+}
+
+/// Waits until it is worth looking again: something has changed, or some time has passed.
+pub(super) async fn look_again(changes: &mut watch::Receiver<u64>) {
+    tokio::select! {
+        Ok(()) = changes.changed() => sleep(GATHER).await,
+        () = sleep(LOOK_EVERY) => {}
     }
 }
 
@@ -95,6 +125,44 @@ struct Follower {
     /// The last event that was sent.
     after: Position,
     sender: mpsc::Sender<EventFrame>,
+    writer: Writer,
+}
+
+/// How events are written.
+pub(super) enum Writer {
+    /// Each as it is.
+    Events,
+    /// As updates of a task of A2A.
+    Agent(Updates),
+}
+
+impl Writer {
+    /// What is sent for an event of a tree.
+    async fn event(
+        &self,
+        store: &dyn Store,
+        event: &Event,
+        is_final: bool,
+    ) -> Result<Vec<EventFrame>, StoreError> {
+        match self {
+            Self::Events => Ok(vec![frame(event, is_final)]),
+            Self::Agent(updates) => updates.event(store, event, is_final).await,
+        }
+    }
+
+    /// Says once more what happened last, to one that has seen it without knowing that it was the last.
+    async fn end(&self, store: &dyn Store, tree: TaskId, end: Position) -> Result<EventFrame, StoreError> {
+        if let Self::Agent(updates) = self {
+            return updates.end(store).await;
+        }
+        let before = Position { event: end.event - 1, ..end };
+        let last = store.tree_events(tree, before, 1).await?;
+        Ok(match last.first() {
+            Some(event) => frame(event, true),
+            // Events of a tree that ended long ago are not kept.
+            None => summary(&store.task(tree).await?),
+        })
+    }
 }
 
 /// Why a stream ends.
@@ -112,22 +180,27 @@ impl From<StoreError> for Ended {
 }
 
 impl Follower {
-    async fn run(mut self) {
+    async fn run(mut self, first: Option<EventFrame>) {
+        if let Some(first) = first
+            && self.send(first).await.is_err()
+        {
+            return;
+        }
         let mut changes = self.store.changes();
-        loop {
+        let ended = loop {
             changes.mark_unchanged();
-            match self.send_new().await {
-                Ok(()) => {}
-                Err(Ended::Over) => return,
-                Err(Ended::Failed(error)) => {
-                    tracing::warn!(%error, "a stream of events ends early");
-                    return;
-                }
+            if let Err(ended) = self.send_new().await {
+                break ended;
             }
             tokio::select! {
                 () = self.sender.closed() => return,
-                Ok(()) = changes.changed() => sleep(GATHER).await,
-                () = sleep(LOOK_EVERY) => {}
+                () = look_again(&mut changes) => {}
+            }
+        };
+        if let Ended::Failed(error) = ended {
+            tracing::warn!(%error, "a stream of events ends early");
+            if let Writer::Agent(updates) = &self.writer {
+                drop(self.send(updates.failed(error)).await);
             }
         }
     }
@@ -146,28 +219,20 @@ impl Follower {
             let is_last_page = events.len() < PAGE;
             for event in events {
                 self.after = event.position;
-                self.send(frame(&event, end == Some(event.position))).await?;
+                let is_final = end == Some(event.position);
+                for frame in self.writer.event(&*self.store, &event, is_final).await? {
+                    self.send(frame).await?;
+                }
             }
             if is_last_page {
                 return match (self.scope, end) {
-                    (Scope::Tree(tree), Some(end)) if self.after >= end => self.send_end(tree, end).await,
+                    (Scope::Tree(tree), Some(end)) if self.after >= end => {
+                        self.send(self.writer.end(&*self.store, tree, end).await?).await
+                    }
                     _ => Ok(()),
                 };
             }
         }
-    }
-
-    /// Says once more what happened last, to one that has seen it without knowing that it was the last.
-    async fn send_end(&self, tree: TaskId, end: Position) -> Result<(), Ended> {
-        let before = Position { event: end.event - 1, ..end };
-        let last = self.store.tree_events(tree, before, 1).await?;
-        let frame = match last.first() {
-            Some(event) => frame(event, true),
-            // Events of a tree that ended long ago are not kept.
-            None => summary(&self.store.task(tree).await?),
-        };
-        self.send(frame).await?;
-        Err(Ended::Over)
     }
 
     async fn send(&self, frame: EventFrame) -> Result<(), Ended> {

@@ -9,7 +9,8 @@ use hyperscale_plan::document::Format;
 use serde_json::Value;
 
 use crate::author::shortened;
-use crate::support::{PlanFile, Target, assert_books, run};
+use crate::support::{PlanFile, Process, Target, assert_books, run};
+use crate::tasks::agent::python;
 use crate::tasks::node::TaskNode;
 
 const USERS: &str = "name,password\nada,analytical\nalan,enigma\n";
@@ -147,6 +148,35 @@ fn trees_and_schedules_of_the_guide_are_taken() {
     }
     assert_eq!(kinds, ["tasks", "schedules"]);
     assert!(target.seen().requests >= 2, "the request and the load test");
+}
+
+#[test]
+fn messages_of_the_guide_become_tasks() {
+    let (target, node) = (Target::start(&[]), TaskNode::start(&[]));
+    let mut kinds = Vec::new();
+    for block in blocks() {
+        let text = block.text.replace("http://127.0.0.1:8080", &target.base);
+        match block.kind.as_str() {
+            "json a2a" => {
+                let response = node.request("POST /", "a2a-version: 1.0\r\n", &text);
+                assert!(response.contains("TASK_STATE_COMPLETED"), "{}: {response}", block.place);
+            }
+            "python a2a" => {
+                let script =
+                    PlanFile::named("agent.py", &text.replace("http://127.0.0.1:7200", &node.server()));
+                let mut command = std::process::Command::new(python("v1_0"));
+                // Proxies are not asked for a server on this machine.
+                let ended = Process::spawn(command.arg(script.path()).env("NO_PROXY", "*")).wait();
+                assert_eq!(ended.code, 0, "{}: {ended}", block.place);
+                assert!(ended.stdout.contains("'name': 'report'"), "{}: {ended}", block.place);
+                assert!(ended.stdout.contains("TASK_STATE_COMPLETED"), "{}: {ended}", block.place);
+            }
+            _ => continue,
+        }
+        kinds.push(block.kind);
+    }
+    assert_eq!(kinds, ["python a2a", "json a2a"]);
+    assert_eq!(target.seen().requests, 2, "one of each");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod effect;
 mod event;
 mod id;
 mod node;
+mod overview;
 mod placement;
 mod schedule;
 mod settings;
@@ -23,6 +24,7 @@ pub use effect::effect_key;
 pub use event::{Event, EventKind, NewEvent, Position};
 pub use id::{BootId, Epoch, Fence, ScheduleId, TaskId};
 pub use node::{NodeAges, NodeProfile, NodeRecord, NodeStatus};
+pub use overview::{TreeCounts, TreeMessage, TreeOverview, updated_at};
 pub use placement::{Missing, Placement};
 pub use schedule::{
     CATCH_UP_MAX, Fires, MISSED_AFTER, MissedFires, Schedule, ScheduleError, ScheduleSpec, Trigger,

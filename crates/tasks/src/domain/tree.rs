@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::effect::hex;
 use super::placement::canonical;
-use super::{Placement, TaskId, TaskSpec, TreeSpec};
+use super::{Placement, TaskId, TaskSpec, TreeMessage, TreeSpec};
 
 /// Tasks a tree may have.
 pub const TASKS_MAX: usize = 10_000;
@@ -93,6 +93,8 @@ pub struct NewTree {
     pub key: Option<String>,
     /// What was submitted, as a digest: the same key with another digest is another submission.
     pub digest: String,
+    /// What the client said, if it submitted the tree with a message. It is no part of the digest.
+    pub message: Option<TreeMessage>,
 }
 
 impl NewTree {
@@ -113,7 +115,7 @@ impl NewTree {
         let digest = digest(&spec);
         let key = spec.idempotency_key;
         let tasks = spec.tasks.into_iter().map(|task| resolve(task, &ids)).collect();
-        Ok(Self { tasks, key, digest })
+        Ok(Self { tasks, key, digest, message: None })
     }
 
     /// The tree's id.

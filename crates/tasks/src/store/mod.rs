@@ -25,7 +25,7 @@ pub use value::{
 
 use crate::domain::{
     BootId, Counts, Event, Filter, NewTree, NodeAges, NodeProfile, NodeRecord, Position, Report, Schedule,
-    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeTask,
+    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeMessage, TreeOverview, TreeTask,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -86,6 +86,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// All tasks of the tree of a task, in the order of their ids, archived or not.
     async fn tree(&self, task: TaskId) -> Result<Vec<TreeTask>>;
+
+    /// The message that a tree was submitted with, archived or not.
+    async fn message(&self, tree: TaskId) -> Result<Option<TreeMessage>>;
+
+    /// Of the newest trees that were submitted with a message, of one conversation if it is given, those that are not archived;
+    /// newest first.
+    async fn overviews(&self, context: Option<&str>, limit: usize) -> Result<Vec<TreeOverview>>;
 
     /// Events after a position, oldest first; those of one task if there is one. Never passes over one that is still written.
     async fn events(&self, task: Option<TaskId>, after: Position, limit: usize) -> Result<Vec<Event>>;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyperscale_api::{Client, TaskEvent};
-use hyperscale_tasks::domain::{Status, TaskId};
+use hyperscale_tasks::domain::{Status, TaskId, TreeCounts};
 use hyperscale_types::ExitCode;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -83,22 +83,11 @@ impl Screen {
     }
 }
 
-/// Failed if a task failed and something needed it, cancelled if one was cancelled.
+/// How a tree ended.
 fn exit_code(tree: &Tree) -> ExitCode {
-    let ended_as = |status: Status| {
-        tree.tasks.iter().any(|task| task.task.status == status && !is_tolerated(tree, task.task.id))
-    };
-    if ended_as(Status::Failed) {
-        ExitCode::Failed
-    } else if ended_as(Status::Cancelled) {
-        ExitCode::Cancelled
-    } else {
-        ExitCode::Ok
+    match TreeCounts::of(&tree.tasks).status() {
+        Status::Failed => ExitCode::Failed,
+        Status::Cancelled => ExitCode::Cancelled,
+        _ => ExitCode::Ok,
     }
-}
-
-/// Whether everything that waited for a task accepts that it did not complete.
-fn is_tolerated(tree: &Tree, task: TaskId) -> bool {
-    let edges = || tree.tasks.iter().flat_map(|other| &other.depends_on).filter(|edge| edge.task == task);
-    edges().next().is_some() && edges().all(|edge| !edge.required)
 }

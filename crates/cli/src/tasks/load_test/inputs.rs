@@ -30,6 +30,10 @@ pub(super) fn schema() -> Value {
     let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
     json!({
         "type": "object",
+        "description": "Runs a load test. The result has rates, latencies, errors and thresholds, and a verdict.",
+        "examples": [{"plan": {"workflows": {"Checkout": {
+            "vus": 10, "duration": "30s", "steps": {"get": {"http": "https://example.com/"}},
+        }}}}],
         "properties": {
             "plan": {
                 "anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}],

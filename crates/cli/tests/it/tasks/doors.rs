@@ -137,7 +137,7 @@ fn token_guards_everything_but_probes_and_the_page() {
     assert_eq!(listed.code, 0, "{listed}");
     let page = node.request("GET /", "accept: text/html\r\n", "");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("<!doctype html>"), "{page}");
-    for path in ["/ui/app.js", "/ui/style.css", "/healthz"] {
+    for path in ["/ui/app.js", "/ui/style.css", "/healthz", "/.well-known/agent-card.json"] {
         assert!(node.request(&format!("GET {path}"), "", "").starts_with("HTTP/1.1 200"), "{path}");
     }
     assert!(node.request("GET /ui/../etc", "", "").starts_with("HTTP/1.1 404"));

@@ -1,5 +1,6 @@
 //! Task nodes as people use them: the binary, its commands, and bad input at every door.
 
+pub(crate) mod agent;
 mod doors;
 pub(crate) mod node;
 mod output;

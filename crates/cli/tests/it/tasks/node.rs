@@ -126,8 +126,13 @@ impl TaskNode {
 
     /// The response to one call.
     pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
+        self.call_with("content-type: application/json\r\n", method, params)
+    }
+
+    /// The response to one call with these headers.
+    pub(crate) fn call_with(&self, headers: &str, method: &str, params: &Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
-        let response = self.request("POST /", "content-type: application/json\r\n", &body);
+        let response = self.request("POST /", headers, &body);
         let (_, body) = response.split_once("\r\n\r\n").unwrap();
         serde_json::from_str(body).unwrap()
     }

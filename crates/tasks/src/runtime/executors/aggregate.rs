@@ -16,7 +16,12 @@ impl Executor for Aggregate {
     }
 
     fn schema(&self) -> Value {
-        json!({"type": "object", "additionalProperties": false})
+        json!({
+            "type": "object",
+            "description": "Returns the results of the tasks it depends on, by name.",
+            "examples": [{}],
+            "additionalProperties": false
+        })
     }
 
     fn check(&self, inputs: &Value) -> Result<(), String> {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// Keywords that are checked, and those that only describe.
 #[cfg(test)]
-const KEYWORDS: [&str; 14] = [
+const KEYWORDS: [&str; 15] = [
     "type",
     "properties",
     "required",
@@ -20,6 +20,7 @@ const KEYWORDS: [&str; 14] = [
     "maximum",
     "anyOf",
     "description",
+    "examples",
     "default",
 ];
 
@@ -212,7 +213,12 @@ mod tests {
             &Sql,
         ];
         for executor in executors {
-            walk(&executor.schema());
+            let schema = executor.schema();
+            walk(&schema);
+            assert!(schema["description"].is_string(), "{}", executor.name());
+            for example in schema["examples"].as_array().unwrap() {
+                assert_eq!(check_inputs(&schema, example), Ok(()), "{}: {example}", executor.name());
+            }
         }
     }
 }

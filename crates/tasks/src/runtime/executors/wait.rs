@@ -21,6 +21,8 @@ impl Executor for Wait {
     fn schema(&self) -> Value {
         json!({
             "type": "object",
+            "description": "Waits for some time.",
+            "examples": [{"duration": "1m30s"}],
             "properties": {"duration": seconds::schema("seconds, or a text such as \"1m30s\"")},
             "required": ["duration"],
             "additionalProperties": false

@@ -8,6 +8,7 @@ mod broken;
 mod effect;
 mod leader;
 mod lease;
+mod message;
 mod node;
 mod read;
 mod retention;
@@ -41,12 +42,13 @@ use crate::bugs::{Bug, Bugs};
 use crate::database::Database;
 use crate::domain::{
     BootId, Counts, Event, Filter, NewTree, NodeAges, NodeProfile, NodeRecord, Position, Report, Schedule,
-    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeTask,
+    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeMessage, TreeOverview, TreeTask,
 };
 
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     Migration { version: 1, sql: include_str!("migrations/V1__tasks.sql") },
     Migration { version: 2, sql: include_str!("migrations/V2__api.sql") },
+    Migration { version: 3, sql: include_str!("migrations/V3__messages.sql") },
 ];
 
 /// How often a transaction that lost against others is repeated.
@@ -398,6 +400,14 @@ impl Store for PostgresStore {
 
     async fn tree(&self, task: TaskId) -> Result<Vec<TreeTask>> {
         read::whole_tree(&self.client().await?, &*self.classes().await?, task).await
+    }
+
+    async fn message(&self, tree: TaskId) -> Result<Option<TreeMessage>> {
+        message::of_tree(&self.client().await?, tree).await
+    }
+
+    async fn overviews(&self, context: Option<&str>, limit: usize) -> Result<Vec<TreeOverview>> {
+        message::overviews(&self.client().await?, context, limit).await
     }
 
     async fn events(&self, task: Option<TaskId>, after: Position, limit: usize) -> Result<Vec<Event>> {

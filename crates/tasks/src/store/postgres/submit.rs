@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::super::{Result, StoreError, Submitted};
 use super::settle::{settle, write_events};
-use super::{read, to_json};
+use super::{message, read, to_json};
 use crate::domain::{Cause, EventKind, NewEvent, NewTree, Status, TaskId};
 
 pub(super) async fn submit(tx: &Transaction<'_>, tree: &NewTree) -> Result<Submitted> {
@@ -29,6 +29,9 @@ pub(super) async fn submit(tx: &Transaction<'_>, tree: &NewTree) -> Result<Submi
     let events: Vec<NewEvent> =
         tree.tasks.iter().map(|task| NewEvent::new(task.id, EventKind::Created)).collect();
     write_events(tx, &events).await?;
+    if let Some(sent) = &tree.message {
+        message::insert(tx, tree.id(), sent).await?;
+    }
     Ok(Submitted { tree: tree.id(), is_new: true })
 }
 

@@ -6,6 +6,7 @@ mod effect;
 mod leader;
 mod lease;
 mod liveness;
+mod message;
 mod node;
 mod read;
 mod retention;
@@ -37,12 +38,13 @@ use super::{
 use crate::bugs::Bugs;
 use crate::domain::{
     BootId, Counts, Event, Filter, NewTree, NodeAges, NodeProfile, NodeRecord, Position, Report, Schedule,
-    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeTask,
+    ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeMessage, TreeOverview, TreeTask,
 };
 
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     Migration { version: 1, sql: include_str!("migrations/V1__tasks.sql") },
     Migration { version: 2, sql: include_str!("migrations/V2__api.sql") },
+    Migration { version: 3, sql: include_str!("migrations/V3__messages.sql") },
 ];
 
 /// Where a store takes its time from.
@@ -309,6 +311,15 @@ impl Store for SqliteStore {
 
     async fn tree(&self, task: TaskId) -> Result<Vec<TreeTask>> {
         self.read(move |db| read::whole_tree(db, task)).await
+    }
+
+    async fn message(&self, tree: TaskId) -> Result<Option<TreeMessage>> {
+        self.read(move |db| message::of_tree(db, tree)).await
+    }
+
+    async fn overviews(&self, context: Option<&str>, limit: usize) -> Result<Vec<TreeOverview>> {
+        let context = context.map(str::to_owned);
+        self.read(move |db| message::overviews(db, context.as_deref(), limit)).await
     }
 
     async fn events(&self, task: Option<TaskId>, after: Position, limit: usize) -> Result<Vec<Event>> {

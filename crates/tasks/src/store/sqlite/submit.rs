@@ -5,7 +5,7 @@ use rusqlite::OptionalExtension as _;
 use super::super::{Result, StoreError, Submitted};
 use super::settle::{settle, write_event};
 use super::value::Json;
-use super::{Tx, read};
+use super::{Tx, message, read};
 use crate::domain::{Cause, EventKind, NewEvent, NewTask, NewTree, Placement, Status, TaskId};
 
 pub(super) fn submit(tx: &Tx<'_>, tree: &NewTree) -> Result<Submitted> {
@@ -20,6 +20,9 @@ pub(super) fn submit(tx: &Tx<'_>, tree: &NewTree) -> Result<Submitted> {
     for (index, task) in tree.tasks.iter().enumerate() {
         let key = tree.key.as_ref().filter(|_| index == 0);
         insert_task(tx, tree, task, key)?;
+    }
+    if let Some(sent) = &tree.message {
+        message::insert(tx, tree.id(), sent)?;
     }
     Ok(Submitted { tree: tree.id(), is_new: true })
 }

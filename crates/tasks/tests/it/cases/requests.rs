@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use hyperscale_tasks::domain::{EventKind, Filter, NodeProfile, Position, Status, TaskSpec};
+use hyperscale_tasks::domain::{
+    EventKind, Filter, NewTree, NodeProfile, Position, Status, TaskId, TaskSpec, TreeCounts, TreeMessage,
+    TreeSpec, updated_at,
+};
 use hyperscale_tasks::store::{Claim, Retention, StoreError};
+use serde_json::json;
 
 use super::cases;
-use crate::support::{LONGER, World, after, boot, claim, done, next_id, task};
+use crate::support::{LONGER, World, after, boot, claim, done, failed, keyed, next_id, task, tree};
 
 cases!(
     tree_is_read_whole_from_any_of_its_tasks,
@@ -17,6 +21,8 @@ cases!(
     executable_tasks_are_listed_and_not_taken,
     token_secret_is_shared_by_all_processes,
     observer_reads_and_cannot_write,
+    messages_are_kept_with_their_trees,
+    overviews_count_as_trees_do,
 );
 
 pub(crate) async fn tree_is_read_whole_from_any_of_its_tasks(world: World) {
@@ -145,4 +151,79 @@ pub(crate) async fn observer_reads_and_cannot_write(world: World) {
     // It hears of what others write.
     tokio::time::timeout(crate::support::PATIENCE, changes.changed()).await.unwrap().unwrap();
     assert_eq!(observer.task(task).await.unwrap().status, Status::Completed);
+}
+
+fn said(tree: NewTree, context: &str) -> NewTree {
+    let message = TreeMessage { context: context.to_owned(), content: json!({ "said": context }) };
+    NewTree { message: Some(message), ..tree }
+}
+
+pub(crate) async fn messages_are_kept_with_their_trees(world: World) {
+    let first = said(keyed("once", json!({})), "one");
+    let id = first.id();
+    world.store.submit(first).await.unwrap();
+    // A repetition is the same submission, whatever was said with it.
+    let again = world.store.submit(said(keyed("once", json!({})), "two")).await.unwrap();
+    assert_eq!((again.tree, again.is_new), (id, false));
+    let silent = world.submit_one().await;
+    let kept = async |tree| world.store.message(tree).await.unwrap().map(|message| message.content);
+    assert_eq!(kept(id).await, Some(json!({ "said": "one" })));
+    assert_eq!(kept(silent).await, None);
+    let listed = async |context| -> Vec<TaskId> {
+        world.store.overviews(context, 9).await.unwrap().iter().map(|tree| tree.tree).collect()
+    };
+    assert_eq!((listed(None).await, listed(Some("one")).await), (vec![id], vec![id]));
+    assert_eq!(listed(Some("two")).await, []);
+
+    world.store.cancel_tree(id).await.unwrap();
+    world.advance(LONGER).await;
+    let leadership = world.lead().await;
+    let retention = Retention { tasks: LONGER / 2, events: LONGER / 2, limit: 9 };
+    world.store.retain(&leadership, retention).await.unwrap();
+    assert_eq!(listed(None).await, [], "archived trees are not listed");
+    assert_eq!(kept(id).await, Some(json!({ "said": "one" })), "and keep their message");
+}
+
+pub(crate) async fn overviews_count_as_trees_do(world: World) {
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let tasks = vec![task("a"), task("b"), after("c", &["a?"]), after("d", &["b"]), task("e")];
+        let spec = TreeSpec { tasks, idempotency_key: None };
+        let tree = said(tree(spec), "context");
+        ids.push(tree.id());
+        world.store.submit(tree).await.unwrap();
+    }
+    let agree = async || {
+        let overviews = world.store.overviews(Some("context"), 9).await.unwrap();
+        assert_eq!(overviews.iter().map(|tree| tree.tree).rev().collect::<Vec<_>>(), ids);
+        for overview in overviews {
+            let tree = world.store.tree(overview.tree).await.unwrap();
+            assert_eq!(overview.counts, TreeCounts::of(&tree));
+            assert_eq!(overview.updated_at, updated_at(&tree));
+        }
+    };
+    agree().await;
+    // Of each tree one task is tried again, one fails for good, one is cancelled; then everything ends.
+    for round in 0.. {
+        let claimed = world.claim(1).await;
+        let Some(claimed) = claimed.first() else { break };
+        match claimed.name.as_str() {
+            "a" | "b" => drop(world.finish(claimed.held, failed()).await),
+            "e" => {
+                world.store.cancel(claimed.held.task).await.unwrap();
+                world.finish(claimed.held, hyperscale_tasks::domain::Outcome::Cancelled).await;
+            }
+            _ => drop(world.complete(claimed.held).await),
+        }
+        agree().await;
+        assert!(round < 99, "the trees never end");
+    }
+    let ended = world.store.overviews(None, 2).await.unwrap();
+    assert_eq!(ended.len(), 2, "only the newest");
+    let counts = ended[0].counts;
+    assert_eq!(
+        counts,
+        TreeCounts { completed: 1, failed: 2, cancelled: 1, tolerated: 1, ..TreeCounts::default() }
+    );
+    assert_eq!(counts.status(), Status::Failed);
 }

@@ -31,6 +31,8 @@ pub(super) struct Inputs {
 pub(super) fn schema() -> Value {
     json!({
         "type": "object",
+        "description": "Runs a program that the operator of the node allows. The result is its exit code and output.",
+        "examples": [{"argv": ["date", "+%s"], "timeout": "30s"}],
         "properties": {
             "argv": {
                 "type": "array", "minItems": 1, "maxItems": ARGUMENTS_MAX, "items": {"type": "string"},

@@ -52,8 +52,15 @@ pub(super) struct Target {
 
 /// The schema of the inputs.
 pub(super) fn schema(default_method: &str) -> Value {
+    let kept = if default_method == "POST" {
+        " once: a later attempt returns the response of the first"
+    } else {
+        ""
+    };
     json!({
         "type": "object",
+        "description": format!("Sends an HTTP request{kept}. The result is the response: status, headers, body."),
+        "examples": [{"url": "https://example.com/health", "expect": [200]}],
         "properties": {
             "method": {
                 "type": "string", "enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],

@@ -39,6 +39,8 @@ pub(super) struct Statement {
 pub(super) fn schema() -> Value {
     json!({
         "type": "object",
+        "description": "Runs SQL statements in one transaction on PostgreSQL. The result has the rows of the last one.",
+        "examples": [{"database": "postgres://user@host/name", "statements": ["SELECT count(*) FROM orders"]}],
         "properties": {
             "database": {
                 "type": "string", "minLength": 1,
