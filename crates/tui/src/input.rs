@@ -2,7 +2,6 @@
 
 use hyperscale_stats::event::Target;
 use hyperscale_types::{Command, Rate, limits};
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::state::{Dialog, Mode, State};
 
@@ -41,27 +40,6 @@ pub enum Key {
     Down,
     /// Ctrl-C.
     Interrupt,
-}
-
-impl Key {
-    /// From what the terminal says; `None` for keys that nobody uses.
-    pub(crate) fn of(event: KeyEvent) -> Option<Key> {
-        if event.kind == KeyEventKind::Release {
-            return None;
-        }
-        let control = event.modifiers.contains(KeyModifiers::CONTROL);
-        match event.code {
-            KeyCode::Char('c') if control => Some(Key::Interrupt),
-            KeyCode::Char(char) if !control => Some(Key::Char(char)),
-            KeyCode::Enter => Some(Key::Enter),
-            KeyCode::Esc => Some(Key::Escape),
-            KeyCode::Tab | KeyCode::Right => Some(Key::Next),
-            KeyCode::BackTab | KeyCode::Left => Some(Key::Previous),
-            KeyCode::Up => Some(Key::Up),
-            KeyCode::Down => Some(Key::Down),
-            _ => None,
-        }
-    }
 }
 
 impl State {

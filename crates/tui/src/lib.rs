@@ -11,6 +11,7 @@
 
 mod history;
 mod input;
+mod keys;
 mod render;
 mod screen;
 mod state;

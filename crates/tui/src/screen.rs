@@ -6,8 +6,7 @@
 //! thread `keys` ─────┘               └─► wishes
 //! ```
 //! A frozen screen, and one that shows a recording, stays after the last event until a key is pressed. It never keeps
-//! a program from ending: signals that end programs end it too, and so does the loss of the terminal, also when its
-//! reader hangs.
+//! a program from ending: signals that end programs end it too, and so does the loss of the terminal.
 
 use std::io;
 use std::sync::Arc;
@@ -17,23 +16,20 @@ use std::thread;
 use std::time::Duration;
 
 use hyperscale_stats::event::Event;
-use ratatui::crossterm::event::{self as terminal_event, Event as TerminalEvent};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::{SigId, flag, low_level};
 
 use crate::input::{Key, Wish};
+use crate::keys::next_keys;
 use crate::render::render;
 use crate::state::{Mode, State};
-use crate::terminal::{self, Taken};
+use crate::terminal::Taken;
 use crate::theme::Theme;
 
 /// Events and keys waiting to be drawn. Who sends more waits; keys wait in the terminal.
 const INPUTS_MAX: usize = 64;
 /// How soon the thread of keys notices that the screen is gone.
 const KEY_POLL: Duration = Duration::from_millis(50);
-/// How long the end of that thread is waited for. It needs more than [`KEY_POLL`] only if the terminal is closed in the very
-/// moment it is read: crossterm 0.29 then reads for ever.
-const KEYS_END_WITHIN: Duration = Duration::from_secs(1);
 
 /// How the screen looks and what it can do.
 #[derive(Clone, Copy, Debug)]
@@ -82,17 +78,15 @@ impl Screen {
         let ended = Arc::clone(&over);
         let signals = Signals::listen()?;
         let mut taken = Taken::take()?;
-        let (reading, stopped) = mpsc::channel::<()>();
-        thread::Builder::new().name("keys".to_owned()).spawn(move || {
-            read_keys(&key_inputs, &ended, &signals);
-            drop(reading);
-        })?;
+        let keys = thread::Builder::new()
+            .name("keys".to_owned())
+            .spawn(move || read_keys(&key_inputs, &ended, &signals))?;
         let shown = thread::Builder::new().name("screen".to_owned()).spawn(move || {
             let outcome = show(&mut taken, options, &received, wish);
             // Keys typed from now on belong to the shell: nobody may read them before the terminal is given back.
             over.store(true, Ordering::SeqCst);
             drop(received);
-            let _ = stopped.recv_timeout(KEYS_END_WITHIN);
+            drop(keys.join());
             outcome
         })?;
         Ok(Self { inputs, shown })
@@ -158,49 +152,39 @@ fn show(
 /// Reads the terminal until the screen is gone.
 fn read_keys(inputs: &SyncSender<Input>, over: &AtomicBool, signals: &Signals) {
     while !over.load(Ordering::SeqCst) {
-        if signals.came() && inputs.send(Input::Deserted).is_err() {
-            return;
-        }
+        let ended = Signals::came(&signals.ended).then_some(Input::Deserted);
+        let resized = Signals::came(&signals.resized).then_some(Input::Resize);
         // A terminal that is gone has no more keys; the run goes on without them.
-        let input = next_input().unwrap_or(Some(Input::Deserted));
-        let deserted = matches!(input, Some(Input::Deserted));
-        if input.is_some_and(|input| inputs.send(input).is_err()) || deserted {
+        let keys = next_keys(KEY_POLL);
+        let is_gone = keys.is_err();
+        let keys = keys.unwrap_or_default().into_iter().map(Input::Key);
+        let mut all = ended.into_iter().chain(resized).chain(keys).chain(is_gone.then_some(Input::Deserted));
+        if all.any(|input| inputs.send(input).is_err()) || is_gone {
             return;
         }
     }
 }
 
-/// What the terminal says within [`KEY_POLL`], if that means something here.
-fn next_input() -> io::Result<Option<Input>> {
-    terminal::wait_for_keys(KEY_POLL)?;
-    // Looked at without a key too: changes of the size come by a signal.
-    if !terminal_event::poll(Duration::ZERO)? {
-        return Ok(None);
-    }
-    Ok(match terminal_event::read()? {
-        TerminalEvent::Key(key) => Key::of(key).map(Input::Key),
-        TerminalEvent::Resize(..) => Some(Input::Resize),
-        _ => None,
-    })
-}
-
-/// Signals that end a program. What they mean for the run is decided elsewhere; a screen only must not outlive them.
+/// Signals that end a program, and the one that tells of a new size. What the first mean for the run is decided elsewhere; a
+/// screen only must not outlive them.
 struct Signals {
-    came: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
+    resized: Arc<AtomicBool>,
     registered: Vec<SigId>,
 }
 
 impl Signals {
     fn listen() -> io::Result<Self> {
-        let came = Arc::new(AtomicBool::new(false));
-        let register = |signal| flag::register(signal, Arc::clone(&came));
-        let registered = [SIGINT, SIGTERM].into_iter().map(register).collect::<io::Result<_>>()?;
-        Ok(Self { came, registered })
+        let (ended, resized) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let signals = [(SIGINT, &ended), (SIGTERM, &ended), (SIGWINCH, &resized)];
+        let register = |(signal, flag): (_, &Arc<_>)| flag::register(signal, Arc::clone(flag));
+        let registered = signals.into_iter().map(register).collect::<io::Result<_>>()?;
+        Ok(Self { ended, resized, registered })
     }
 
-    /// Whether one came since this was asked last.
-    fn came(&self) -> bool {
-        self.came.swap(false, Ordering::SeqCst)
+    /// Whether one of these came since this was asked last.
+    fn came(flag: &AtomicBool) -> bool {
+        flag.swap(false, Ordering::SeqCst)
     }
 }
 

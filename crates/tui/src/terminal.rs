@@ -7,7 +7,6 @@ use std::io::{self, Stderr, Write};
 use std::panic;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -16,8 +15,6 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 
 /// Whether the terminal is ours. There is one terminal, so there is one flag.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -60,23 +57,6 @@ impl Drop for Taken {
     fn drop(&mut self) {
         give_back();
     }
-}
-
-/// Waits until a key can be read, a signal comes, or the time is over. A terminal that was closed is an error, found here because
-/// crossterm 0.29 never returns from reading one.
-pub(crate) fn wait_for_keys(most: Duration) -> io::Result<()> {
-    let stdin = io::stdin();
-    let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
-    let most = Timespec { tv_sec: most.as_secs().cast_signed(), tv_nsec: most.subsec_nanos().into() };
-    match poll(&mut waiting, Some(&most)) {
-        Ok(_) | Err(Errno::INTR) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let closed = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-    if waiting[0].revents().intersects(closed) {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal was closed"));
-    }
-    Ok(())
 }
 
 /// Gives the terminal back if it is ours.
