@@ -24,7 +24,7 @@ pub trait LogGroup {
     /// Lets time pass. To be called at [`LogGroup::next_tick`].
     fn tick(&mut self, now: Now);
 
-    /// When to call `tick` again; another call may move it in either direction.
+    /// When to call `tick` again.
     fn next_tick(&self) -> Now;
 
     /// Everything up to this batch is durable.
@@ -59,8 +59,7 @@ impl<M: Machine> LogGroup for RaftGroup<M> {
     }
 
     fn next_tick(&self) -> Now {
-        let next = self.state.ticked.plus(self.config.tick * self.ticks_ahead());
-        next.min(self.state.called.plus(self.config.heartbeat))
+        self.state.ticked.plus(self.config.tick)
     }
 
     fn persisted(&mut self, ticket: Ticket) {

@@ -100,11 +100,7 @@ pub struct RaftGroup<M: Machine> {
 
 /// What the replica remembers of itself between calls.
 struct State {
-    /// The last tick that was counted.
     ticked: Now,
-    /// When the host last let time pass. Messages count ticks too, but do nothing else that time asks for: a follower that hears
-    /// its leader all the time must be called nevertheless.
-    called: Now,
     /// When a follower that was told of the leader's death campaigns.
     campaign_at: Option<Now>,
     /// Entries and bytes applied since the last snapshot.
@@ -218,7 +214,6 @@ impl State {
     fn new(now: Now, loaded_to: u64) -> Self {
         Self {
             ticked: now,
-            called: now,
             campaign_at: None,
             since_snapshot: (0, 0),
             established: None,

@@ -30,8 +30,6 @@ impl<M: Machine> RaftGroup<M> {
             self.halt_if_lost(refusal, &message);
             return Err(refusal);
         }
-        // The message may begin a period anew, and ticks of the one before do not belong to it.
-        self.count_ticks(now);
         self.observe(now, &message);
         let rival = self.rival(&message);
         // raft-rs answers with an error what it ignores: an answer to a question of an earlier term, for example.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyperscale_types::Now;
-use raft::{ProgressState, StateRole};
+use raft::ProgressState;
 
 use super::RaftGroup;
 use crate::apply::Machine;
@@ -14,12 +14,13 @@ const CAMPAIGN_STAGGER: Duration = Duration::from_millis(150);
 
 impl<M: Machine> RaftGroup<M> {
     pub(super) fn on_tick(&mut self, now: Now) {
-        self.state.called = now;
         if self.state.halt.is_some() {
             self.state.ticked = now;
             return;
         }
-        self.count_ticks(now);
+        for _ in 0..self.due_ticks(now) {
+            self.tick_raft(now);
+        }
         self.campaign_if_due(now);
         let progress = self.raft.raft.prs();
         let is_awaited = |id: RaftId| {
@@ -33,45 +34,10 @@ impl<M: Machine> RaftGroup<M> {
         self.settle(now);
     }
 
-    /// Ticks from the last one that was counted to the first one that does something. Those in between do nothing but count, so
-    /// that they are counted with it, or before the next message: an idle replica wakes up five times less often, and nothing it
-    /// does comes earlier or later. What waits for more than the ticks of raft-rs has every one of them.
-    pub(super) fn ticks_ahead(&self) -> u32 {
-        let raft = &self.raft.raft;
-        let has_work = self.state.campaign_at.is_some()
-            || !self.disk.is_idle()
-            || self.configuration.is_joint()
-            || !self.configuration.learners.is_empty();
-        if has_work {
-            return 1;
-        }
-        let most = self.config.ticks(self.config.heartbeat);
-        let left = match raft.state {
-            StateRole::Leader => {
-                let heartbeat = raft.heartbeat_timeout().saturating_sub(raft.heartbeat_elapsed());
-                heartbeat.min(raft.election_timeout().saturating_sub(raft.election_elapsed))
-            }
-            _ => raft.randomized_election_timeout().saturating_sub(raft.election_elapsed),
-        };
-        left.clamp(1, most) as u32
-    }
-
-    /// The tick after the last one that was counted, for a host that has something to do with each.
-    pub fn following_tick(&self) -> Now {
-        self.state.ticked.plus(self.config.tick)
-    }
-
-    /// Counts the ticks that have passed.
-    pub(super) fn count_ticks(&mut self, now: Now) {
-        for _ in 0..self.due_ticks(now) {
-            self.tick_raft(now);
-        }
-    }
-
-    /// Ticks that have passed. A process that slept does not make up for all of them, but for a heartbeat beyond what it planned
-    /// to sleep: it would call an election at once although the leader's messages wait in its socket.
+    /// Ticks that have passed. A process that slept does not make up for all of them: it would call an election at once
+    /// although the leader's messages wait in its socket.
     fn due_ticks(&mut self, now: Now) -> u32 {
-        let most = self.ticks_ahead() - 1 + self.config.ticks(self.config.heartbeat) as u32;
+        let most = self.config.ticks(self.config.heartbeat) as u32;
         let passed = now.since(self.state.ticked).as_nanos() / self.config.tick.as_nanos();
         if passed > u128::from(most) {
             self.state.ticked = now;

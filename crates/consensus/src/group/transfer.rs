@@ -61,8 +61,6 @@ impl<M: Machine> RaftGroup<M> {
     }
 
     fn hand_over(&mut self, now: Now, to: RaftId, cause: TransferCause) {
-        // The transferee has an election timeout from now.
-        self.count_ticks(now);
         self.raft.transfer_leader(to.get());
         self.settle(now);
         self.events.push(Event::Transferring { to, cause });

@@ -54,7 +54,7 @@ impl Pass {
         self.number
     }
 
-    /// Whether it is under way, and needs ticks.
+    #[cfg(test)]
     pub(super) fn has_begun(&self) -> bool {
         !matches!(self.stage, PassStage::Waiting)
     }

@@ -77,7 +77,7 @@ where
     }
 
     pub(super) fn next_tick(&self) -> Now {
-        if self.blobs.pass.has_begun() { self.group.following_tick() } else { self.group.next_tick() }
+        self.group.next_tick()
     }
 
     pub(super) fn leader_node(&self) -> Option<NodeId> {

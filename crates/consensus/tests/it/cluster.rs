@@ -83,10 +83,6 @@ pub(crate) struct Cluster {
     pub(crate) lost: Option<MessageKind>,
     /// Everything that was sent, by kind.
     pub(crate) sent: Vec<Message>,
-    /// Replicas are called only when they asked for it, rather than with every tick.
-    pub(crate) is_lazy: bool,
-    /// How often time was told to a replica.
-    pub(crate) calls: usize,
     proposals: u64,
 }
 
@@ -121,8 +117,6 @@ impl Cluster {
             cut: BTreeSet::new(),
             lost: None,
             sent: Vec::new(),
-            is_lazy: false,
-            calls: 0,
             proposals: 0,
         };
         for number in 1..=count {
@@ -206,11 +200,9 @@ impl Cluster {
     }
 
     pub(crate) fn tick(&mut self, id: RaftId) {
-        let (now, is_lazy) = (self.now, self.is_lazy);
-        if let Some(group) = self.node(id).group.as_mut().filter(|group| !is_lazy || group.next_tick() <= now)
-        {
+        let now = self.now;
+        if let Some(group) = self.node(id).group.as_mut() {
             group.tick(now);
-            self.calls += 1;
             self.work(id);
         }
     }

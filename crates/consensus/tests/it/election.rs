@@ -43,47 +43,6 @@ fn next_leader_commits_within_three_seconds_of_a_crash() {
     }
 }
 
-/// Two clusters side by side, of which one is called with every tick: the same messages at the same ticks.
-#[test]
-fn replica_that_is_called_only_when_it_asks_for_it_says_the_same_at_the_same_time() {
-    for seed in 0..20 {
-        let mut pair = [false, true].map(|is_lazy| {
-            let mut cluster = Cluster::with(3, Config { seed, ..Config::lan() });
-            cluster.is_lazy = is_lazy;
-            cluster
-        });
-        let mut calls_of_idle = [0, 0];
-        for tick in 0..1_500 {
-            for cluster in &mut pair {
-                cluster.run(cluster.config.tick);
-            }
-            let [every, lazy] = &pair;
-            assert_eq!(every.sent, lazy.sent, "seed {seed}, tick {tick}");
-            let leader = every.leaders().first().copied();
-            for (cluster, calls) in pair.iter_mut().zip(&mut calls_of_idle) {
-                match tick {
-                    250 => *calls = cluster.calls,
-                    500 => *calls = cluster.calls - *calls,
-                    600 => drop(cluster.propose(leader.unwrap(), "a").unwrap()),
-                    603 => cluster.isolate(leader.unwrap()),
-                    800 => cluster.heal(),
-                    1_000 => cluster.stop(leader.unwrap()),
-                    1_200 => {
-                        let (now, mut others) = (cluster.now, cluster.others(leader.unwrap()));
-                        others.retain(|id| cluster.nodes[id].group.is_some());
-                        let follower = others[0];
-                        cluster.group(follower).hint_leader_dead(now, leader.unwrap());
-                        cluster.work(follower);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        assert_eq!(calls_of_idle[0], 3 * 250, "with every tick");
-        assert!(calls_of_idle[1] <= 3 * 250 / 5 + 3, "{calls_of_idle:?}");
-    }
-}
-
 #[test]
 fn two_that_lose_patience_at_the_same_moment_need_no_second_election() {
     let mut rivals = 0;
