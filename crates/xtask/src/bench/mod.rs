@@ -3,6 +3,7 @@
 //! Numbers come from outside of the measured programs: the server counts requests, the kernel counts CPU time. A
 //! complete benchmark writes the generated part of `docs/benchmarks.md`; a quick or partial one only prints.
 
+mod call;
 mod client;
 mod cluster;
 mod contest;
@@ -11,8 +12,10 @@ pub(crate) mod goal;
 mod install;
 pub(crate) mod lab;
 mod machine;
+mod node;
 mod numbers;
 mod process;
+mod receiver;
 mod section;
 mod server;
 pub(crate) mod table;
