@@ -19,6 +19,7 @@ mod receiver;
 mod section;
 mod server;
 pub(crate) mod table;
+mod tasks;
 
 use std::fs;
 use std::io::Write;
@@ -49,6 +50,9 @@ pub(crate) struct BenchArgs {
     /// Measure clusters of processes instead, and write their part of the document.
     #[arg(long, conflicts_with_all = ["only", "json"])]
     cluster: bool,
+    /// Measure the task plane instead, all of it or these topics, and write their part of the document.
+    #[arg(long, value_name = "TOPIC", num_args = 0.., conflicts_with_all = ["only", "json", "cluster"])]
+    tasks: Option<Vec<tasks::Topic>>,
     /// Repetitions of every contest.
     #[arg(long, value_name = "N")]
     runs: Option<NonZeroUsize>,
@@ -64,6 +68,9 @@ pub(crate) struct BenchArgs {
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     if args.cluster {
         return cluster::run(root, args);
+    }
+    if let Some(topics) = &args.tasks {
+        return tasks::run(root, args, topics);
     }
     let lab = Lab::set_up(root, args)?;
     let mut findings = Findings::default();
