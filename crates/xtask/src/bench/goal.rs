@@ -70,6 +70,19 @@ pub(crate) struct Goal {
 }
 
 impl Goal {
+    /// A row with a value; `bounds` are what must be and what would be better.
+    pub(super) fn measured(
+        name: &str,
+        unit: &'static str,
+        bounds: (Bound, Option<Bound>),
+        value: f64,
+        note: String,
+    ) -> Self {
+        let (must, stretch) = bounds;
+        let outcome = Outcome::Measured { value, note };
+        Self { name: name.to_owned(), unit: unit.into(), must, stretch, outcome }
+    }
+
     pub(crate) fn verdict(&self) -> Verdict {
         match &self.outcome {
             Outcome::NotMeasured(_) => Verdict::NotMeasured,

@@ -17,8 +17,21 @@ impl Begin {
 
 /// Name and value of each fact, once everything is measured: programs that no section needed were not built.
 pub(super) fn facts(lab: &Lab) -> Vec<(&'static str, String)> {
+    let mut facts = common_facts(lab);
+    facts.extend([
+        ("nginx", version("nginx", "-v")),
+        ("wrk", version("wrk", "-v")),
+        ("h2load", version("h2load", "--version")),
+        ("runs", format!("{} × {} s", lab.runs, lab.seconds)),
+    ]);
+    facts.extend(lab.built().into_iter().map(|(name, program)| (name, version(program, "--version"))));
+    facts
+}
+
+/// What matters to every measurement.
+pub(super) fn common_facts(lab: &Lab) -> Vec<(&'static str, String)> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
-    let mut facts = vec![
+    vec![
         ("date", lab.begin.date.clone()),
         ("processor", cpu_model(&read("/proc/cpuinfo")).unwrap_or("unknown").to_owned()),
         ("cores", lab.cpus.to_string()),
@@ -26,13 +39,7 @@ pub(super) fn facts(lab: &Lab) -> Vec<(&'static str, String)> {
         ("kernel", said("uname", &["-sr"])),
         ("load at the start", lab.begin.load.clone()),
         ("rustc", version("rustc", "--version")),
-        ("nginx", version("nginx", "-v")),
-        ("wrk", version("wrk", "-v")),
-        ("h2load", version("h2load", "--version")),
-        ("runs", format!("{} × {} s", lab.runs, lab.seconds)),
-    ];
-    facts.extend(lab.built().into_iter().map(|(name, program)| (name, version(program, "--version"))));
-    facts
+    ]
 }
 
 fn said(program: &str, arguments: &[&str]) -> String {
@@ -44,7 +51,7 @@ fn said(program: &str, arguments: &[&str]) -> String {
 }
 
 /// What a program says about its version, on whichever stream and with whichever exit code.
-fn version(program: &str, flag: &str) -> String {
+pub(super) fn version(program: &str, flag: &str) -> String {
     let Ok(output) = Command::new(program).arg(flag).output() else { return "not installed".to_owned() };
     let text = [output.stdout, output.stderr].concat();
     version_number(&String::from_utf8_lossy(&text)).unwrap_or("unknown").to_owned()

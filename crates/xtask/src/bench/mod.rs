@@ -3,6 +3,7 @@
 //! Numbers come from outside of the measured programs: the server counts requests, the kernel counts CPU time. A
 //! complete benchmark writes the generated part of `docs/benchmarks.md`; a quick or partial one only prints.
 
+mod call;
 mod client;
 mod cluster;
 mod contest;
@@ -11,11 +12,14 @@ pub(crate) mod goal;
 mod install;
 pub(crate) mod lab;
 mod machine;
+mod node;
 mod numbers;
 mod process;
+mod receiver;
 mod section;
 mod server;
 pub(crate) mod table;
+mod tasks;
 
 use std::fs;
 use std::io::Write;
@@ -46,6 +50,9 @@ pub(crate) struct BenchArgs {
     /// Measure clusters of processes instead, and write their part of the document.
     #[arg(long, conflicts_with_all = ["only", "json"])]
     cluster: bool,
+    /// Measure the task plane instead, all of it or these topics, and write their part of the document.
+    #[arg(long, value_name = "TOPIC", num_args = 0.., conflicts_with_all = ["only", "json", "cluster"])]
+    tasks: Option<Vec<tasks::Topic>>,
     /// Repetitions of every contest.
     #[arg(long, value_name = "N")]
     runs: Option<NonZeroUsize>,
@@ -61,6 +68,9 @@ pub(crate) struct BenchArgs {
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     if args.cluster {
         return cluster::run(root, args);
+    }
+    if let Some(topics) = &args.tasks {
+        return tasks::run(root, args, topics);
     }
     let lab = Lab::set_up(root, args)?;
     let mut findings = Findings::default();

@@ -34,6 +34,13 @@ impl Spread {
     }
 }
 
+/// The value below which that share of the values lies; sorts them.
+pub(super) fn percentile(values: &mut [f64], percent: usize) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values.get((last * percent).div_ceil(100)).copied().unwrap_or(f64::NAN)
+}
+
 /// The order in which `count` clients run in a repetition: rotated, so that none always follows the same one.
 pub(super) fn rotated(count: usize, repetition: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |at| (at + repetition) % count)
@@ -68,6 +75,12 @@ mod tests {
         assert_eq!(Spread::of([3.0, 1.0, 2.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
         assert_eq!(Spread::of([4.0, 1.0, 2.0, 3.0]).map(|spread| spread.median), Some(2.5));
         assert_eq!(Spread::of([7.0]), Some(Spread { median: 7.0, min: 7.0, max: 7.0 }));
+    }
+
+    #[test]
+    fn percentile_of_few_values_is_one_of_them() {
+        let mut values = [3.0, 1.0, 2.0];
+        assert_eq!([0, 50, 99].map(|percent| percentile(&mut values, percent) as u32), [1, 2, 3]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Tables in Markdown that can be read as plain text too. Pure.
 
+use std::collections::BTreeSet;
+
 /// A table; the first column is aligned to the left, `numbers` makes the others right-aligned.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>], numbers: bool) -> String {
     let width = |at: usize| {
@@ -33,6 +35,24 @@ pub(crate) fn rows(text: &str) -> Vec<Vec<String>> {
     lines.skip(2).map(|line| line.split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
 }
 
+/// The rows of a document, with those of the measured topics in the place of the old ones, or at the end. The last cell of a row is
+/// its topic.
+pub(crate) fn with_measured(before: Vec<Vec<String>>, measured: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let (mut rows, mut placed) = (Vec::new(), BTreeSet::new());
+    for old in before {
+        let topic = old.last().cloned();
+        let new: Vec<&Vec<String>> = measured.iter().filter(|row| row.last() == topic.as_ref()).collect();
+        if new.is_empty() {
+            rows.push(old);
+        } else if placed.insert(topic) {
+            rows.extend(new.into_iter().cloned());
+        }
+    }
+    let is_left = |row: &Vec<String>| !placed.contains(&row.last().cloned());
+    rows.extend(measured.into_iter().filter(is_left));
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +82,14 @@ mod tests {
             table(&["a", "b"], &[vec!["x".into()]], false),
             "| a   | b   |\n| --- | --- |\n| x   |     |\n"
         );
+    }
+
+    #[test]
+    fn measured_topics_replace_their_rows_and_no_others() {
+        let row = |goal: &str, topic: &str| vec![goal.to_owned(), topic.to_owned()];
+        let before = vec![row("a", "one"), row("b", "two"), row("c", "two"), row("d", "three")];
+        let measured = vec![row("B", "two"), row("e", "four")];
+        let expected = [row("a", "one"), row("B", "two"), row("d", "three"), row("e", "four")];
+        assert_eq!(with_measured(before, measured), expected);
     }
 }

@@ -1,7 +1,6 @@
 //! `cargo xtask sim --measure [TOPIC…]`: the numbers of the simulator as a table, which is also a part of the document. Topics that
 //! are not measured keep the rows they have there: all of them together take hours.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -43,7 +42,7 @@ pub(super) fn run(root: &Path, arguments: &[&str]) -> Result<()> {
         let path = root.join(DOCUMENT);
         let old = fs::read_to_string(&path).unwrap_or_default();
         let before = document::generated(&old, AUTHOR).map(table::rows).unwrap_or_default();
-        let text = table::table(&COLUMNS, &with_measured(before, rows), false);
+        let text = table::table(&COLUMNS, &table::with_measured(before, rows), false);
         let new = document::with_generated(&old, AUTHOR, &format!("{HEAD}\n{text}"));
         fs::write(&path, new).context("cannot write docs/benchmarks.md")?;
         eprintln!("\nwrote {DOCUMENT}");
@@ -53,23 +52,6 @@ pub(super) fn run(root: &Path, arguments: &[&str]) -> Result<()> {
 
 fn to_rows(rows: &Value) -> Option<Vec<Vec<String>>> {
     rows.as_array()?.iter().map(cells).collect()
-}
-
-/// The rows of a document, with those of the measured topics in the place of the old ones, or at the end.
-fn with_measured(before: Vec<Vec<String>>, measured: Vec<Vec<String>>) -> Vec<Vec<String>> {
-    let (mut rows, mut placed) = (Vec::new(), BTreeSet::new());
-    for old in before {
-        let topic = old.last().cloned();
-        let new: Vec<&Vec<String>> = measured.iter().filter(|row| row.last() == topic.as_ref()).collect();
-        if new.is_empty() {
-            rows.push(old);
-        } else if placed.insert(topic) {
-            rows.extend(new.into_iter().cloned());
-        }
-    }
-    let is_left = |row: &Vec<String>| !placed.contains(&row.last().cloned());
-    rows.extend(measured.into_iter().filter(is_left));
-    rows
 }
 
 fn cells(row: &Value) -> Option<Vec<String>> {
@@ -105,14 +87,5 @@ mod tests {
         let cells = "| dead | ≤ 13.0 s |         | 11.5 s (100 crashes) | met     | `cargo xtask sim --measure detection` |";
         assert!(text.contains(cells), "{text}");
         assert!(to_rows(&json!([{ "goal": 1 }])).is_none());
-    }
-
-    #[test]
-    fn measured_topics_replace_their_rows_and_no_others() {
-        let row = |goal: &str, topic: &str| vec![goal.to_owned(), topic.to_owned()];
-        let before = vec![row("a", "one"), row("b", "two"), row("c", "two"), row("d", "three")];
-        let measured = vec![row("B", "two"), row("e", "four")];
-        let expected = [row("a", "one"), row("B", "two"), row("d", "three"), row("e", "four")];
-        assert_eq!(with_measured(before, measured), expected);
     }
 }

@@ -1,57 +1,16 @@
 //! Managers and workers as processes.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::net::{SocketAddrV4, TcpListener};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::call::Caller;
-use super::wait_for;
+use crate::bench::call::Caller;
 use crate::bench::lab::Lab;
-use crate::bench::process::Invocation;
-
-/// The unit of CPU times in `/proc`, the same on every Linux.
-const TICKS_PER_SECOND: f64 = 100.0;
-
-/// A node that ends with its owner.
-pub(super) struct Node {
-    child: Child,
-    pub(super) http: SocketAddrV4,
-}
-
-impl Node {
-    fn start(cpus: &str, words: &[&str]) -> Result<Self> {
-        let mut command = Invocation::new(cpus, words.iter().copied()).command();
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().context("its stdout is a pipe")?).read_line(&mut line)?;
-        let ready: Value = serde_json::from_str(&line).context("a node did not start")?;
-        let http = ready["http"].as_str().unwrap_or_default().parse()?;
-        Ok(Self { child, http })
-    }
-
-    /// Ends it at once, like a crash.
-    pub(super) fn kill(mut self) -> Result<()> {
-        self.child.kill()?;
-        self.child.wait()?;
-        Ok(())
-    }
-
-    pub(super) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
+use crate::bench::node::{Node, wait_for};
 
 /// Three managers and some workers of one core each.
 pub(super) struct Cluster {
@@ -108,14 +67,14 @@ impl Cluster {
             "--data",
             data,
         ];
-        self.managers[index] = Some(Node::start(&self.cpus[0], &words)?);
+        self.managers[index] = Some(Node::start(&self.cpus[0], &words, &[])?);
         Ok(())
     }
 
     pub(super) fn start_worker(&mut self, index: usize) -> Result<()> {
         let id = format!("w{index}");
         let words = [&self.program, "worker", "--id", &id, "--managers", &self.peers(), "--cores", "1"];
-        self.workers[index] = Some(Node::start(&self.cpus[1], &words)?);
+        self.workers[index] = Some(Node::start(&self.cpus[1], &words, &[])?);
         Ok(())
     }
 
@@ -194,24 +153,6 @@ pub(super) fn number(id: &Value) -> Option<usize> {
 /// An address with a port that is free now.
 fn free_address() -> Result<SocketAddrV4> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string().parse()?)
-}
-
-/// User and system time of a process so far, in seconds.
-pub(super) fn cpu_seconds(pid: u32) -> Result<f64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name in brackets may contain anything; the numbers follow it.
-    let (_, numbers) = stat.rsplit_once(')').context("the kernel's line has a name")?;
-    let ticks = |at: usize| numbers.split_whitespace().nth(at).and_then(|text| text.parse::<f64>().ok());
-    let (user, system) = (ticks(11).context("user time")?, ticks(12).context("system time")?);
-    Ok((user + system) / TICKS_PER_SECOND)
-}
-
-/// Resident memory of a process in MiB.
-pub(super) fn resident_mib(pid: u32) -> Result<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("it has memory")?;
-    let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
-    Ok(kib / 1024.0)
 }
 
 /// Bytes that a process has sent on connections to these ports and that were acknowledged.

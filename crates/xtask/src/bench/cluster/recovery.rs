@@ -6,11 +6,12 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::nodes::{Cluster, number};
-use super::receiver::Arrivals;
-use super::{PATIENCE, measured, percentile, wait_for};
 use crate::bench::goal::Bound::AtMost;
 use crate::bench::goal::Goal;
 use crate::bench::lab::Lab;
+use crate::bench::node::{PATIENCE, wait_for};
+use crate::bench::numbers::percentile;
+use crate::bench::receiver::Arrivals;
 
 /// Leaders that are killed, and workers.
 const LEADERS: usize = 20;
@@ -60,7 +61,7 @@ pub(super) fn leaders(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
     let note =
         |values: &mut [f64]| format!("{} times, slowest {:.2} s", values.len(), percentile(values, 100));
     let election = note(&mut elected);
-    goals.push(measured(
+    goals.push(Goal::measured(
         "leader of the group killed: another one leads, p99",
         "s",
         (AtMost(3.0), Some(AtMost(0.5))),
@@ -69,7 +70,7 @@ pub(super) fn leaders(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
     ));
     let lost: u64 = attempts.iter().sum();
     let take_over = format!("{}; {lost} healthy segments lost", note(&mut taken));
-    goals.push(measured(
+    goals.push(Goal::measured(
         "the same manager led a job: another one leads it, p99",
         "s",
         (AtMost(5.0), Some(AtMost(3.0))),
@@ -102,7 +103,7 @@ pub(super) fn worker(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
         cluster.wait_until_whole()?;
     }
     let note = format!("slowest of {} times, from the kill; the lease of 15 s has to end first", took.len());
-    goals.push(measured(
+    goals.push(Goal::measured(
         "worker killed: its segment sends requests again",
         "s",
         (AtMost(16.5), Some(AtMost(8.0))),

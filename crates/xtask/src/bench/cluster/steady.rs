@@ -6,13 +6,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::nodes::{Cluster, cpu_seconds, resident_mib, sent_bytes};
-use super::{measured, percentile};
+use super::nodes::{Cluster, sent_bytes};
 use crate::bench::client::SERVER_CPU;
 use crate::bench::goal::Bound::{AtLeast, AtMost};
 use crate::bench::goal::Goal;
 use crate::bench::lab::{Lab, target_folder};
-use crate::bench::numbers::{Spread, number};
+use crate::bench::node::{Node, cpu_seconds, resident_mib};
+use crate::bench::numbers::{Spread, number, percentile};
 use crate::bench::process::{Invocation, measure};
 use crate::steps::{cargo, output, run};
 
@@ -25,8 +25,7 @@ const VUS: u32 = 64;
 pub(super) fn idle(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
     eprintln!("\n==> idle nodes");
     let cluster = Cluster::start(lab, 1, ["0-1", "0-1"])?;
-    let nodes: Vec<u32> =
-        cluster.managers.iter().chain(&cluster.workers).flatten().map(super::nodes::Node::pid).collect();
+    let nodes: Vec<u32> = cluster.managers.iter().chain(&cluster.workers).flatten().map(Node::pid).collect();
     let cpu = |nodes: &[u32]| nodes.iter().map(|pid| cpu_seconds(*pid)).collect::<Result<Vec<f64>>>();
     let before = cpu(&nodes)?;
     thread::sleep(IDLE);
@@ -37,14 +36,14 @@ pub(super) fn idle(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
         .collect();
     let mut memory = nodes.iter().map(|pid| resident_mib(*pid)).collect::<Result<Vec<f64>>>()?;
     let note = "the most of three managers and a worker".to_owned();
-    goals.push(measured(
+    goals.push(Goal::measured(
         "idle node: share of a core",
         "%",
         (AtMost(0.5), None),
         percentile(&mut shares, 100),
         note.clone(),
     ));
-    goals.push(measured(
+    goals.push(Goal::measured(
         "idle node: resident memory",
         "MiB",
         (AtMost(40.0), None),
@@ -93,12 +92,18 @@ pub(super) fn throughput(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
     let range = |it: &Spread| format!("[{}–{}]", number(it.min), number(it.max));
     let (rates, costs, bytes) = (spread(rates)?, spread(costs)?, spread(bytes)?);
     let name = "requests/s of a clustered run, same core";
-    goals.push(measured(name, "× `hyperscale run`", (AtLeast(0.97), None), rates.median, range(&rates)));
+    goals.push(Goal::measured(
+        name,
+        "× `hyperscale run`",
+        (AtLeast(0.97), None),
+        rates.median,
+        range(&rates),
+    ));
     let name = "CPU per request of its worker, everything included";
-    goals.push(measured(name, "× `hyperscale run`", (AtMost(1.05), None), costs.median, range(&costs)));
+    goals.push(Goal::measured(name, "× `hyperscale run`", (AtMost(1.05), None), costs.median, range(&costs)));
     let name =
         "bytes that a worker sends to managers per second: windows of one segment, renewals, the result";
-    goals.push(measured(
+    goals.push(Goal::measured(
         name,
         "kB",
         (AtMost(100.0), None),
@@ -106,7 +111,7 @@ pub(super) fn throughput(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
         format!("{}; must: our own", range(&bytes)),
     ));
     let name = "requests reported by clustered runs and seen by the server differ by";
-    goals.push(measured(name, "", (AtMost(0.0), None), miscounted as f64, "all runs above".to_owned()));
+    goals.push(Goal::measured(name, "", (AtMost(0.0), None), miscounted as f64, "all runs above".to_owned()));
     Ok(())
 }
 
@@ -123,7 +128,7 @@ pub(super) fn job_leader(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
     let printed = output(&lab.root, program.to_str().context("the path is no text")?, &["1000"])?;
     let micros: f64 = printed.trim().parse().with_context(|| format!("`{}` is no number", printed.trim()))?;
     let note = format!("{:.1} % of a core for 1 000 workers; decoded messages; must: our own", micros / 10.0);
-    goals.push(measured(
+    goals.push(Goal::measured(
         "CPU of a job leader per worker and second, 1 000 workers, windows of 100 ms",
         "µs",
         (AtMost(500.0), None),

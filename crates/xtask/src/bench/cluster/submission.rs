@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::call::Caller;
 use super::nodes::{Cluster, submission};
-use super::receiver::Arrivals;
-use super::{PATIENCE, measured, percentile};
+use crate::bench::call::Caller;
 use crate::bench::goal::Bound::{AtLeast, AtMost};
 use crate::bench::goal::Goal;
 use crate::bench::lab::Lab;
+use crate::bench::node::PATIENCE;
+use crate::bench::numbers::percentile;
+use crate::bench::receiver::Arrivals;
 
 /// Jobs whose first request is timed.
 const TIMED: usize = 200;
@@ -42,14 +43,14 @@ pub(super) fn first_request(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
     }
     let note = format!("{TIMED} jobs, slowest {:.0} ms", percentile(&mut took, 100));
     let name = "submit to first request, 3 managers, idle";
-    goals.push(measured(
+    goals.push(Goal::measured(
         &format!("{name}: p50"),
         "ms",
         (AtMost(50.0), None),
         percentile(&mut took, 50),
         note.clone(),
     ));
-    goals.push(measured(
+    goals.push(Goal::measured(
         &format!("{name}: p99"),
         "ms",
         (AtMost(200.0), None),
@@ -87,7 +88,13 @@ pub(super) fn accepted(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
         percentile(&mut rates, 0)
     );
     let name = "jobs accepted per second, 3 managers on this machine";
-    goals.push(measured(name, "", (AtLeast(500.0), Some(AtLeast(2000.0))), percentile(&mut rates, 50), note));
+    goals.push(Goal::measured(
+        name,
+        "",
+        (AtLeast(500.0), Some(AtLeast(2000.0))),
+        percentile(&mut rates, 50),
+        note,
+    ));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! JSON-RPC over one kept connection, from a source address of one's own: the API limits requests per source.
+//! JSON-RPC over one kept connection, from a source address of its own: the API limits requests per source.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A connection to the API of a manager.
+/// A connection to the API of a node.
 pub(super) struct Caller {
     stream: BufReader<TcpStream>,
 }
