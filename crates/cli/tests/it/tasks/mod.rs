@@ -1,6 +1,8 @@
 //! Task nodes as people use them: the binary, its commands, and bad input at every door.
 
 mod doors;
+mod full_disk;
+mod kills;
 pub(crate) mod node;
 mod output;
 mod workers;
