@@ -44,6 +44,11 @@ const WAIT: Duration = Duration::from_secs(10);
 const LIMITS: &str =
     "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '5s'; SET statement_timeout = '10s'";
 
+/// How statements are planned: row by row through indexes, which is right for batches whatever the statistics say. A plan that was made
+/// while a table was small would otherwise read all of it when it is large.
+const PLANS: &str =
+    "; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
+
 /// What an observer sets beside the limits.
 const READ_ONLY: &str = "; SET default_transaction_read_only = on";
 
@@ -83,6 +88,7 @@ impl PostgresOptions {
 /// The shared store.
 #[derive(Debug)]
 pub struct PostgresStore {
+    database: Database,
     pool: Pool,
     /// Placement classes as they were read last.
     classes: Mutex<Arc<Classes>>,
@@ -92,7 +98,7 @@ pub struct PostgresStore {
     announce: watch::Sender<u64>,
     #[cfg(feature = "bugs")]
     bugs: Bugs,
-    /// The listening session and the notifier; they end with the store.
+    /// The session that listens and notifies; it ends with the store.
     _background: JoinSet<()>,
 }
 
@@ -111,7 +117,7 @@ impl PostgresStore {
             .create_timeout(Some(WAIT))
             .post_create(Hook::async_fn(move |client, _| {
                 Box::pin(async move {
-                    let limits = format!("{LIMITS}{limits}");
+                    let limits = format!("{LIMITS}{PLANS}{limits}");
                     client.batch_execute(&limits).await.map_err(HookError::Backend)
                 })
             }))
@@ -124,10 +130,11 @@ impl PostgresStore {
         }
         let (changes, announce) = (watch::Sender::new(0), watch::Sender::new(0));
         let mut background = JoinSet::new();
-        let session = Session::start(database, changes.clone(), &mut background);
-        background.spawn(session::notify(pool.clone(), announce.subscribe()));
+        let session =
+            Session::start(database.clone(), changes.clone(), announce.subscribe(), &mut background);
         let classes = Mutex::default();
         Ok(Self {
+            database,
             pool,
             classes,
             session,
@@ -164,14 +171,23 @@ impl PostgresStore {
         self.announce.send_modify(|count| *count += 1);
     }
 
-    /// The placement classes; read again only when there are more of them, as none is ever changed or removed.
+    /// The placement classes as they were read last. None is ever changed or removed; a claim says when there are more.
+    fn known_classes(&self) -> Arc<Classes> {
+        self.classes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The placement classes; read again only when there are more of them.
     async fn classes(&self) -> Result<Arc<Classes>> {
         let client = self.client().await?;
-        let known = self.classes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.known_classes();
         if read::class_count(&client).await? == known.len() {
             return Ok(known);
         }
-        let classes = Arc::new(read::classes(&client).await?);
+        self.read_classes(&client).await
+    }
+
+    async fn read_classes(&self, client: &Client) -> Result<Arc<Classes>> {
+        let classes = Arc::new(read::classes(client).await?);
         self.classes.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&classes);
         Ok(classes)
     }

@@ -5,9 +5,10 @@ use deadpool_postgres::{GenericClient, Pool};
 use super::super::migration::{Migration, pending};
 use super::super::{Result, StoreError};
 
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     Migration { version: 1, sql: include_str!("migrations/V1__tasks.sql") },
     Migration { version: 2, sql: include_str!("migrations/V2__api.sql") },
+    Migration { version: 3, sql: include_str!("migrations/V3__history.sql") },
 ];
 
 /// The number of the lock under which migrations run, beside the schema's own.
@@ -17,6 +18,8 @@ const MIGRATION_LOCK: i32 = 0x6879_7065;
 pub(super) async fn migrate(pool: &Pool) -> Result<()> {
     let mut client = pool.get().await?;
     let tx = client.transaction().await?;
+    // A table with many rows takes as long as it takes, and others wait for it.
+    tx.batch_execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
     let lock = "SELECT pg_advisory_xact_lock($1, hashtext(current_schema()))";
     tx.execute(lock, &[&MIGRATION_LOCK]).await?;
     let table = "CREATE TABLE IF NOT EXISTS migrations (version integer PRIMARY KEY, checksum text NOT NULL)";

@@ -6,12 +6,14 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::super::placing::{Classes, open_to};
 use super::super::{
-    Candidate, Claim, Claimed, Effect, Fire, Held, Leader, Leadership, Liveness, Renewed, Result, Retained,
-    Retention, Run, Store, StoreError, Submitted, Sweep, Swept,
+    Candidate, Claim, Claimed, Effect, Fire, Held, Holder, Leader, Leadership, Liveness, Renewed, Result,
+    Retained, Retention, Run, Store, StoreError, Submitted, Sweep, Swept,
 };
 #[cfg(feature = "bugs")]
 use super::broken;
+use super::lease::Found;
 use super::transaction::transact;
 use super::{PostgresStore, effect, leader, lease, node, read, retention, schedule, session, submit, sweep};
 #[cfg(feature = "bugs")]
@@ -20,6 +22,30 @@ use crate::domain::{
     BootId, Counts, Event, Filter, NewTree, NodeAges, NodeProfile, NodeRecord, Position, Report, Schedule,
     ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeTask,
 };
+
+impl PostgresStore {
+    /// Claims from the classes that are known, and once more if there were new ones that may have what was asked for.
+    async fn claim_tasks(&self, claim: &Claim, only: Option<TaskId>) -> Result<Vec<Claimed>> {
+        let known = self.known_classes();
+        let found = self.claim_from(&known, claim, only).await?;
+        if found.classes == known.len() {
+            return Ok(found.claimed);
+        }
+        let known = self.read_classes(&self.client().await?).await?;
+        if found.claimed.is_empty() {
+            return Ok(self.claim_from(&known, claim, only).await?.claimed);
+        }
+        Ok(found.claimed)
+    }
+
+    async fn claim_from(&self, known: &Classes, claim: &Claim, only: Option<TaskId>) -> Result<Found> {
+        let open = open_to(known, &claim.node);
+        if open.iter().any(|open| open.limit.is_some()) {
+            return transact!(self, |tx| lease::claim(&tx, &open, claim, only));
+        }
+        lease::claim(&self.client().await?, &open, claim, only).await
+    }
+}
 
 #[async_trait]
 impl Store for PostgresStore {
@@ -35,14 +61,11 @@ impl Store for PostgresStore {
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>> {
-        let classes = self.classes().await?;
-        transact!(self, |tx| lease::claim(&tx, &classes, claim, None))
+        self.claim_tasks(claim, None).await
     }
 
     async fn acquire(&self, claim: &Claim, task: TaskId) -> Result<Option<Claimed>> {
-        let classes = self.classes().await?;
-        let claimed: Vec<Claimed> = transact!(self, |tx| lease::claim(&tx, &classes, claim, Some(task)))?;
-        Ok(claimed.into_iter().next())
+        Ok(self.claim_tasks(claim, Some(task)).await?.into_iter().next())
     }
 
     async fn executable(&self, node: &NodeProfile, limit: usize) -> Result<Vec<Task>> {
@@ -50,16 +73,17 @@ impl Store for PostgresStore {
     }
 
     async fn next_due(&self, node: &NodeProfile) -> Result<Option<Duration>> {
-        let classes = self.classes().await?;
-        lease::next_due(&self.client().await?, &classes, node).await
+        let (client, known) = (self.client().await?, self.known_classes());
+        let (wait, classes) = lease::next_due(&client, &open_to(&known, node)).await?;
+        if classes == known.len() {
+            return Ok(wait);
+        }
+        let known = self.read_classes(&client).await?;
+        Ok(lease::next_due(&client, &open_to(&known, node)).await?.0)
     }
 
     async fn renew(&self, held: &[Held], lease: Duration) -> Result<Vec<Renewed>> {
         transact!(self, |tx| lease::renew(&tx, held, lease))
-    }
-
-    async fn start(&self, held: &[Held]) -> Result<Vec<TaskId>> {
-        transact!(self, |tx| lease::start(&tx, held))
     }
 
     async fn finish(&self, reports: Vec<Report>) -> Result<Vec<TaskId>> {
@@ -90,6 +114,9 @@ impl Store for PostgresStore {
             transact!(self, |tx| broken::expire_what_looked_expired(&tx, sweep))?;
         }
         let leadership = &self.right(leadership).await?;
+        if !sweep::is_needed(&self.client().await?, leadership, sweep).await? {
+            return Ok(Swept::default());
+        }
         let swept: Swept = transact!(self, |tx| sweep::sweep(&tx, leadership, sweep))?;
         if !swept.tasks.is_empty() {
             self.wake();
@@ -190,7 +217,7 @@ impl Store for PostgresStore {
     }
 
     async fn mark_nodes(&self, leadership: &Leadership, ages: NodeAges) -> Result<u64> {
-        transact!(self, |tx| node::mark(&tx, leadership, ages))
+        node::mark(&self.client().await?, leadership, ages).await
     }
 
     async fn put_schedule(&self, id: ScheduleId, spec: &ScheduleSpec) -> Result<Schedule> {
@@ -246,6 +273,10 @@ impl Store for PostgresStore {
         transact!(self, |tx| retention::retain(&tx, leadership, retention))
     }
 
+    async fn maintain(&self, leadership: &Leadership) -> Result<()> {
+        transact!(self, |tx| retention::maintain(&tx, leadership))
+    }
+
     async fn token_secret(&self, fresh: [u8; 32]) -> Result<Vec<u8>> {
         let client = self.client().await?;
         let sql = "INSERT INTO cluster_secrets (token_key) VALUES ($1) ON CONFLICT DO NOTHING";
@@ -253,12 +284,16 @@ impl Store for PostgresStore {
         Ok(client.query_one("SELECT token_key FROM cluster_secrets", &[]).await?.get(0))
     }
 
-    async fn holders(&self) -> Result<Vec<BootId>> {
-        leader::holders(&self.client().await?).await
+    async fn other_holders(&self, boot: BootId) -> Result<Vec<Holder>> {
+        leader::other_holders(&self.client().await?, boot).await
     }
 
     async fn dead_boots(&self, boots: &[BootId]) -> Result<Vec<BootId>> {
         session::dead_boots(&self.client().await?, boots).await
+    }
+
+    async fn until_gone(&self, boot: BootId) -> Result<()> {
+        session::until_gone(&self.database, boot).await
     }
 
     async fn hold_liveness(&self, boot: BootId) -> Result<()> {
