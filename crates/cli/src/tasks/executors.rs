@@ -4,7 +4,7 @@ use std::thread;
 
 use hyperscale_api::{Client, Servers};
 use hyperscale_tasks::runtime::Executors;
-use hyperscale_tasks::runtime::executors::{Aggregate, Command, Http, Sql, Wait, Webhook};
+use hyperscale_tasks::runtime::executors::{Aggregate, Command, Http, Script, Sql, Wait, Webhook};
 
 use super::load_test::{LoadTest, LoadTestOptions};
 use super::settings::{ExecutorSettings, ServeError};
@@ -22,6 +22,7 @@ pub(crate) fn all(settings: &ExecutorSettings) -> Result<Executors, ServeError> 
         .with(Http::system())
         .with(Webhook::system())
         .with(Sql)
+        .with(Script)
         .with(LoadTest::new(options));
     Ok(match settings.commands.as_slice() {
         [] => executors,

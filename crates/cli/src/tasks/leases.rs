@@ -92,7 +92,7 @@ pub(super) async fn claim(backend: &TaskBackend, plane: &Plane, given: Params) -
     }
     let claim = claim_of(backend, plane, &wanted).await?;
     let claimed = plane.store.claim(&claim).await.map_err(refusals::store)?;
-    begun(plane.worker()?, plane, claimed, claim.lease).await
+    Ok(begun(plane.worker()?, claimed, claim.lease))
 }
 
 pub(super) async fn acquire(backend: &TaskBackend, plane: &Plane, given: Params) -> Result<Value, RpcError> {
@@ -102,7 +102,7 @@ pub(super) async fn acquire(backend: &TaskBackend, plane: &Plane, given: Params)
     let claim = claim_of(backend, plane, &wanted).await?;
     let claimed = plane.store.acquire(&claim, task).await.map_err(refusals::store)?;
     let Some(claimed) = claimed else { return Err(not_acquired(plane, task).await?) };
-    begun(plane.worker()?, plane, vec![claimed], claim.lease).await
+    Ok(begun(plane.worker()?, vec![claimed], claim.lease))
 }
 
 /// Why a task could not be leased to a worker.
@@ -123,16 +123,9 @@ async fn claim_of(backend: &TaskBackend, plane: &Plane, wanted: &Wanted) -> Resu
     Ok(Claim { node, boot: wanted.boot, limit, lease: backend.settings.lease })
 }
 
-/// Writes that the claimed tasks begin, and hands out their tokens.
-async fn begun(
-    worker: &Worker,
-    plane: &Plane,
-    claimed: Vec<Claimed>,
-    lease: Duration,
-) -> Result<Value, RpcError> {
-    let held: Vec<Held> = claimed.iter().map(|claimed| claimed.held).collect();
-    let started = plane.store.start(&held).await.map_err(refusals::store)?;
-    worker.node.counters().claims.add(started.len());
+/// Hands out the tokens of claimed tasks.
+fn begun(worker: &Worker, claimed: Vec<Claimed>, lease: Duration) -> Value {
+    worker.node.counters().claims.add(claimed.len());
     let line = |claimed: Claimed| {
         let Held { task, fence } = claimed.held;
         json!({
@@ -146,9 +139,8 @@ async fn begun(
             "timeout_seconds": claimed.timeout.map(|timeout| timeout.as_secs()),
         })
     };
-    let claimed = claimed.into_iter().filter(|claimed| started.contains(&claimed.held.task));
-    let tasks: Vec<Value> = claimed.map(line).collect();
-    Ok(json!({ "tasks": tasks, "lease_seconds": lease.as_secs_f64() }))
+    let tasks: Vec<Value> = claimed.into_iter().map(line).collect();
+    json!({ "tasks": tasks, "lease_seconds": lease.as_secs_f64() })
 }
 
 pub(super) async fn renew(backend: &TaskBackend, plane: &Plane, given: Params) -> Result<Value, RpcError> {

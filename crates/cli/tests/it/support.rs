@@ -326,6 +326,36 @@ impl Drop for Target {
     }
 }
 
+/// A small disk, which is removed with its owner.
+pub(crate) struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    /// Of so many MiB. Only root can mount, as for hosts of their own.
+    pub(crate) fn mount(folder: &'a Path, mib: u32) -> Self {
+        let size = format!("size={mib}m");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).status();
+        assert!(mounted.unwrap().success(), "root can mount");
+        Self(folder)
+    }
+
+    /// Takes all room there is.
+    pub(crate) fn fill(&self) {
+        let mut room = std::fs::File::create(self.0.join("filler")).unwrap();
+        let chunk = vec![0; 64 * 1024];
+        while room.write_all(&chunk).is_ok() {}
+    }
+
+    pub(crate) fn free(&self) {
+        std::fs::remove_file(self.0.join("filler")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg("-l").arg(self.0).status());
+    }
+}
+
 /// What a node serves at a path of its probes.
 pub(crate) fn get(listen: &str, path: &str) -> String {
     let mut socket = TcpStream::connect(listen).unwrap();

@@ -1,6 +1,6 @@
-//! What the leader alone does: sweeps, states of nodes, schedules, retention. Every statement checks again that it leads.
+//! What the leader alone does: sweeps, states of nodes, schedules, retention, maintenance. Every statement checks again that it leads.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,15 +13,26 @@ use crate::store::{Fire, Leadership, Retention, StoreError, Sweep};
 /// Leases that are taken in one transaction: it holds up a change of leader while it runs.
 const SWEEP_PAGE: usize = 200;
 
-/// How often processes whose liveness lock is free are looked for; dead is who is among them twice.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often processes whose liveness lock is free are looked for while others hold leases, and while none does.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_IDLE_EVERY: Duration = Duration::from_secs(5);
+
+/// How long after a change others are taken to hold leases: what failed is tried again after a pause, which nobody announces.
+const ALERT_FOR: Duration = Duration::from_secs(10);
+
+/// Dead is whose lock was free in looks so far apart, and in all between them.
+const GONE_FOR: Duration = Duration::from_secs(1);
 
 /// Shortest pause between looks at the schedules.
 const SCHEDULES_SOONEST: Duration = Duration::from_millis(200);
 
-/// How often and how much is put away.
+/// How often and how much is put away; how soon the rest follows if that was not all.
 const RETAIN_EVERY: Duration = Duration::from_mins(10);
 const RETAIN_LIMIT: usize = 500;
+const RETAIN_REST_AFTER: Duration = Duration::from_secs(1);
+
+/// How often the database is kept in shape: bounds the changes of counts that a look at them adds up.
+const MAINTAIN_EVERY: Duration = Duration::from_secs(30);
 
 /// The duties of one leadership, and when each is due.
 pub(super) struct Duties {
@@ -33,8 +44,11 @@ pub(super) struct Duties {
     next_schedules: Instant,
     schedules_read: Instant,
     next_retention: Instant,
-    /// Processes whose lock was free in the last look.
-    suspects: BTreeSet<BootId>,
+    next_maintenance: Instant,
+    /// Processes whose lock was free in the last look, and since when it was in all of them.
+    suspects: BTreeMap<BootId, Instant>,
+    /// When something changed last.
+    last_change: Instant,
 }
 
 impl Duties {
@@ -49,18 +63,28 @@ impl Duties {
             next_schedules: now,
             schedules_read: now,
             next_retention: now + RETAIN_EVERY,
-            suspects: BTreeSet::new(),
+            next_maintenance: now,
+            suspects: BTreeMap::new(),
+            last_change: now,
         }
     }
 
     /// When the next one is due.
     pub(super) fn next(&self) -> Instant {
-        let others = [self.next_look, self.next_nodes, self.next_schedules, self.next_retention];
+        let others = [
+            self.next_look,
+            self.next_nodes,
+            self.next_schedules,
+            self.next_retention,
+            self.next_maintenance,
+        ];
         others.into_iter().fold(self.next_sweep, Instant::min)
     }
 
-    /// Something changed: a schedule may be new.
+    /// Something changed: a schedule may be new, and others may hold leases.
     pub(super) fn wake(&mut self) {
+        self.last_change = Instant::now();
+        self.next_look = self.next_look.min(self.last_change + LOOK_EVERY);
         self.next_schedules = self.next_schedules.min(self.schedules_read + SCHEDULES_SOONEST);
     }
 
@@ -73,11 +97,11 @@ impl Duties {
             self.sweep(Vec::new()).await?;
         }
         if self.next_look <= now {
-            self.next_look = now + LOOK_EVERY;
-            self.look().await?;
+            self.look(now).await?;
         }
         if self.next_schedules <= now {
-            (self.next_schedules, self.schedules_read) = (now + settings.poll, now);
+            // Changes are announced; this is for who hears nothing.
+            (self.next_schedules, self.schedules_read) = (now + settings.poll * 2, now);
             self.fire_schedules().await?;
         }
         if self.next_nodes <= now {
@@ -89,7 +113,13 @@ impl Duties {
             self.next_retention = now + RETAIN_EVERY;
             let (tasks, events) = (settings.task_retention, settings.event_retention);
             let retention = Retention { tasks, events, limit: RETAIN_LIMIT };
-            self.shared.store.retain(&self.leadership, retention).await?;
+            if self.shared.store.retain(&self.leadership, retention).await?.has_more {
+                self.next_retention = now + RETAIN_REST_AFTER;
+            }
+        }
+        if self.next_maintenance <= now {
+            self.next_maintenance = now + MAINTAIN_EVERY;
+            self.shared.store.maintain(&self.leadership).await?;
         }
         Ok(())
     }
@@ -98,17 +128,19 @@ impl Duties {
         sweep(&self.shared, &self.leadership, dead).await.map(drop)
     }
 
-    /// Takes the leases of processes whose lock was free in two looks.
-    async fn look(&mut self) -> Result<(), StoreError> {
-        let mut others = self.shared.store.holders().await?;
-        others.retain(|boot| *boot != self.shared.boot);
-        let free: BTreeSet<BootId> = if others.is_empty() {
-            BTreeSet::new()
-        } else {
-            self.shared.store.dead_boots(&others).await?.into_iter().collect()
-        };
-        let dead: Vec<BootId> = free.intersection(&self.suspects).copied().collect();
-        self.suspects = free;
+    /// Takes the leases of processes whose lock stays free.
+    async fn look(&mut self, now: Instant) -> Result<(), StoreError> {
+        let holders = self.shared.store.other_holders(self.shared.boot).await?;
+        let is_quiet = holders.is_empty() && now.duration_since(self.last_change) >= ALERT_FOR;
+        self.next_look = now + if is_quiet { LOOK_IDLE_EVERY } else { LOOK_EVERY };
+        let gone = |boot: &BootId| holders.iter().any(|holder| holder.boot == *boot && holder.is_gone);
+        self.suspects.retain(|boot, _| gone(boot));
+        for holder in holders.iter().filter(|holder| holder.is_gone) {
+            self.suspects.entry(holder.boot).or_insert(now);
+        }
+        let is_dead = |since: &Instant| now.duration_since(*since) >= GONE_FOR;
+        let dead: Vec<BootId> =
+            self.suspects.iter().filter(|(_, since)| is_dead(since)).map(|(boot, _)| *boot).collect();
         if dead.is_empty() { Ok(()) } else { self.sweep(dead).await }
     }
 

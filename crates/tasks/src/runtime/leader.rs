@@ -1,6 +1,7 @@
 //! Election: followers become candidates when there is no leader; a leader renews, and stops its duties before its own
 //! monotonic deadline.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +14,11 @@ use super::{NodeError, Shared};
 use crate::domain::{BootId, Role};
 use crate::store::{Candidate, Leadership, StoreError};
 
-/// How often a follower looks whether the leader is still there.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
-
-/// Shortest pause between such looks.
+/// Shortest pause between looks whether the leader is still there.
 const LOOK_SOONEST: Duration = Duration::from_millis(250);
+
+/// Pause between looks at a leader that has not renewed its lease since the last one.
+const LOOK_CLOSELY: Duration = Duration::from_secs(1);
 
 /// Duties that fail so often one after the other make a leader resign: another one may be able to do them.
 const FAILURES_MAX: u32 = 3;
@@ -47,7 +48,11 @@ pub(super) async fn run(
         if current == Role::Leader && Instant::now() >= must_lead_by {
             return Err(NodeError::NotLeader(patience));
         }
-        follow(&shared, &mut role, &shutdown).await;
+        let end = (current == Role::Leader).then_some(must_lead_by);
+        tokio::select! {
+            () = follow(&shared, &mut role, &shutdown) => {}
+            () = past(end) => {}
+        }
     }
     Ok(())
 }
@@ -66,45 +71,81 @@ async fn campaign(shared: &Shared) -> Option<(Leadership, Instant)> {
     }
 }
 
+/// Leads if nobody does. A look is enough to see that somebody does.
 async fn try_acquire(shared: &Shared) -> Result<Option<Leadership>, StoreError> {
-    let dead = dead_leader(shared).await?;
+    let dead = match vacancy(shared).await? {
+        Vacancy::Taken(_) => return Ok(None),
+        Vacancy::Free => None,
+        Vacancy::Dead(boot) => Some(boot),
+    };
     let (node, boot, lease) = (shared.profile.name.clone(), shared.boot, shared.settings.leader_lease);
     shared.store.acquire_leadership(&Candidate { node, boot, lease, dead }).await
 }
 
-/// The leader's process, if its liveness lock is free.
-async fn dead_leader(shared: &Shared) -> Result<Option<BootId>, StoreError> {
-    let Some(leader) = shared.store.leader().await?.filter(|leader| leader.is_current) else {
-        return Ok(None);
-    };
-    Ok(shared.store.dead_boots(&[leader.boot]).await?.pop())
+/// How the leader's row looks to a candidate.
+enum Vacancy {
+    /// This process leads.
+    Taken(BootId),
+    /// Nobody does, or the lease is over.
+    Free,
+    /// This process does, and its liveness lock is free.
+    Dead(BootId),
 }
 
-/// Waits for a third of a lease, or until the leader is seen to be gone.
+async fn vacancy(shared: &Shared) -> Result<Vacancy, StoreError> {
+    let Some(leader) = shared.store.leader().await?.filter(|leader| leader.is_current) else {
+        return Ok(Vacancy::Free);
+    };
+    let is_dead = !shared.store.dead_boots(&[leader.boot]).await?.is_empty();
+    Ok(if is_dead { Vacancy::Dead(leader.boot) } else { Vacancy::Taken(leader.boot) })
+}
+
+/// Waits until the leader may be gone: its lock is free, it has resigned, or its lease was not renewed.
 async fn follow(shared: &Shared, role: &mut watch::Receiver<Role>, shutdown: &CancellationToken) {
-    let third = shared.settings.leader_lease / 3;
-    let end = Instant::now() + third.mul_f64(0.75 + 0.5 * jitter(shared));
+    let Ok(Vacancy::Taken(leader)) = vacancy(shared).await else {
+        // Gone, or the database is: not asked again without a pause.
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = sleep(LOOK_SOONEST) => {}
+        }
+        return;
+    };
+    let third = (shared.settings.leader_lease / 3).mul_f64(0.75 + 0.5 * jitter(shared));
+    let (mut pause, mut seen_until) = (third, None);
     let mut changes = shared.store.changes();
+    let mut gone = pin!(shared.store.until_gone(leader));
+    let mut is_watched = true;
     loop {
-        let look = (Instant::now() + LOOK_EVERY).min(end);
         tokio::select! {
             () = shutdown.cancelled() => return,
             _ = role.changed() => return,
+            seen = &mut gone, if is_watched => match seen {
+                Ok(()) => return,
+                // Looks must do.
+                Err(error) => {
+                    tracing::debug!(%error, "the leader cannot be watched");
+                    is_watched = false;
+                }
+            },
             // The leader may have resigned. Most changes are new work, so the look is delayed to limit queries.
             Ok(()) = changes.changed() => sleep(LOOK_SOONEST).await,
-            () = sleep_until(look) => {}
+            () = sleep(pause) => {}
         }
-        if Instant::now() >= end || is_leader_gone(shared).await.unwrap_or(false) {
-            return;
+        match shared.store.leader().await {
+            Ok(Some(row)) if row.is_current && row.boot == leader => {
+                // One that has not renewed since the last look may not do so before its lease is over.
+                pause = if seen_until == Some(row.expires_at) { LOOK_CLOSELY } else { third };
+                seen_until = Some(row.expires_at);
+            }
+            _ => return,
         }
     }
 }
 
-/// Whether the leadership is over, or its holder is dead.
-async fn is_leader_gone(shared: &Shared) -> Result<bool, StoreError> {
-    match shared.store.leader().await? {
-        Some(leader) if leader.is_current => Ok(!shared.store.dead_boots(&[leader.boot]).await?.is_empty()),
-        _ => Ok(true),
+async fn past(end: Option<Instant>) {
+    match end {
+        Some(end) => sleep_until(end).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -25,9 +25,6 @@ const POLL_FIRST: Duration = Duration::from_millis(250);
 /// Renewals are brought forward to this after a change, because a cancellation may have been requested.
 const CANCEL_LOOK: Duration = Duration::from_millis(500);
 
-/// Longest pause before work that was announced is claimed, in milliseconds: not all nodes ask at once.
-const WAKE_JITTER_MS: u64 = 5;
-
 /// A task that runs here.
 struct Running {
     held: Held,
@@ -49,7 +46,8 @@ struct Worker {
     last_renew: Instant,
     next_poll: Instant,
     poll: Duration,
-    rng: fastrand::Rng,
+    /// Whether there may be work; without a sign of it one look says when there will be some.
+    is_woken: bool,
     /// The liveness session under which leases were confirmed last.
     session: Liveness,
 }
@@ -71,7 +69,7 @@ pub(super) async fn run(
             () = sleep_until(worker.next_renew) => worker.renew().await,
             Ok(()) = changes.changed() => worker.wake().await,
             _ = role.changed() => {}
-            () = sleep_until(worker.next_poll), if is_taking => worker.claim().await,
+            () = sleep_until(worker.next_poll), if is_taking => worker.poll().await,
         }
     }
     worker.drain().await;
@@ -81,7 +79,6 @@ pub(super) async fn run(
 impl Worker {
     fn new(shared: Arc<Shared>, role: watch::Receiver<Role>) -> Self {
         let now = Instant::now();
-        let (_, seed) = shared.boot.0.as_u64_pair();
         Self {
             attempts: JoinSet::new(),
             running: HashMap::new(),
@@ -90,7 +87,7 @@ impl Worker {
             last_renew: now,
             next_poll: now,
             poll: POLL_FIRST,
-            rng: fastrand::Rng::with_seed(seed),
+            is_woken: true,
             session: shared.store.liveness(),
             shared,
             role,
@@ -121,9 +118,20 @@ impl Worker {
         if !self.running.is_empty() {
             self.next_renew = self.next_renew.min(self.last_renew + CANCEL_LOOK);
         }
-        let jitter = Duration::from_millis(self.rng.u64(..=WAKE_JITTER_MS));
-        self.next_poll = self.next_poll.min(Instant::now() + jitter);
+        self.claim_next();
         self.report().await;
+    }
+
+    /// There may be work: the next thing to do is a claim.
+    fn claim_next(&mut self) {
+        (self.is_woken, self.next_poll) = (true, Instant::now());
+    }
+
+    /// Claims if there may be work, else looks when there will be some.
+    async fn poll(&mut self) {
+        if self.is_woken || self.plan_next_poll(false).await {
+            self.claim().await;
+        }
     }
 
     /// Claims what there is room for and begins it.
@@ -138,25 +146,32 @@ impl Worker {
         let claim = Claim { node, boot, limit: wanted, lease: settings.lease };
         let asked = Instant::now();
         let Some(claimed) = self.within(self.shared.store.claim(&claim)).await else { return };
+        self.is_woken = false;
         let count = claimed.len();
         self.shared.counters.claims.add(count);
         self.begin(claimed, asked).await;
         if count == wanted {
-            (self.poll, self.next_poll) = (POLL_FIRST, Instant::now());
+            self.poll = POLL_FIRST;
+            self.claim_next();
         } else {
             self.plan_next_poll(count > 0).await;
         }
     }
 
-    /// With work the pauses begin again; without they grow, up to the next task that will be due.
-    async fn plan_next_poll(&mut self, found: bool) {
+    /// With work the pauses begin again; without they grow, up to the next task that will be due. Returns whether one is due now.
+    async fn plan_next_poll(&mut self, found: bool) -> bool {
         let longest = self.shared.settings.poll;
         self.poll = if found { POLL_FIRST } else { self.poll * 2 }.min(longest);
         let due = self.within(self.shared.store.next_due(&self.shared.profile)).await.flatten();
-        let wait = due
-            .filter(|wait| !wait.is_zero())
-            .map_or(self.poll, |wait| wait.min(longest).min(self.poll.max(wait)));
+        let wait = match due {
+            // Due, and not claimed: another one has it locked, or classes have no room. Not asked for without a pause.
+            Some(wait) if wait.is_zero() => self.poll,
+            Some(wait) => wait.min(longest),
+            None => self.poll,
+        };
+        self.is_woken = due.is_some_and(|due| due <= wait);
         self.next_poll = Instant::now() + wait;
+        due == Some(Duration::ZERO)
     }
 
     /// Whether leases are safe from being taken early: not while the liveness session is lost, and after it was opened again only
@@ -177,16 +192,14 @@ impl Worker {
         if claimed.is_empty() {
             return;
         }
-        let held: Vec<Held> = claimed.iter().map(|claimed| claimed.held).collect();
-        // The role may have changed since they were asked for.
-        let started =
-            if self.is_observer() { None } else { self.within(self.shared.store.start(&held)).await };
-        let Some(started) = started else {
-            // Unstarted: given back, or swept if that fails too.
+        // The role may have changed since they were asked for, or the response took so long that their leases may be over.
+        if self.is_observer() || Instant::now() >= self.lease_end(asked) {
+            let held: Vec<Held> = claimed.iter().map(|claimed| claimed.held).collect();
+            // Given back, or swept if that fails too.
             self.within(self.shared.store.release(&held)).await;
             return;
-        };
-        for claimed in claimed.into_iter().filter(|claimed| started.contains(&claimed.held.task)) {
+        }
+        for claimed in claimed {
             self.spawn(claimed, asked);
         }
     }
@@ -233,7 +246,7 @@ impl Worker {
             next = self.attempts.try_join_next_with_id();
         }
         self.report().await;
-        self.next_poll = Instant::now();
+        self.claim_next();
     }
 
     fn ended(&mut self, ended: Result<(Id, Option<Outcome>), JoinError>) {

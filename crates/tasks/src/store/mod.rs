@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 pub use error::StoreError;
 pub use value::{
-    Candidate, Claim, Claimed, Effect, Fire, Held, Leader, Leadership, Liveness, Renewed, Retained,
+    Candidate, Claim, Claimed, Effect, Fire, Held, Holder, Leader, Leadership, Liveness, Renewed, Retained,
     Retention, Run, Submitted, Sweep, Swept,
 };
 
@@ -39,7 +39,8 @@ pub trait Store: Send + Sync + 'static {
     /// Stores a tree, whole or not at all. With a key that is known it returns what that key made.
     async fn submit(&self, tree: NewTree) -> Result<Submitted>;
 
-    /// Leases due tasks that a node may run, most urgent first, and says what their dependencies left.
+    /// Leases due tasks that a node may run, most urgent first, and says what their dependencies left. They begin at once: that is
+    /// written with it.
     async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>>;
 
     /// Leases one task, if it is due and the node may run it.
@@ -53,9 +54,6 @@ pub trait Store: Send + Sync + 'static {
 
     /// Extends leases. Those that are not returned are lost.
     async fn renew(&self, held: &[Held], lease: Duration) -> Result<Vec<Renewed>>;
-
-    /// Writes that executors began. Those that are not returned are lost, and must not begin.
-    async fn start(&self, held: &[Held]) -> Result<Vec<TaskId>>;
 
     /// Ends attempts, each consuming its lease. Those that are not returned are lost: the result is dropped.
     async fn finish(&self, reports: Vec<Report>) -> Result<Vec<TaskId>>;
@@ -167,14 +165,20 @@ pub trait Store: Send + Sync + 'static {
     /// Archives trees that ended long ago, deletes old events and effects; a bounded number at a time. Leader only.
     async fn retain(&self, leadership: &Leadership, retention: Retention) -> Result<Retained>;
 
+    /// Keeps the database in shape: makes room for events ahead of time, adds up what is counted. Leader only.
+    async fn maintain(&self, leadership: &Leadership) -> Result<()>;
+
     /// The secret that lease tokens are signed with; `fresh` becomes it if there is none yet.
     async fn token_secret(&self, fresh: [u8; 32]) -> Result<Vec<u8>>;
 
-    /// Processes that hold leases or lead.
-    async fn holders(&self) -> Result<Vec<BootId>>;
+    /// Processes other than this one that hold leases, and whether the liveness lock of each is free.
+    async fn other_holders(&self, boot: BootId) -> Result<Vec<Holder>>;
 
     /// Those of a list whose liveness lock is free. A process without such a lock is not among them.
     async fn dead_boots(&self, boots: &[BootId]) -> Result<Vec<BootId>>;
+
+    /// Returns when the liveness lock of a process is free; never, if it has none.
+    async fn until_gone(&self, boot: BootId) -> Result<()>;
 
     /// Takes the liveness lock of a process and holds it until the store is dropped.
     async fn hold_liveness(&self, boot: BootId) -> Result<()>;

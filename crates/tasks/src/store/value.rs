@@ -57,6 +57,15 @@ pub struct Held {
     pub fence: Fence,
 }
 
+/// A process that holds leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The process.
+    pub boot: BootId,
+    /// Whether its liveness lock is free. Never, if it has none.
+    pub is_gone: bool,
+}
+
 /// A lease that was extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Renewed {
@@ -169,9 +178,9 @@ pub enum Effect {
 pub struct Retention {
     /// Ended trees, before they are archived.
     pub tasks: Duration,
-    /// Events and effects.
+    /// Events and effects. Events are thrown away by the day on PostgreSQL, and so kept for up to a day longer.
     pub events: Duration,
-    /// Trees, events and effects at a time.
+    /// Trees, single events and effects at a time.
     pub limit: usize,
 }
 
@@ -182,6 +191,8 @@ pub struct Retained {
     pub tasks: u64,
     /// Deleted events.
     pub events: u64,
+    /// Whether there is more to put away at once: the limit was reached.
+    pub has_more: bool,
 }
 
 /// State of the liveness lock.

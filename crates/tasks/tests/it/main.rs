@@ -10,6 +10,7 @@ mod executors;
 mod model;
 mod nodes;
 mod open;
+mod partitions;
 mod processes;
 mod server;
 mod support;

@@ -1,10 +1,10 @@
 //! Random operations against both stores and against a small model of them. After every step all tasks must agree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fastrand::Rng;
-use hyperscale_tasks::domain::{EventKind, Outcome, Position, Status, TaskId, TaskSpec};
+use hyperscale_tasks::domain::{EventKind, Filter, Outcome, Position, Status, TaskId, TaskSpec};
 use hyperscale_tasks::store::{Held, Leadership};
 
 use crate::server::Server;
@@ -309,8 +309,7 @@ impl Driver {
     }
 
     async fn compare(&self) {
-        let filter = hyperscale_tasks::domain::Filter::default();
-        let stored = self.world.store.tasks(&filter, 10_000).await.unwrap();
+        let stored = self.world.store.tasks(&Filter::default(), 10_000).await.unwrap();
         assert_eq!(stored.len(), self.model.tasks.len());
         for task in stored {
             let known = &self.model.tasks[&task.id];
@@ -324,6 +323,20 @@ impl Driver {
         }
         let counts = self.world.store.counts().await.unwrap();
         assert_eq!(counts.leases, counts.in_progress);
+        for (status, count) in [
+            (Status::Pending, counts.pending),
+            (Status::InProgress, counts.in_progress),
+            (Status::Completed, counts.completed),
+            (Status::Failed, counts.failed),
+            (Status::Cancelled, counts.cancelled),
+        ] {
+            let known = self.model.tasks.iter().filter(|(_, task)| task.status == status);
+            let known: BTreeSet<TaskId> = known.map(|(task, _)| *task).collect();
+            assert_eq!(count, known.len() as u64, "{}", status.as_str());
+            let filter = Filter { status: Some(status), ..Filter::default() };
+            let listed = self.world.store.tasks(&filter, 10_000).await.unwrap();
+            assert_eq!(listed.iter().map(|task| task.id).collect::<BTreeSet<_>>(), known);
+        }
     }
 
     /// A completed task was completed once, under the newest of its leases.

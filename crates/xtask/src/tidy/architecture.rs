@@ -101,8 +101,14 @@ const ROOMS: &[Room] = &[
             "hyperscale-engine",
         ],
     },
+    // Knows no world but the language; its clock is for ending what does not end.
+    Room { name: "hyperscale-script", kind: Kind::Effects, may_use: &[] },
     // Its domain is free of I/O by a rule of its own; stores and runtime touch databases, clocks and files.
-    Room { name: "hyperscale-tasks", kind: Kind::Effects, may_use: &["hyperscale-types"] },
+    Room {
+        name: "hyperscale-tasks",
+        kind: Kind::Effects,
+        may_use: &["hyperscale-script", "hyperscale-types"],
+    },
     // The witness shares nothing with the clients it is a witness for.
     Room { name: "hyperscale-target", kind: Kind::Effects, may_use: &["hyperscale-types"] },
     Room { name: "hyperscale-report", kind: Kind::Face, may_use: &["hyperscale-types", "hyperscale-stats"] },

@@ -7,7 +7,7 @@ pub(super) const TABLES: [(&str, &[&str]); 5] = [
     ("docs/consensus.md", &["crates/consensus/"]),
     ("docs/jobs.md", &["crates/cluster/", "crates/job/", "crates/node/", "crates/cli/"]),
     ("docs/membership.md", &["crates/swim/"]),
-    ("docs/tasks.md", &["crates/tasks/", "crates/cli/", "crates/api/"]),
+    ("docs/tasks.md", &["crates/tasks/", "crates/script/", "crates/cli/", "crates/api/"]),
     ("docs/wire.md", &["crates/wire/"]),
 ];
 

@@ -1,7 +1,5 @@
 //! Every node on a host of its own: links are cut, packets are lost, disks are full, and nginx writes down who sent what.
 
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -10,7 +8,7 @@ use super::faults::{assert_reconciles, submit_to};
 use super::network::{self, Network};
 use super::nodes::{Cluster, lasting};
 use super::{result, submit};
-use crate::support::{PlanFile, Target, program, wait_until};
+use crate::support::{PlanFile, SmallDisk, Target, program, wait_until};
 use crate::witnesses::Witness;
 
 fn network(cluster: &Cluster) -> &Network {
@@ -180,39 +178,10 @@ fn manager_that_hears_nobody_disturbs_nobody() {
     wait_for_reach(&cluster, deaf, 3);
 }
 
-/// A small disk, which is removed with its owner.
-struct SmallDisk<'a>(&'a Path);
-
-impl<'a> SmallDisk<'a> {
-    fn mount(folder: &'a Path) -> Self {
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(folder).status();
-        assert!(mounted.unwrap().success(), "root can mount");
-        Self(folder)
-    }
-
-    /// Takes all room there is.
-    fn fill(&self) {
-        let room = fs::File::create(self.0.join("filler")).unwrap();
-        let chunk = vec![0; 64 * 1024];
-        while std::io::Write::write_all(&mut &room, &chunk).is_ok() {}
-    }
-
-    fn free(&self) {
-        fs::remove_file(self.0.join("filler")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk<'_> {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg("-l").arg(self.0).status());
-    }
-}
-
 #[test]
 fn full_disk_of_one_manager_stops_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
-    let disk = SmallDisk::mount(folder.path());
+    let disk = SmallDisk::mount(folder.path(), 24);
     let mut cluster = Cluster::on_hosts(2);
     let nginx = nginx(&cluster);
     // A manager with a small disk takes the place of the first one.

@@ -2,6 +2,8 @@
 
 pub(crate) mod agent;
 mod doors;
+mod full_disk;
+mod kills;
 pub(crate) mod node;
 mod output;
 mod workers;

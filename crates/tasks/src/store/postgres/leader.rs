@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Client, Transaction};
 
-use super::super::{Candidate, Leader, Leadership, Result, StoreError};
+use super::super::{Candidate, Holder, Leader, Leadership, Result, StoreError};
 use super::millis;
 use crate::domain::{BootId, Epoch, Timestamp};
 
@@ -61,18 +61,23 @@ pub(super) async fn current(client: &Client) -> Result<Option<Leader>> {
     }))
 }
 
+/// Finds the row of a leadership that is not over: epoch and boot are the first parameters.
+pub(super) const LEADS: &str =
+    "SELECT 1 FROM cluster_leader WHERE epoch = $1 AND boot_id = $2 AND expires_at > clock_timestamp()";
+
 /// Every duty begins with this. The row is locked against a change of leader until the duty is committed.
 pub(super) async fn guard(tx: &Transaction<'_>, leadership: &Leadership) -> Result<()> {
-    let statement = tx
-        .prepare_cached(
-            "SELECT 1 FROM cluster_leader WHERE epoch = $1 AND boot_id = $2 AND expires_at > clock_timestamp() FOR SHARE",
-        )
-        .await?;
+    let statement = tx.prepare_cached(&format!("{LEADS} FOR SHARE")).await?;
     let leads = tx.query_opt(&statement, &[&leadership.epoch.0, &leadership.boot.0]).await?;
     leads.map(drop).ok_or(StoreError::StaleEpoch(leadership.epoch.0))
 }
 
-pub(super) async fn holders(client: &Client) -> Result<Vec<BootId>> {
-    let sql = "SELECT boot_id FROM task_leases UNION SELECT boot_id FROM cluster_leader";
-    Ok(client.query(sql, &[]).await?.iter().map(|row| BootId(row.get(0))).collect())
+/// Who holds leases, and whether each has gone: the lock of a process is the random half of its id, as [`super::session`] takes it.
+pub(super) async fn other_holders(client: &Client, boot: BootId) -> Result<Vec<Holder>> {
+    let sql = "SELECT l.boot_id, CASE WHEN EXISTS (SELECT 1 FROM distributed_nodes n WHERE n.boot_id = l.boot_id AND n.holds_lock)
+                   THEN pg_try_advisory_xact_lock_shared(('x' || right(replace(l.boot_id::text, '-', ''), 16))::bit(64)::bigint)
+                   ELSE false END
+               FROM (SELECT DISTINCT boot_id FROM task_leases WHERE boot_id <> $1) l";
+    let rows = client.query(&client.prepare_cached(sql).await?, &[&boot.0]).await?;
+    Ok(rows.iter().map(|row| Holder { boot: BootId(row.get(0)), is_gone: row.get(1) }).collect())
 }

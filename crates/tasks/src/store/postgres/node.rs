@@ -1,10 +1,11 @@
 //! The registry of nodes.
 
-use deadpool_postgres::{Client, Transaction};
+use deadpool_postgres::Client;
 use tokio_postgres::Row;
 
 use super::super::{Leadership, Result, StoreError};
-use super::{from_json, leader, millis, to_json};
+use super::leader::LEADS;
+use super::{from_json, millis, to_json};
 use crate::domain::{BootId, NodeAges, NodeProfile, NodeRecord, NodeStatus, Timestamp};
 
 pub(super) async fn register(client: &Client, node: &NodeRecord, holds_lock: bool) -> Result<()> {
@@ -71,12 +72,25 @@ fn record(row: &Row) -> Result<NodeRecord> {
     })
 }
 
-pub(super) async fn mark(tx: &Transaction<'_>, leadership: &Leadership, ages: NodeAges) -> Result<u64> {
-    leader::guard(tx, leadership).await?;
-    let sql = "UPDATE distributed_nodes n SET status = a.status FROM (
-                   SELECT node_id, boot_id, CASE WHEN heartbeat_at < clock_timestamp() - in_ms($1) THEN 'dead'
-                       WHEN heartbeat_at < clock_timestamp() - in_ms($2) THEN 'stale' ELSE 'healthy' END AS status
-                   FROM distributed_nodes) a
-               WHERE n.node_id = a.node_id AND n.boot_id = a.boot_id AND n.status <> a.status";
-    Ok(tx.execute(sql, &[&millis(ages.dead), &millis(ages.stale)]).await?)
+/// One statement: most of the time there is nothing to mark.
+pub(super) async fn mark(client: &Client, leadership: &Leadership, ages: NodeAges) -> Result<u64> {
+    let sql = format!(
+        "WITH leads AS ({LEADS} FOR SHARE),
+         marked AS (UPDATE distributed_nodes n SET status = a.status FROM (
+                 SELECT node_id, boot_id, CASE WHEN heartbeat_at < clock_timestamp() - in_ms($3) THEN 'dead'
+                     WHEN heartbeat_at < clock_timestamp() - in_ms($4) THEN 'stale' ELSE 'healthy' END AS status
+                 FROM distributed_nodes) a
+             WHERE n.node_id = a.node_id AND n.boot_id = a.boot_id AND n.status <> a.status
+                 AND EXISTS (SELECT 1 FROM leads) RETURNING 1)
+         SELECT EXISTS (SELECT 1 FROM leads), (SELECT count(*) FROM marked)"
+    );
+    let (dead, stale) = (millis(ages.dead), millis(ages.stale));
+    let row = client
+        .query_one(
+            &client.prepare_cached(&sql).await?,
+            &[&leadership.epoch.0, &leadership.boot.0, &dead, &stale],
+        )
+        .await?;
+    let marked: i64 = row.get(1);
+    if row.get(0) { Ok(marked.cast_unsigned()) } else { Err(StoreError::StaleEpoch(leadership.epoch.0)) }
 }

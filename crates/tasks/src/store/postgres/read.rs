@@ -30,27 +30,73 @@ pub(super) async fn task(client: &Client, classes: &Classes, task: TaskId) -> Re
     from_json(archived.ok_or(StoreError::UnknownTask(task))?.get(0))
 }
 
+/// Conditions of a list, with their values.
+#[derive(Default)]
+struct Conditions<'v> {
+    sql: Vec<String>,
+    values: Vec<&'v (dyn ToSql + Sync)>,
+}
+
+impl<'v> Conditions<'v> {
+    /// Adds a value, and returns its place.
+    fn value(&mut self, value: &'v (dyn ToSql + Sync)) -> String {
+        self.values.push(value);
+        format!("${}", self.values.len())
+    }
+
+    /// Adds a condition on a value, if there is one.
+    fn when<T: ToSql + Sync>(&mut self, value: Option<&'v T>, condition: &str) {
+        if let Some(value) = value {
+            let place = self.value(value);
+            self.sql.push(format!("{condition} {place}"));
+        }
+    }
+}
+
+/// Only the conditions that are asked for, as each has an index of its own; planned for their values, as what is rare and what is not
+/// are found in different ways.
 pub(super) async fn tasks(
     client: &Client,
     classes: &Classes,
     filter: &Filter,
     limit: usize,
 ) -> Result<Vec<Task>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM tasks
-         WHERE ($1::smallint IS NULL OR status = $1) AND ($2::text IS NULL OR executor = $2)
-             AND ($3::text IS NULL OR starts_with(name, $3)) AND ($4::uuid IS NULL OR tree_id = $4)
-             AND ($5::uuid IS NULL OR id < $5) AND (NOT $6::boolean OR id = tree_id)
-         ORDER BY id DESC LIMIT $7"
-    );
-    let statement = client.prepare_cached(&sql).await?;
+    let name = filter.name.as_deref().map(beginning);
     let (tree, before) = (filter.tree.map(|task| task.0), filter.before.map(|task| task.0));
-    let status = filter.status.map(Status::code);
     let limit = rows_max(limit);
-    let rows = client
-        .query(&statement, &[&status, &filter.executor, &filter.name, &tree, &before, &filter.roots, &limit])
-        .await?;
+    let mut conditions = Conditions { sql: vec!["true".to_owned()], ..Conditions::default() };
+    match filter.status {
+        Some(Status::InProgress) => {
+            conditions.sql.push("status = 1 AND id IN (SELECT task_id FROM task_leases)".to_owned());
+        }
+        Some(status) => conditions.sql.push(format!("status = {}", status.code())),
+        None => {}
+    }
+    if filter.roots {
+        conditions.sql.push("id = tree_id".to_owned());
+    }
+    conditions.when(filter.executor.as_ref(), "executor =");
+    conditions.when(name.as_ref(), "name LIKE");
+    conditions.when(tree.as_ref(), "tree_id =");
+    conditions.when(before.as_ref(), "id <");
+    let limit = conditions.value(&limit);
+    let Conditions { sql, values } = conditions;
+    let sql =
+        format!("SELECT {COLUMNS} FROM tasks WHERE {} ORDER BY id DESC LIMIT {limit}", sql.join(" AND "));
+    let rows = client.query(&sql, &values).await?;
     placed(client, classes, rows.iter().map(record).collect::<Result<_>>()?).await
+}
+
+/// The pattern of what begins like this.
+fn beginning(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 1);
+    for letter in text.chars() {
+        if matches!(letter, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern + "%"
 }
 
 /// All tasks of a tree, oldest first.
@@ -242,18 +288,20 @@ pub(super) async fn events_end(client: &Client) -> Result<Position> {
     Ok(Position { transaction: client.query_one(sql, &[]).await?.get(0), event: i64::MAX })
 }
 
+/// Sums of changes, and leases: as many tasks run as there are leases.
 pub(super) async fn counts(client: &Client) -> Result<Counts> {
-    let sql = "SELECT count(*) FILTER (WHERE status = 0), count(*) FILTER (WHERE status = 1),
-                   count(*) FILTER (WHERE status = 2), count(*) FILTER (WHERE status = 3),
-                   count(*) FILTER (WHERE status = 4), (SELECT count(*) FROM task_leases) FROM tasks";
-    let row = client.query_one(sql, &[]).await?;
-    let count = |index: usize| row.get::<_, i64>(index).cast_unsigned();
+    let sql = "SELECT coalesce(sum(change) FILTER (WHERE status = 0), 0)::bigint, coalesce(sum(change) FILTER (WHERE status = 2), 0)::bigint,
+                   coalesce(sum(change) FILTER (WHERE status = 3), 0)::bigint, coalesce(sum(change) FILTER (WHERE status = 4), 0)::bigint,
+                   (SELECT count(*) FROM task_leases) FROM task_counts";
+    let row = client.query_one(&client.prepare_cached(sql).await?, &[]).await?;
+    let count = |index: usize| u64::try_from(row.get::<_, i64>(index)).unwrap_or(0);
+    let leases = count(4);
     Ok(Counts {
-        pending: count(0),
-        in_progress: count(1),
-        completed: count(2),
-        failed: count(3),
-        cancelled: count(4),
-        leases: count(5),
+        pending: count(0).saturating_sub(leases),
+        in_progress: leases,
+        completed: count(1),
+        failed: count(2),
+        cancelled: count(3),
+        leases,
     })
 }

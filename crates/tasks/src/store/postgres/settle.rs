@@ -49,6 +49,13 @@ impl Attempt {
     }
 }
 
+/// Follows a CTE `moved(before, after)`, a row for each task whose state changed: the states that are counted, null where the task is new
+/// or gone. What has not ended counts as one state, so that claims and releases change nothing.
+pub(super) const COUNTED: &str = "counted AS (INSERT INTO task_counts (status, change)
+        SELECT c.status, sum(c.change) FROM (SELECT before AS status, -1 AS change FROM moved
+            UNION ALL SELECT after, 1 FROM moved) c
+        WHERE c.status IS NOT NULL GROUP BY c.status HAVING sum(c.change) <> 0)";
+
 /// Writes events.
 pub(super) async fn write_events(tx: &Transaction<'_>, events: &[NewEvent]) -> Result<()> {
     if events.is_empty() {
@@ -77,17 +84,17 @@ pub(super) async fn apply(tx: &Transaction<'_>, ended: Vec<(NewEvent, Verdict)>)
     if ended.is_empty() {
         return Ok(());
     }
-    let statement = tx
-        .prepare_cached(
-            "UPDATE tasks t SET status = v.status, failures = v.failures, crashes = v.crashes, result = v.result,
+    let sql = format!(
+        "WITH moved AS (UPDATE tasks t SET status = v.status, failures = v.failures, crashes = v.crashes, result = v.result,
                  error = CASE WHEN v.status = 2 THEN NULL ELSE coalesce(v.error, t.error) END,
                  run_at = CASE WHEN v.status = 0 THEN clock_timestamp() + in_ms(v.delay) ELSE t.run_at END,
                  completed_at = CASE WHEN v.status = 0 THEN NULL ELSE clock_timestamp() END
              FROM unnest($1::uuid[], $2::smallint[], $3::int[], $4::int[], $5::jsonb[], $6::text[], $7::bigint[])
                  AS v(id, status, failures, crashes, result, error, delay)
-             WHERE t.id = v.id AND t.status = 1",
-        )
-        .await?;
+             WHERE t.id = v.id AND t.status = 1 RETURNING 0::smallint AS before, t.status AS after),
+         {COUNTED} SELECT 1"
+    );
+    let statement = tx.prepare_cached(&sql).await?;
     let verdicts = || ended.iter().map(|(_, verdict)| verdict);
     let tasks: Vec<Uuid> = ended.iter().map(|(event, _)| event.task.0).collect();
     let statuses: Vec<i16> = verdicts().map(|verdict| verdict.status.code()).collect();
@@ -154,16 +161,17 @@ async fn fail_dependants(tx: &Transaction<'_>, others: &[Uuid]) -> Result<Vec<(T
     if others.is_empty() {
         return Ok(Vec::new());
     }
-    let statement = tx
-        .prepare_cached(
-            "UPDATE tasks t SET status = 3, completed_at = clock_timestamp(),
+    let sql = format!(
+        "WITH moved AS (UPDATE tasks t SET status = 3, completed_at = clock_timestamp(),
                  error = 'dependency: task ' || e.depends_on || ' is ' || CASE e.status WHEN 4 THEN 'cancelled' ELSE 'failed' END
              FROM (SELECT DISTINCT ON (d.task_id) d.task_id, d.depends_on, o.status
                    FROM task_dependencies d JOIN tasks o ON o.id = d.depends_on
                    WHERE d.depends_on = ANY($1) AND d.required ORDER BY d.task_id, d.depends_on) e
-             WHERE t.id = e.task_id AND t.status = 0 RETURNING t.id, t.error",
-        )
-        .await?;
+             WHERE t.id = e.task_id AND t.status = 0
+             RETURNING t.id, t.error, 0::smallint AS before, 3::smallint AS after),
+         {COUNTED} SELECT id, error FROM moved"
+    );
+    let statement = tx.prepare_cached(&sql).await?;
     let rows = tx.query(&statement, &[&others]).await?;
     let event =
         |row: &Row| NewEvent { details: row.get(1), ..NewEvent::new(TaskId(row.get(0)), EventKind::Failed) };

@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::super::{Result, StoreError, Submitted};
-use super::settle::{settle, write_events};
+use super::settle::{COUNTED, settle, write_events};
 use super::{message, read, to_json};
 use crate::domain::{Cause, EventKind, NewEvent, NewTree, Status, TaskId};
 
@@ -26,9 +26,6 @@ pub(super) async fn submit(tx: &Transaction<'_>, tree: &NewTree) -> Result<Submi
     }
     insert_tasks(tx, tree).await?;
     insert_dependencies(tx, tree).await?;
-    let events: Vec<NewEvent> =
-        tree.tasks.iter().map(|task| NewEvent::new(task.id, EventKind::Created)).collect();
-    write_events(tx, &events).await?;
     if let Some(sent) = &tree.message {
         message::insert(tx, tree.id(), sent).await?;
     }
@@ -37,18 +34,20 @@ pub(super) async fn submit(tx: &Transaction<'_>, tree: &NewTree) -> Result<Submi
 
 async fn insert_tasks(tx: &Transaction<'_>, tree: &NewTree) -> Result<()> {
     let classes = placement_classes(tx, tree).await?;
-    let statement = tx
-        .prepare_cached(
-            "INSERT INTO tasks (id, tree_id, parent_id, name, executor, status, priority, run_at, placement_id, unmet_deps,
-                 max_attempts, timeout_seconds, backoff, idempotency_key, submission_digest, inputs, created_at)
+    let sql = format!(
+        "WITH moved AS (INSERT INTO tasks (id, tree_id, parent_id, name, executor, status, priority, run_at, placement_id,
+                 unmet_deps, max_attempts, timeout_seconds, backoff, idempotency_key, submission_digest, inputs, created_at)
              SELECT t.id, $1, t.parent, t.name, t.executor, 0, t.priority, coalesce(at_ms(t.run_at), clock_timestamp()),
                  t.class, t.unmet, t.attempts, t.timeout, t.backoff, CASE WHEN t.id = $1 THEN $2 END, $3, t.inputs,
                  clock_timestamp()
              FROM unnest($4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::smallint[], $9::bigint[], $10::int[],
                  $11::int[], $12::int[], $13::int[], $14::jsonb[], $15::jsonb[])
-                 AS t(id, parent, name, executor, priority, run_at, class, unmet, attempts, timeout, backoff, inputs)",
-        )
-        .await?;
+                 AS t(id, parent, name, executor, priority, run_at, class, unmet, attempts, timeout, backoff, inputs)
+             RETURNING id, NULL::smallint AS before, 0::smallint AS after),
+         {COUNTED}
+         INSERT INTO task_events (task_id, event_type) SELECT id, 'created' FROM moved"
+    );
+    let statement = tx.prepare_cached(&sql).await?;
     let tasks = || tree.tasks.iter();
     let ids: Vec<Uuid> = tasks().map(|task| task.id.0).collect();
     let parents: Vec<Option<Uuid>> = tasks().map(|task| task.parent.map(|parent| parent.0)).collect();
@@ -139,9 +138,7 @@ pub(super) async fn cancel(tx: &Transaction<'_>, task: TaskId) -> Result<bool> {
         write_events(tx, &[NewEvent::new(task, EventKind::CancelRequested)]).await?;
         return Ok(true);
     }
-    let sql = "UPDATE tasks SET status = 4, cancel_requested_at = clock_timestamp(), completed_at = clock_timestamp()
-               WHERE id = $1 AND status = 0";
-    if tx.execute(sql, &[&task.0]).await? == 1 {
+    if cancel_pending(tx, "id = $1", task).await?.len() == 1 {
         write_events(tx, &[NewEvent::new(task, EventKind::Cancelled)]).await?;
         settle(tx, vec![(task, Status::Cancelled)]).await?;
         return Ok(true);
@@ -171,15 +168,23 @@ pub(super) async fn cancel_tree(tx: &Transaction<'_>, task: TaskId) -> Result<u6
     // Locked in the order of their ids, as completions lock them.
     let sql = "SELECT id FROM tasks WHERE tree_id = $1 AND status = 0 ORDER BY id FOR NO KEY UPDATE";
     tx.query(sql, &[&tree.0]).await?;
-    let sql = "UPDATE tasks SET status = 4, cancel_requested_at = clock_timestamp(), completed_at = clock_timestamp()
-               WHERE tree_id = $1 AND status = 0 RETURNING id";
-    let pending: Vec<Uuid> = tx.query(sql, &[&tree.0]).await?.iter().map(|row| row.get(0)).collect();
+    let pending = cancel_pending(tx, "tree_id = $1", tree).await?;
     let event = |kind: EventKind| move |task: &Uuid| NewEvent::new(TaskId(*task), kind);
     let mut events: Vec<NewEvent> = running.iter().map(event(EventKind::CancelRequested)).collect();
     events.extend(pending.iter().map(event(EventKind::Cancelled)));
     write_events(tx, &events).await?;
     settle(tx, pending.iter().map(|task| (TaskId(*task), Status::Cancelled)).collect()).await?;
     Ok(events.len() as u64)
+}
+
+/// Cancels what is pending among the tasks that a condition on an id names.
+async fn cancel_pending(tx: &Transaction<'_>, which: &str, id: TaskId) -> Result<Vec<Uuid>> {
+    let sql = format!(
+        "WITH moved AS (UPDATE tasks SET status = 4, cancel_requested_at = clock_timestamp(), completed_at = clock_timestamp()
+             WHERE {which} AND status = 0 RETURNING id, 0::smallint AS before, 4::smallint AS after),
+         {COUNTED} SELECT id FROM moved"
+    );
+    Ok(tx.query(&sql, &[&id.0]).await?.iter().map(|row| row.get(0)).collect())
 }
 
 pub(super) async fn retry(tx: &Transaction<'_>, task: TaskId) -> Result<()> {
@@ -206,9 +211,13 @@ async fn failed_dependency(tx: &Transaction<'_>, task: TaskId) -> Result<Option<
 }
 
 async fn make_pending(tx: &Transaction<'_>, task: TaskId) -> Result<()> {
-    let sql = "UPDATE tasks SET status = 0, failures = 0, crashes = 0, error = NULL, progress = NULL, completed_at = NULL,
-                   cancel_requested_at = NULL, run_at = greatest(run_at, clock_timestamp()) WHERE id = $1";
-    tx.execute(sql, &[&task.0]).await?;
+    let sql = format!(
+        "WITH moved AS (UPDATE tasks SET status = 0, failures = 0, crashes = 0, error = NULL, progress = NULL,
+                 completed_at = NULL, cancel_requested_at = NULL, run_at = greatest(run_at, clock_timestamp())
+             WHERE id = $1 AND status = 3 RETURNING 3::smallint AS before, 0::smallint AS after),
+         {COUNTED} SELECT 1"
+    );
+    tx.execute(&sql, &[&task.0]).await?;
     write_events(tx, &[NewEvent::new(task, EventKind::Retried)]).await
 }
 

@@ -76,7 +76,6 @@ pub(super) fn guard(tx: &Tx<'_>, leadership: &Leadership) -> Result<()> {
 }
 
 pub(super) fn holders(db: &Connection) -> Result<Vec<BootId>> {
-    let mut statement =
-        db.prepare_cached("SELECT boot_id FROM task_leases UNION SELECT boot_id FROM cluster_leader")?;
+    let mut statement = db.prepare_cached("SELECT DISTINCT boot_id FROM task_leases")?;
     Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }

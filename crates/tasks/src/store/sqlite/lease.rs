@@ -1,4 +1,4 @@
-//! Leases: claim, renew, start, finish, release.
+//! Leases: claim, renew, finish, release.
 
 use std::time::Duration;
 
@@ -117,11 +117,10 @@ fn lease(tx: &Tx<'_>, task: TaskId, claim: &Claim) -> Result<Claimed> {
             tx.now.plus(claim.lease),
             deadline,
         ))?;
-    let (node, attempt) = (Some(claim.node.name.clone()), Some(claimed.attempt));
-    write_event(
-        tx,
-        &NewEvent { node, attempt, fence: Some(fence), ..NewEvent::new(task, EventKind::Assigned) },
-    )?;
+    for kind in [EventKind::Assigned, EventKind::Started] {
+        let (node, attempt) = (Some(claim.node.name.clone()), Some(claimed.attempt));
+        write_event(tx, &NewEvent { node, attempt, fence: Some(fence), ..NewEvent::new(task, kind) })?;
+    }
     Ok(claimed)
 }
 
@@ -170,22 +169,6 @@ pub(super) fn renew(tx: &Tx<'_>, held: &[Held], lease: Duration) -> Result<Vec<R
         }
     }
     Ok(renewed)
-}
-
-pub(super) fn start(tx: &Tx<'_>, held: &[Held]) -> Result<Vec<TaskId>> {
-    let mut statement = tx
-        .db
-        .prepare_cached("SELECT node_id, attempt_id FROM task_leases WHERE task_id = ?1 AND fence = ?2")?;
-    let mut started = Vec::new();
-    for held in held {
-        let lease =
-            statement.query_row((held.task, held.fence), |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        let Some((node, attempt)) = lease else { continue };
-        let (fence, event) = (Some(held.fence), NewEvent::new(held.task, EventKind::Started));
-        write_event(tx, &NewEvent { node: Some(node), attempt: Some(attempt), fence, ..event })?;
-        started.push(held.task);
-    }
-    Ok(started)
 }
 
 /// A lease that was consumed.

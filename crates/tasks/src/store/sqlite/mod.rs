@@ -31,8 +31,8 @@ use self::liveness::LockFiles;
 use self::thread::ConnectionThread;
 use super::migration::{Migration, pending};
 use super::{
-    Candidate, Claim, Claimed, Effect, Fire, Held, Leader, Leadership, Liveness, Renewed, Result, Retained,
-    Retention, Run, Store, StoreError, Submitted, Sweep, Swept,
+    Candidate, Claim, Claimed, Effect, Fire, Held, Holder, Leader, Leadership, Liveness, Renewed, Result,
+    Retained, Retention, Run, Store, StoreError, Submitted, Sweep, Swept,
 };
 #[cfg(feature = "bugs")]
 use crate::bugs::Bugs;
@@ -41,11 +41,15 @@ use crate::domain::{
     ScheduleId, ScheduleSpec, Task, TaskId, Timestamp, TreeMessage, TreeOverview, TreeTask,
 };
 
-const MIGRATIONS: [Migration; 3] = [
+const MIGRATIONS: [Migration; 4] = [
     Migration { version: 1, sql: include_str!("migrations/V1__tasks.sql") },
     Migration { version: 2, sql: include_str!("migrations/V2__api.sql") },
-    Migration { version: 3, sql: include_str!("migrations/V3__messages.sql") },
+    Migration { version: 3, sql: include_str!("migrations/V3__history.sql") },
+    Migration { version: 4, sql: include_str!("migrations/V4__messages.sql") },
 ];
+
+/// How often the lock file of another process is looked at.
+const LOCKS_LOOKED_AT: Duration = Duration::from_millis(250);
 
 /// Where a store takes its time from.
 #[derive(Clone)]
@@ -261,11 +265,6 @@ impl Store for SqliteStore {
         self.write(move |tx| lease::renew(tx, &held, lease)).await
     }
 
-    async fn start(&self, held: &[Held]) -> Result<Vec<TaskId>> {
-        let held = held.to_vec();
-        self.write(move |tx| lease::start(tx, &held)).await
-    }
-
     async fn finish(&self, reports: Vec<Report>) -> Result<Vec<TaskId>> {
         self.write_and_wake(move |tx| lease::finish(tx, reports)).await
     }
@@ -433,6 +432,11 @@ impl Store for SqliteStore {
         self.write(move |tx| retention::retain(tx, &leadership, retention)).await
     }
 
+    async fn maintain(&self, leadership: &Leadership) -> Result<()> {
+        let leadership = leadership.clone();
+        self.write(move |tx| retention::maintain(tx, &leadership)).await
+    }
+
     async fn token_secret(&self, fresh: [u8; 32]) -> Result<Vec<u8>> {
         self.write(move |tx| {
             let sql =
@@ -443,12 +447,22 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn holders(&self) -> Result<Vec<BootId>> {
-        self.read(leader::holders).await
+    async fn other_holders(&self, boot: BootId) -> Result<Vec<Holder>> {
+        let mut holders = self.read(leader::holders).await?;
+        holders.retain(|holder| *holder != boot);
+        let free = self.locks.free(&holders);
+        Ok(holders.into_iter().map(|boot| Holder { boot, is_gone: free.contains(&boot) }).collect())
     }
 
     async fn dead_boots(&self, boots: &[BootId]) -> Result<Vec<BootId>> {
         Ok(self.locks.free(boots))
+    }
+
+    async fn until_gone(&self, boot: BootId) -> Result<()> {
+        while self.locks.free(&[boot]).is_empty() {
+            tokio::time::sleep(LOCKS_LOOKED_AT).await;
+        }
+        Ok(())
     }
 
     async fn hold_liveness(&self, boot: BootId) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql};
 
 use super::super::placing::{Classes, mark_unplaceable, open_to};
 use super::super::{Result, StoreError};
@@ -27,17 +27,45 @@ pub(super) fn task(db: &Connection, task: TaskId) -> Result<Task> {
     archived.map(|Json(task)| task).ok_or(StoreError::UnknownTask(task))
 }
 
+/// Conditions of a list, with their values.
+struct Conditions<'v> {
+    sql: Vec<&'static str>,
+    values: Vec<&'v dyn ToSql>,
+}
+
+impl<'v> Conditions<'v> {
+    /// Adds a condition on a value, if there is one.
+    fn when<T: ToSql>(&mut self, value: Option<&'v T>, condition: &'static str) {
+        if let Some(value) = value {
+            self.values.push(value);
+            self.sql.push(condition);
+        }
+    }
+}
+
+/// Only the conditions that are asked for, as each has an index of its own. Ids come first: what is sorted or passed over is then
+/// read from an index alone where that is possible.
 pub(super) fn tasks(db: &Connection, filter: &Filter, limit: usize) -> Result<Vec<Task>> {
+    // No name goes beyond this letter, which is none.
+    let last = filter.name.as_ref().map(|name| format!("{name}\u{10FFFF}"));
+    let mut conditions = Conditions { sql: vec!["true"], values: Vec::new() };
+    conditions.when(filter.status.as_ref(), "status = ?");
+    conditions.when(filter.executor.as_ref(), "executor = ?");
+    conditions.when(filter.name.as_ref(), "name >= ?");
+    conditions.when(last.as_ref(), "name < ?");
+    conditions.when(filter.tree.as_ref(), "tree_id = ?");
+    conditions.when(filter.before.as_ref(), "id < ?");
+    if filter.roots {
+        conditions.sql.push("id = tree_id");
+    }
+    conditions.values.push(&limit);
     let sql = format!(
-        "SELECT {COLUMNS} FROM tasks
-         WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR executor = ?2) AND (?3 IS NULL OR substr(name, 1, length(?3)) = ?3)
-             AND (?4 IS NULL OR tree_id = ?4) AND (?5 IS NULL OR id < ?5) AND (NOT ?6 OR id = tree_id)
-         ORDER BY id DESC LIMIT ?7"
+        "SELECT {COLUMNS} FROM tasks WHERE id IN (
+             SELECT id FROM tasks WHERE {} ORDER BY id DESC LIMIT ?) ORDER BY id DESC",
+        conditions.sql.join(" AND ")
     );
     let mut statement = db.prepare_cached(&sql)?;
-    let values =
-        (filter.status, &filter.executor, &filter.name, filter.tree, filter.before, filter.roots, limit);
-    let found = statement.query_map(values, record)?.collect::<rusqlite::Result<_>>()?;
+    let found = statement.query_map(&conditions.values[..], record)?.collect::<rusqlite::Result<_>>()?;
     placed(db, found)
 }
 
@@ -229,10 +257,11 @@ pub(super) fn events_end(db: &Connection) -> Result<Position> {
     Ok(Position { transaction: 0, event: db.query_row(sql, [], |row| row.get(0))? })
 }
 
+/// What triggers have counted.
 pub(super) fn counts(db: &Connection) -> Result<Counts> {
-    let sql = "SELECT count(*) FILTER (WHERE status = 0), count(*) FILTER (WHERE status = 1),
-                   count(*) FILTER (WHERE status = 2), count(*) FILTER (WHERE status = 3),
-                   count(*) FILTER (WHERE status = 4), (SELECT count(*) FROM task_leases) FROM tasks";
+    let sql = "SELECT max(count) FILTER (WHERE status = 0), max(count) FILTER (WHERE status = 1),
+                   max(count) FILTER (WHERE status = 2), max(count) FILTER (WHERE status = 3),
+                   max(count) FILTER (WHERE status = 4), (SELECT count(*) FROM task_leases) FROM task_counts";
     let read = |row: &Row<'_>| {
         Ok(Counts {
             pending: row.get(0)?,
@@ -243,5 +272,5 @@ pub(super) fn counts(db: &Connection) -> Result<Counts> {
             leases: row.get(5)?,
         })
     };
-    Ok(db.query_row(sql, [], read)?)
+    Ok(db.prepare_cached(sql)?.query_row([], read)?)
 }

@@ -7,8 +7,9 @@ use crate::domain::TaskId;
 
 pub(super) fn retain(tx: &Tx<'_>, leadership: &Leadership, retention: Retention) -> Result<Retained> {
     leader::guard(tx, leadership)?;
-    let mut retained = Retained::default();
-    for tree in ended_trees(tx, retention)? {
+    let trees = ended_trees(tx, retention)?;
+    let mut retained = Retained { has_more: trees.len() == retention.limit, ..Retained::default() };
+    for tree in trees {
         retained.tasks += archive(tx, tree)?;
     }
     let oldest = tx.now.minus(retention.events);
@@ -18,8 +19,14 @@ pub(super) fn retain(tx: &Tx<'_>, leadership: &Leadership, retention: Retention)
     let sql = "DELETE FROM execution_idempotency WHERE scope_key IN (
                    SELECT scope_key FROM execution_idempotency WHERE created_at < ?1
                        AND task_id NOT IN (SELECT id FROM tasks) LIMIT ?2)";
-    tx.db.execute(sql, (oldest, retention.limit))?;
+    let effects = tx.db.execute(sql, (oldest, retention.limit))? as u64;
+    retained.has_more |= retained.events.max(effects) >= retention.limit as u64;
     Ok(retained)
+}
+
+/// Nothing to do: counts are kept by triggers, and events are deleted one by one.
+pub(super) fn maintain(tx: &Tx<'_>, leadership: &Leadership) -> Result<()> {
+    leader::guard(tx, leadership)
 }
 
 /// Trees of which every task ended before the time that is kept.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tokio::sync::{oneshot, watch};
 
 use super::super::StoreError;
@@ -150,18 +150,31 @@ fn watch(
 fn write_group(connection: &Connection, operations: impl Iterator<Item = Operation>) {
     if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
         for operation in operations {
-            let (_, reply) = operation(Err(StoreError::Unavailable(error.to_string())));
+            let (_, reply) = operation(Err(StoreError::Unavailable(reason(&error))));
             reply(None);
         }
         return;
     }
-    let replies: Vec<Reply> = operations.map(|operation| write_one(connection, operation)).collect();
-    let failure = connection.execute_batch("COMMIT").err();
+    let mut replies: Vec<Reply> = Vec::new();
+    for operation in operations {
+        // Where the disk is full SQLite may undo the whole transaction. What follows must not begin another one by itself.
+        let reply = if connection.is_autocommit() {
+            operation(Err(StoreError::Unavailable(UNDONE.to_owned()))).1
+        } else {
+            write_one(connection, operation)
+        };
+        replies.push(reply);
+    }
+    let failure = if connection.is_autocommit() {
+        Some(UNDONE.to_owned())
+    } else {
+        connection.execute_batch("COMMIT").err().as_ref().map(reason)
+    };
     if failure.is_some() && !connection.is_autocommit() {
         let _ = connection.execute_batch("ROLLBACK");
     }
     for reply in replies {
-        reply(failure.as_ref().map(|error| StoreError::Unavailable(error.to_string())));
+        reply(failure.clone().map(StoreError::Unavailable));
     }
 }
 
@@ -170,6 +183,10 @@ fn write_one(connection: &Connection, operation: Operation) -> Reply {
         return operation(Err(error.into())).1;
     }
     let (is_kept, reply) = operation(Ok(connection));
+    if connection.is_autocommit() {
+        // All of the group was undone, and with it the mark.
+        return reply;
+    }
     let end = if is_kept { "RELEASE one" } else { "ROLLBACK TO one; RELEASE one" };
     match connection.execute_batch(end) {
         Ok(()) => reply,
@@ -181,8 +198,63 @@ fn data_version(connection: &Connection) -> Option<i64> {
     connection.query_row("PRAGMA data_version", [], |row| row.get(0)).ok()
 }
 
+/// Why writes of a group are not kept of which another one found no room.
+const UNDONE: &str = "the disk is full or cannot be written; nothing was changed";
+
+fn reason(error: &rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => {
+            "the disk is full; nothing was changed, and it works again when there is room".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Unavailable(error.to_string())
+        Self::Unavailable(reason(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file with one table that cannot grow beyond its first pages.
+    fn full() -> (tempfile::TempDir, ConnectionThread) {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = open(&folder.path().join("full.db")).unwrap();
+        connection.execute_batch("CREATE TABLE notes (text TEXT); PRAGMA max_page_count = 8").unwrap();
+        (folder, ConnectionThread::writer(connection, watch::Sender::new(0)).unwrap())
+    }
+
+    async fn write(thread: &ConnectionThread, bytes: usize) -> Result<usize, StoreError> {
+        let text = "x".repeat(bytes);
+        thread.run(move |db| Ok(db.execute("INSERT INTO notes VALUES (?1)", [text])?)).await
+    }
+
+    async fn count(thread: &ConnectionThread) -> usize {
+        thread.run(|db| Ok(db.query_row("SELECT count(*) FROM notes", [], |row| row.get(0))?)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn full_disk_refuses_writes_and_keeps_what_was_acknowledged() {
+        let (_folder, thread) = full();
+        let mut acknowledged = 0;
+        // Groups of writes of which some find room and some do not.
+        for _ in 0..20 {
+            let (a, b, c) = tokio::join!(write(&thread, 100), write(&thread, 9_000), write(&thread, 100));
+            for written in [a, b, c] {
+                match written {
+                    Ok(_) => acknowledged += 1,
+                    Err(error) => assert!(error.to_string().contains("the disk is full"), "{error}"),
+                }
+            }
+        }
+        assert!(write(&thread, 40_000).await.is_err());
+        assert_eq!(count(&thread).await, acknowledged);
+        thread.run(|db| Ok(db.execute_batch("DELETE FROM notes")?)).await.unwrap();
+        write(&thread, 100).await.expect("there is room again");
+        assert_eq!(count(&thread).await, 1);
     }
 }

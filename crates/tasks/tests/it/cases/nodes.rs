@@ -17,8 +17,9 @@ cases!(
 
 const AGES: NodeAges = NodeAges { stale: Duration::from_mins(1), dead: Duration::from_mins(2) };
 
-const RETENTION: Retention =
-    Retention { tasks: Duration::from_mins(1), events: Duration::from_mins(1), limit: 100 };
+/// Events are thrown away by the day.
+const DAY: Duration = Duration::from_hours(24);
+const RETENTION: Retention = Retention { tasks: Duration::from_mins(1), events: DAY, limit: 100 };
 
 pub(crate) async fn processes_with_one_name_are_two_entries(world: World) {
     for number in [1, 2] {
@@ -50,7 +51,7 @@ pub(crate) async fn ended_trees_are_archived_and_still_found(world: World) {
     }
     let open = world.submit(vec![task("c"), task("d")]).await;
     world.complete(world.claim_one().await.held).await;
-    world.advance(LONGER).await;
+    world.advance(DAY * 2).await;
     let leadership = world.lead().await;
     let retained = world.store.retain(&leadership, RETENTION).await.unwrap();
     assert_eq!(retained.tasks, 2);

@@ -1,15 +1,20 @@
 //! What executors did, written outside of the store: one file per process, one line per event, in the order of the machine's
 //! monotonic clock, which no fault moves.
 //!
-//! Lines are not synced: processes are killed here, not the machine, and the system keeps what was written to a file.
+//! A line is on the disk before the executor goes on: what waits is synced together, by a thread that does nothing else.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use hyperscale_tasks::domain::TaskId;
 use rustix::time::{ClockId, clock_gettime};
+use tokio::sync::oneshot;
+
+/// Lines that wait for the disk: more than executors run at a time.
+const WAITING_MAX: usize = 4_096;
 
 /// Nanoseconds of the machine's monotonic clock, the same in all processes.
 pub(super) fn now() -> u64 {
@@ -17,18 +22,40 @@ pub(super) fn now() -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
+/// A line, and who waits for it.
+type Line = (String, oneshot::Sender<()>);
+
 /// The file of one process.
-pub(super) struct Ledger(File);
+pub(super) struct Ledger(SyncSender<Line>);
 
 impl Ledger {
     pub(super) fn open(folder: &Path) -> Self {
         let path = folder.join(format!("{}.ledger", std::process::id()));
-        Self(OpenOptions::new().create(true).append(true).open(path).unwrap())
+        let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+        let (lines, waiting) = sync_channel(WAITING_MAX);
+        std::thread::spawn(move || write_groups(&file, &waiting));
+        Self(lines)
     }
 
-    /// One call of the system, so that a process that is killed leaves whole lines.
-    pub(super) fn write(&self, words: &str) {
-        (&self.0).write_all(format!("{} {words}\n", now()).as_bytes()).unwrap();
+    /// Writes a line and waits until it is synced.
+    pub(super) async fn write(&self, words: &str) {
+        let (written, wait) = oneshot::channel();
+        self.0.send((format!("{} {words}\n", now()), written)).unwrap();
+        wait.await.unwrap();
+    }
+}
+
+/// One call of the system for all lines that wait, so that a process that is killed leaves whole lines, and one sync.
+fn write_groups(mut file: &File, waiting: &Receiver<Line>) {
+    while let Ok(first) = waiting.recv() {
+        let group: Vec<Line> = std::iter::once(first).chain(waiting.try_iter()).collect();
+        let text: String = group.iter().map(|(line, _)| line.as_str()).collect();
+        file.write_all(text.as_bytes()).unwrap();
+        file.sync_data().unwrap();
+        for (_, written) in group {
+            // An executor that was stopped does not wait any more.
+            let _ = written.send(());
+        }
     }
 }
 

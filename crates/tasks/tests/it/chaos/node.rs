@@ -63,9 +63,9 @@ impl Noted {
         if let Effect::Done(_) = context.begin_effect("pay").await? {
             return Ok(());
         }
-        ledger.write(&format!("effect {task}"));
+        ledger.write(&format!("effect {task}")).await;
         context.finish_effect("pay", json!(true)).await?;
-        ledger.write(&format!("kept {task}"));
+        ledger.write(&format!("kept {task}")).await;
         match context.attempt() {
             1 => Err(Failure::Retry("after the effect".to_owned())),
             _ => Ok(()),
@@ -90,7 +90,7 @@ impl Executor for Noted {
     async fn run(&self, inputs: &Value, context: &Context) -> Result<Value, Failure> {
         let ledger = self.ledger.as_ref().expect("a node has a ledger");
         let nonce = format!("{}-{}", std::process::id(), self.runs.fetch_add(1, Ordering::Relaxed));
-        ledger.write(&format!("begin {} {} {nonce}", context.task(), context.attempt()));
+        ledger.write(&format!("begin {} {} {nonce}", context.task(), context.attempt())).await;
         let pause = inputs["ms"].as_u64().unwrap_or(0);
         if pause > 0 {
             tokio::time::sleep(Duration::from_millis(pause)).await;
@@ -100,7 +100,7 @@ impl Executor for Noted {
             Some("fail") if context.attempt() == 1 => return Err(Failure::Retry("as asked".to_owned())),
             _ => {}
         }
-        ledger.write(&format!("end {} {nonce}", context.task()));
+        ledger.write(&format!("end {} {nonce}", context.task())).await;
         Ok(json!({"attempt": context.attempt(), "nonce": nonce}))
     }
 }
@@ -148,7 +148,7 @@ async fn node_process() {
     let name = options.name.clone();
     let node = TaskNode::new(options).unwrap();
     let handle = node.handle();
-    ledger.write(&format!("boot {}", handle.boot().0));
+    ledger.write(&format!("boot {}", handle.boot().0)).await;
     tokio::select! {
         // A node that could not register ends, and is started again.
         _ = node.run(CancellationToken::new()) => {}
@@ -161,7 +161,7 @@ async fn note_leadership(handle: &NodeHandle, name: &str, ledger: &Ledger) {
     loop {
         let epoch = *leads.borrow_and_update();
         if let Some(epoch) = epoch {
-            ledger.write(&format!("leads {} {} {name}", epoch.0, handle.boot().0));
+            ledger.write(&format!("leads {} {} {name}", epoch.0, handle.boot().0)).await;
         }
         if leads.changed().await.is_err() {
             std::future::pending::<()>().await;

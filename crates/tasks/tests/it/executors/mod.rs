@@ -2,6 +2,7 @@
 
 mod command;
 mod http;
+mod script;
 mod sql;
 
 use std::time::{Duration, Instant};

@@ -40,13 +40,13 @@ pub(super) fn measure(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
     goals.push(Goal::measured(name, "", (AtLeast(5_000.0), None), spread.median, note));
 
     let begin = Instant::now();
-    let node = start(lab, &folder(lab)?, "local", 4)?;
+    let local = start(lab, &folder(lab)?, "local", 4)?;
     let task = json!({ "task": { "name": "first", "executor": "aggregate" } });
-    let created = node.call("tasks.create", &task)?;
-    wait_until_completed(&node, &created["tree"])?;
+    let created = local.call("tasks.create", &task)?;
+    wait_until_completed(&local, &created["tree"])?;
     let first = begin.elapsed().as_secs_f64();
     let timed = if lab.is_quick { TIMED / 10 } else { TIMED };
-    let mut took = starts(&node, &Arrivals::listen()?, "local", timed)?;
+    let mut took = starts(&local, &Arrivals::listen()?, "local", timed)?;
     let note = format!("{timed} tasks, p99 {} ms", number(percentile(&mut took, 99)));
     let name = "SQLite: submission to start, idle, p50";
     goals.push(Goal::measured(name, "ms", (AtMost(2.0), None), percentile(&mut took, 50), note));

@@ -88,7 +88,7 @@ pub(super) fn run(root: &Path, args: &BenchArgs, topics: &[Topic]) -> Result<()>
         let mut goals = Vec::new();
         topic.measure(&lab, &mut goals)?;
         let repeat = format!("`{AUTHOR} {}`", topic.name());
-        rows.extend(goals.iter().map(|goal| [&goal.cells()[..], &[repeat.clone()]].concat()));
+        rows.extend(goals.iter().map(|goal| [&goal.cells()[..], std::slice::from_ref(&repeat)].concat()));
     }
     std::io::stdout().write_all(table::table(&COLUMNS, &rows, false).as_bytes())?;
     if !args.quick {

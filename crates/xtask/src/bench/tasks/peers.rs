@@ -84,15 +84,14 @@ pub(super) fn measure(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
         }
     }
     for ((peer, program), rates) in PEERS.iter().zip(built).zip(theirs) {
-        let outcome = match program {
-            Err(error) => Outcome::NotMeasured(format!("it could not be built here: {error:#}")),
-            Ok(_) => {
-                let ratio = Spread::of_ratios(&ours, &rates).context("nothing was measured")?;
-                let median = |values: &[f64]| Spread::of(values.iter().copied()).map_or(0.0, |it| it.median);
-                let (ours, theirs) = (number(median(&ours)), number(median(&rates)));
-                let note = format!("[{:.2}–{:.2}]; {ours}/s against {theirs}/s", ratio.min, ratio.max);
-                Outcome::Measured { value: ratio.median, note }
-            }
+        let outcome = if let Err(error) = program {
+            Outcome::NotMeasured(format!("it could not be built here: {error:#}"))
+        } else {
+            let ratio = Spread::of_ratios(&ours, &rates).context("nothing was measured")?;
+            let median = |values: &[f64]| Spread::of(values.iter().copied()).map_or(0.0, |it| it.median);
+            let (ours, theirs) = (number(median(&ours)), number(median(&rates)));
+            let note = format!("[{:.2}–{:.2}]; {ours}/s against {theirs}/s", ratio.min, ratio.max);
+            Outcome::Measured { value: ratio.median, note }
         };
         let name = format!("tasks claimed and completed per second, against {}", peer.name);
         goals.push(Goal { name, unit: "×".into(), must: peer.must, stretch: None, outcome });

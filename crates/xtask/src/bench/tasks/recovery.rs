@@ -23,22 +23,22 @@ const TASKS: usize = 6;
 const NODES: usize = 3;
 
 /// Three nodes of one database.
-struct Nodes<'a> {
+struct Cluster<'a> {
     lab: &'a Lab,
     /// Before the server, so that they end before it.
     nodes: Vec<Option<TaskNode>>,
     server: Postgres,
 }
 
-impl<'a> Nodes<'a> {
+impl<'a> Cluster<'a> {
     fn start(lab: &'a Lab) -> Result<Self> {
         let server = Postgres::start()?;
         server.create("tasks")?;
-        let mut nodes = Self { lab, nodes: (0..NODES).map(|_| None).collect(), server };
+        let mut cluster = Self { lab, nodes: (0..NODES).map(|_| None).collect(), server };
         for index in 0..NODES {
-            nodes.start_node(index)?;
+            cluster.start_node(index)?;
         }
-        Ok(nodes)
+        Ok(cluster)
     }
 
     fn start_node(&mut self, index: usize) -> Result<()> {
@@ -77,12 +77,12 @@ enum Victim {
 }
 
 pub(super) fn measure(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
-    let mut nodes = Nodes::start(lab)?;
+    let mut cluster = Cluster::start(lab)?;
     let arrivals = Arrivals::listen()?;
     for (victim, title) in [(Victim::Worker, "worker"), (Victim::Leader, "leader")] {
         let (mut elsewhere, mut elected) = (Vec::new(), Vec::new());
         for _ in 0..if lab.is_quick { 3 } else { KILLS } {
-            let times = kill_one(&mut nodes, &arrivals, victim)?;
+            let times = kill_one(&mut cluster, &arrivals, victim)?;
             eprintln!("    {title} killed: tasks run elsewhere after {:.2} s", times.elsewhere);
             elsewhere.push(times.elsewhere);
             elected.extend(times.elected);
@@ -114,19 +114,19 @@ struct Times {
 }
 
 /// Gives a node tasks, kills it and waits until all that it ran has begun again elsewhere.
-fn kill_one(nodes: &mut Nodes<'_>, arrivals: &Arrivals, victim: Victim) -> Result<Times> {
-    let leader = nodes.leader()?;
+fn kill_one(cluster: &mut Cluster<'_>, arrivals: &Arrivals, victim: Victim) -> Result<Times> {
+    let leader = cluster.leader()?;
     let index = match victim {
         Victim::Leader => leader,
         Victim::Worker => (leader + 1) % NODES,
     };
-    let (tasks, mut left) = occupy(nodes, arrivals, index)?;
+    let (tasks, mut left) = occupy(cluster, arrivals, index)?;
     let begin = Instant::now();
-    nodes.nodes[index].take().context("it runs")?.kill()?;
+    cluster.nodes[index].take().context("it runs")?.kill()?;
     let elected = match victim {
         Victim::Worker => None,
         Victim::Leader => {
-            nodes.leader()?;
+            cluster.leader()?;
             Some(begin.elapsed().as_secs_f64())
         }
     };
@@ -138,15 +138,19 @@ fn kill_one(nodes: &mut Nodes<'_>, arrivals: &Arrivals, victim: Victim) -> Resul
     }
     arrivals.hold(false);
     for task in &tasks {
-        wait_until_completed(nodes.any()?, task)?;
+        wait_until_completed(cluster.any()?, task)?;
     }
-    nodes.start_node(index)?;
+    cluster.start_node(index)?;
     Ok(Times { elsewhere: last.duration_since(begin).as_secs_f64(), elected })
 }
 
 /// Submits tasks through a node until it runs some of them, none of which end: all tasks, and the paths of those that it runs.
-fn occupy(nodes: &Nodes<'_>, arrivals: &Arrivals, index: usize) -> Result<(Vec<Value>, BTreeSet<String>)> {
-    let node = nodes.nodes[index].as_ref().context("it runs")?;
+fn occupy(
+    cluster: &Cluster<'_>,
+    arrivals: &Arrivals,
+    index: usize,
+) -> Result<(Vec<Value>, BTreeSet<String>)> {
+    let node = cluster.nodes[index].as_ref().context("it runs")?;
     loop {
         arrivals.hold(true);
         arrivals.forget();

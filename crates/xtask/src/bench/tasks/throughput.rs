@@ -222,8 +222,8 @@ pub(super) fn measure(lab: &Lab, goals: &mut Vec<Goal>) -> Result<()> {
         goals.push(Goal::measured(name, unit, bounds, spread.median, note));
         Ok(())
     };
-    let burnt = (AtLeast(8_000.0), Some(AtLeast(15_000.0)));
-    plain(goals, "the same per second", "", burnt, &burns)?;
+    let bounds = (AtLeast(8_000.0), Some(AtLeast(15_000.0)));
+    plain(goals, "the same per second", "", bounds, &burns)?;
     let name = "submissions in batches of 700, tasks per second";
     plain(goals, name, "", (AtLeast(20_000.0), None), &submissions)?;
     let name = "log that a task writes, submitted, claimed and completed, inputs of 1 KB";
