@@ -100,21 +100,24 @@ export const follow = (path, { onEvent, onOpen = () => {}, onState, resume_ms_ma
   };
 
   let hidden;
+  const pause = () => {
+    if (isClosed) return;
+    clearTimeout(timer);
+    const open = controller;
+    controller = null;
+    open?.abort();
+    onState({ state: "paused" });
+  };
+  const resume = () => { if (!isClosed && !controller) connect(); };
   const onVisibility = () => {
     clearTimeout(hidden);
-    if (isClosed) return;
-    if (document.visibilityState === "hidden") {
-      hidden = setTimeout(() => {
-        clearTimeout(timer);
-        const open = controller;
-        controller = null;
-        open?.abort();
-        onState({ state: "paused" });
-      }, HIDDEN_MS_MAX);
-    } else if (!controller) connect();
+    if (document.visibilityState === "hidden") hidden = setTimeout(pause, HIDDEN_MS_MAX); else resume();
   };
   const again = () => { if (!isClosed) { failures = 0; connect(); } };
   document.addEventListener("visibilitychange", onVisibility);
+  // A page that the browser keeps to come back to keeps its connections too, and there are six for all pages of a server.
+  addEventListener("pagehide", pause);
+  addEventListener("pageshow", resume);
   addEventListener("online", again);
   connect();
 
@@ -125,6 +128,8 @@ export const follow = (path, { onEvent, onOpen = () => {}, onState, resume_ms_ma
       clearTimeout(timer);
       clearTimeout(hidden);
       document.removeEventListener("visibilitychange", onVisibility);
+      removeEventListener("pagehide", pause);
+      removeEventListener("pageshow", resume);
       removeEventListener("online", again);
       controller?.abort();
     },
