@@ -104,7 +104,7 @@ async fn database_of_an_older_version_is_brought_up_to_date() {
     let sql = "
         CREATE TABLE kept AS SELECT event_id, task_id, event_type, node_id, attempt_id, fence, epoch, details, timestamp, xid
             FROM task_events;
-        DROP TABLE task_events; DROP SEQUENCE task_event_ids; DROP TABLE task_counts;
+        DROP TABLE task_events; DROP SEQUENCE task_event_ids; DROP TABLE task_counts; DROP TABLE task_messages;
         DROP FUNCTION make_event_partition(date);
         DROP INDEX tasks_key, tasks_status, tasks_executor, tasks_name, tasks_roots;
         ALTER TABLE tasks ADD CONSTRAINT tasks_idempotency_key_key UNIQUE (idempotency_key);

@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
     use crate::runtime::Executor;
-    use crate::runtime::executors::{Aggregate, Command, Http, Sql, Wait, Webhook};
+    use crate::runtime::executors::{Aggregate, Command, Http, Script, Sql, Wait, Webhook};
 
     #[test]
     fn errors_name_the_field() {
@@ -204,13 +204,14 @@ mod tests {
                 }
             }
         }
-        let executors: [&dyn Executor; 6] = [
+        let executors: [&dyn Executor; 7] = [
             &Wait,
             &Aggregate,
             &Http::system(),
             &Webhook::system(),
             &Command::new(Vec::<String>::new()),
             &Sql,
+            &Script,
         ];
         for executor in executors {
             let schema = executor.schema();

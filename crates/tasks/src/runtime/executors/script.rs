@@ -38,6 +38,7 @@ impl Executor for Script {
     fn schema(&self) -> Value {
         json!({
             "type": "object",
+            "description": "Runs JavaScript over its inputs and the results of the tasks it depends on. The result is what it returns.",
             "properties": {
                 "source": {
                     "type": "string", "minLength": 1,
@@ -47,7 +48,8 @@ impl Executor for Script {
                 "timeout": seconds::schema("seconds or a text such as \"30s\" after which it is ended; 10 s by default"),
             },
             "required": ["source"],
-            "additionalProperties": false
+            "additionalProperties": false,
+            "examples": [{"source": "return inputs.orders * 2", "inputs": {"orders": 21}}]
         })
     }
 
