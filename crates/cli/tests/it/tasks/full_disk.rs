@@ -20,13 +20,11 @@ fn full_disk_is_said_and_loses_nothing() {
         let later = 4_000_000_000_000_u64;
         let task = json!({ "name": "large", "executor": "http", "inputs": inputs, "run_at": later });
         let response = node.call("tasks.create", &json!({ "task": task }));
-        match response.get("error") {
-            Some(error) => Some(error.clone()),
-            None => {
-                accepted.push(response["result"]["tree"].clone());
-                None
-            }
+        let refused = response.get("error").cloned();
+        if refused.is_none() {
+            accepted.push(response["result"]["tree"].clone());
         }
+        refused
     });
     assert_eq!(
         (&refused["code"], &refused["data"]["reason"]),
